@@ -59,7 +59,7 @@ const blockAt = (height: number, { isBloomless = false }: ScriptedNode) => ({
 })
 
 /** An endpoint with a token transfer in each block; it records the requested log filters. */
-function endpoint(world: ScriptedNode = {}): {
+function endpoint(scripted: ScriptedNode = {}): {
   client: EvmClient
   requests: RecordedRequest[]
   methods: string[]
@@ -70,9 +70,9 @@ function endpoint(world: ScriptedNode = {}): {
     if (where.blockHash !== undefined) return [logAt(Number(BigInt(where.blockHash) & 0xfffn))]
     const logs: Logs = []
     for (let height = Number(where.fromBlock); height <= Number(where.toBlock); height++) {
-      if (world.omits?.includes(height)) continue
-      logs.push({ ...logAt(height), ...(world.otherBranch ? { blockHash: word('dead') } : {}) })
-      for (let index = 1; index <= (world.extra ?? 0); index++) logs.push(logAt(height, index))
+      if (scripted.omits?.includes(height)) continue
+      logs.push({ ...logAt(height), ...(scripted.otherBranch ? { blockHash: word('dead') } : {}) })
+      for (let index = 1; index <= (scripted.extra ?? 0); index++) logs.push(logAt(height, index))
     }
     return logs
   }
@@ -82,15 +82,15 @@ function endpoint(world: ScriptedNode = {}): {
       params: [first],
     } = JSON.parse(String(init.body)) as { method: string; params: [RecordedRequest & string] }
     methods.push(method)
-    const tell = (result: unknown) => Response.json({ jsonrpc: '2.0', id: 1, result })
+    const respond = (result: unknown) => Response.json({ jsonrpc: '2.0', id: 1, result })
     if (method === 'eth_getBlockByNumber') {
-      const isQuiet = Number(first) >= (world.quietFrom ?? Infinity)
+      const isQuiet = Number(first) >= (scripted.quietFrom ?? Infinity)
       if (isQuiet)
         await new Promise((resolve) => {
           setImmediate(resolve)
         })
-      return tell({
-        ...blockAt(Number(first), world),
+      return respond({
+        ...blockAt(Number(first), scripted),
         ...(isQuiet
           ? { transactions: [], transactionsRoot: EMPTY_ROOT, logsBloom: bloomOf([]) }
           : {}),
@@ -98,7 +98,7 @@ function endpoint(world: ScriptedNode = {}): {
     }
     if (method === 'eth_getBlockReceipts') {
       const height = Number(BigInt(first) & 0xfffn)
-      return tell([
+      return respond([
         {
           transactionHash: txAt(height),
           blockHash: hashAt(height),
@@ -112,14 +112,14 @@ function endpoint(world: ScriptedNode = {}): {
     }
     assert.equal(method, 'eth_getLogs')
     requests.push(first)
-    if (world.refuses && first.fromBlock !== undefined) {
+    if (scripted.refuses && first.fromBlock !== undefined) {
       return Response.json({
         jsonrpc: '2.0',
         id: 1,
         error: { code: -32602, message: 'block range is limited to 5' },
       })
     }
-    return tell(logsOf(first))
+    return respond(logsOf(first))
   })
   return { client, requests, methods }
 }
@@ -175,13 +175,13 @@ test('after an endpoint refuses ranges, logs are requested block by block', asyn
   assert.equal(byHash(requests), 3 * HEIGHTS.length)
 })
 
-for (const [what, world] of [
+for (const [what, node] of [
   ['logs of another branch', { otherBranch: true }],
   ['as many logs as an answer may be cut at', { extra: 120 }],
   ['blocks without a bloom', { isBloomless: true }],
 ] as const) {
   test(`given ${what}, the logs of each block are requested by block hash`, async () => {
-    const { client, requests } = endpoint(world)
+    const { client, requests } = endpoint(node)
     assert.deepEqual(await amounts(client), EXPECTED)
     assert.equal(byHash(requests), HEIGHTS.length)
   })

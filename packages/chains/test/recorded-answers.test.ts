@@ -38,7 +38,7 @@ type Client = Record<string, (...args: unknown[]) => Promise<unknown>>
 interface Family {
   make(network: Network, assets: readonly Asset[], fetch: Fetch): object
   prototype: object
-  over: 'rpc' | 'path'
+  transport: 'rpc' | 'path'
 }
 
 const now = () => 1_700_000_000_000
@@ -46,39 +46,39 @@ const FAMILIES: Record<string, Family> = {
   utxo: {
     make: (network, _assets, fetch) => new UtxoClient(network, { url: BASE_URL }, fetch, now),
     prototype: UtxoClient.prototype,
-    over: 'rpc',
+    transport: 'rpc',
   },
   evm: {
     make: (network, assets, fetch) => new EvmClient(network, assets, { url: BASE_URL }, fetch),
     prototype: EvmClient.prototype,
-    over: 'rpc',
+    transport: 'rpc',
   },
   xrp: {
     make: (network, _assets, fetch) => new XrpClient(network, { url: BASE_URL }, fetch, now),
     prototype: XrpClient.prototype,
-    over: 'rpc',
+    transport: 'rpc',
   },
   stellar: {
     make: (network, _assets, fetch) => new StellarClient(network, { url: BASE_URL }, fetch, now),
     prototype: StellarClient.prototype,
-    over: 'rpc',
+    transport: 'rpc',
   },
   tron: {
     make: (network, assets, fetch) =>
       new TronClient(network, assets, { url: BASE_URL }, fetch, () => 0),
     prototype: TronClient.prototype,
-    over: 'path',
+    transport: 'path',
   },
   solana: {
     make: (network, assets, fetch) =>
       new SolanaClient(network, assets, { url: BASE_URL }, fetch, now),
     prototype: SolanaClient.prototype,
-    over: 'rpc',
+    transport: 'rpc',
   },
   cardano: {
     make: (network, _assets, fetch) => new CardanoClient(network, { url: BASE_URL }, fetch, now),
     prototype: CardanoClient.prototype,
-    over: 'path',
+    transport: 'path',
   },
 }
 
@@ -93,7 +93,7 @@ function answering(
 ): Fetch {
   return async (url, init) => {
     const question =
-      family.over === 'rpc'
+      family.transport === 'rpc'
         ? (JSON.parse(String(init.body)) as { method: string; params: unknown })
         : null
     const name =

@@ -105,7 +105,7 @@ test('each fee level pays at least its minimum lamports, for SOL and for tokens'
     assert.deepEqual(
       fees
         .map((fee, at) => fee - [5000n, 6000n, 15_000n][at]!)
-        .every((over) => over <= 0n && over >= -1n),
+        .every((past) => past <= 0n && past >= -1n),
       true,
       String(fees),
     )

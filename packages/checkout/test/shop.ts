@@ -2,16 +2,16 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 /** Events that the shop's own script recorded. */
-export interface Heard {
+export interface RecordedEvents {
   events: { name: string; invoiceId: string; status: string | null }[]
   messages: unknown[]
   called: string[]
 }
 
 const SCRIPT = `
-window.heard = { events: [], messages: [], called: [] }
-for (const name of ['custody:status', 'custody:close']) addEventListener(name, ({ detail }) => heard.events.push({ name, ...detail }))
-addEventListener('message', ({ data }) => heard.messages.push(data))`
+window.recorded = { events: [], messages: [], called: [] }
+for (const name of ['custody:status', 'custody:close']) addEventListener(name, ({ detail }) => recorded.events.push({ name, ...detail }))
+addEventListener('message', ({ data }) => recorded.messages.push(data))`
 
 /**
  * Starts a shop of another origin with a strict policy: no inline scripts or styles. It responds

@@ -3,10 +3,10 @@ import { test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { selectedOf, type Fixture } from './fixture.ts'
 import { DESK, PHONE, visit } from './visit.ts'
-import { startShop, type Heard } from './shop.ts'
+import { startShop, type RecordedEvents } from './shop.ts'
 
-const heard = (page: Page): Promise<Heard> =>
-  page.evaluate(() => (window as unknown as { heard: Heard }).heard)
+const recorded = (page: Page): Promise<RecordedEvents> =>
+  page.evaluate(() => (window as unknown as { recorded: RecordedEvents }).recorded)
 const frameOf = (page: Page) => page.frameLocator('iframe:not(#second)')
 /** Waits until all messages that were posted earlier have been received. */
 const settle = (page: Page) =>
@@ -45,7 +45,7 @@ export function widgetTests(browser: () => Browser, fixture: Fixture): void {
       'hidden',
       'the shop stands still',
     )
-    assert.deepEqual((await heard(page)).events, [
+    assert.deepEqual((await recorded(page)).events, [
       { name: 'custody:status', invoiceId: 'framed', status: 'Pending' },
     ])
 
@@ -66,12 +66,13 @@ export function widgetTests(browser: () => Browser, fixture: Fixture): void {
     await second.evaluate((message) => parent.postMessage(message, '*'), forged)
     await settle(page)
     assert.deepEqual(
-      (await heard(page)).messages.filter((each) => JSON.stringify(each) === JSON.stringify(forged))
-        .length,
+      (await recorded(page)).messages.filter(
+        (each) => JSON.stringify(each) === JSON.stringify(forged),
+      ).length,
       2,
       'both arrived',
     )
-    assert.equal((await heard(page)).events.length, 1, 'and neither was believed')
+    assert.equal((await recorded(page)).events.length, 1, 'and neither was believed')
 
     fixture.set('framed', { inv_status: 'Processing' })
     await frameOf(page).getByRole('heading', { name: 'Zahlung eingegangen' }).waitFor()
@@ -87,10 +88,10 @@ export function widgetTests(browser: () => Browser, fixture: Fixture): void {
     await clean()
     // A dialog is removed before its `close` event is sent.
     await page.waitForFunction(
-      () => (window as unknown as { heard: Heard }).heard.events.length >= 4,
+      () => (window as unknown as { recorded: RecordedEvents }).recorded.events.length >= 4,
     )
     assert.deepEqual(
-      (await heard(page)).events.map(({ name, status }) => `${name} ${status}`),
+      (await recorded(page)).events.map(({ name, status }) => `${name} ${status}`),
       [
         'custody:status Pending',
         'custody:status Processing',
@@ -135,7 +136,7 @@ export function widgetTests(browser: () => Browser, fixture: Fixture): void {
     )
 
     // Another page is loaded into the widget's own frame: the window is right, the origin is wrong.
-    const before = await heard(page)
+    const before = await recorded(page)
     const inner =
       page.frames().find((each) => each.url().includes('/checkout/framed')) ??
       assert.fail('the frame is gone')
@@ -145,7 +146,7 @@ export function widgetTests(browser: () => Browser, fixture: Fixture): void {
       forged,
     )
     await settle(page)
-    const now = await heard(page)
+    const now = await recorded(page)
     assert.deepEqual(now.messages.slice(before.messages.length), [
       { ...forged, status: 'Expired' },
       'settled',
@@ -166,7 +167,7 @@ export function widgetTests(browser: () => Browser, fixture: Fixture): void {
     const link = stranger.page.getByRole('link', { name: 'Zahlungsseite öffnen' })
     await link.waitFor()
     assert.equal(await link.getAttribute('href'), url)
-    assert.deepEqual(await heard(stranger.page), { events: [], messages: [], called: [] })
+    assert.deepEqual(await recorded(stranger.page), { events: [], messages: [], called: [] })
     await stranger.close()
 
     // The frame is embedded by an allowed origin, and its URL names one that is not allowed: no
@@ -180,7 +181,7 @@ export function widgetTests(browser: () => Browser, fixture: Fixture): void {
       )
       await frameOf(framed.page).locator('.status-title').waitFor()
       await settle(framed.page)
-      assert.deepEqual((await heard(framed.page)).messages, ['settled'], message)
+      assert.deepEqual((await recorded(framed.page)).messages, ['settled'], message)
       await framed.close()
     }
     fixture.frameAncestors = []

@@ -261,14 +261,14 @@ export class Transport {
     signal?.throwIfAborted()
     if (!signal) return this.sleep(ms)
     // The listener is removed after the pause, because a signal may exist for days.
-    const over = new AbortController()
+    const ended = new AbortController()
     const stop = new Promise<never>((_resolve, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason as Error), {
         once: true,
-        signal: over.signal,
+        signal: ended.signal,
       })
     })
-    await Promise.race([this.sleep(ms), stop]).finally(() => over.abort())
+    await Promise.race([this.sleep(ms), stop]).finally(() => ended.abort())
   }
 
   /** Reads the complete response. A connection that breaks before its end counts as no response. */

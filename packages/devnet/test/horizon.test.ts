@@ -227,32 +227,32 @@ test('pages are contiguous in both directions', async () => {
 })
 
 test('streams payments as ledgers close, from now or from the start', async () => {
-  const heard: string[][] = [[], []]
+  const received: string[][] = [[], []]
   const ends = ['now', '0'].map((cursor, at) =>
     server
       .payments()
       .forAccount(bob.publicKey())
       .cursor(cursor)
       .stream({
-        onmessage: (record) => void heard[at]?.push((record as unknown as { id: string }).id),
+        onmessage: (record) => void received[at]?.push((record as unknown as { id: string }).id),
       }),
   )
   try {
     const { records: past } = await server.payments().forAccount(bob.publicKey()).limit(200).call()
-    await until('what was there is told', () => heard[1]?.length === past.length)
+    await until('what was there is told', () => received[1]?.length === past.length)
     // A stream that begins now sends no first message to wait for; it receives one of the next
     // payments.
     await until('a new payment is told', async () => {
       await devnet.control({ command: 'fund', asset: 'XLM', address: bob.publicKey(), amount: '1' })
-      return heard[0]!.length > 0
+      return received[0]!.length > 0
     })
     const { records } = await server.payments().forAccount(bob.publicKey()).limit(200).call()
-    await until('all is told', () => heard[1]?.length === records.length)
+    await until('all is told', () => received[1]?.length === records.length)
     assert.deepEqual(
-      heard[1],
+      received[1],
       records.map(({ id }) => id),
     )
-    assert.ok(heard[0]?.every((id) => !past.some((record) => record.id === id)))
+    assert.ok(received[0]?.every((id) => !past.some((record) => record.id === id)))
   } finally {
     for (const end of ends) end?.()
   }

@@ -204,8 +204,8 @@ test('stopping closes all open resources, including those that finish opening la
   assert.equal(toys.at(-1)?.isClosed, true)
 })
 
-const room = join(dirname(fileURLToPath(import.meta.url)), '..')
-const src = join(room, 'src')
+const packageFolder = join(dirname(fileURLToPath(import.meta.url)), '..')
+const src = join(packageFolder, 'src')
 
 test("code outside the families' folders never compares a network or its family", () => {
   const codes = FAMILIES.flatMap((family) =>

@@ -127,12 +127,12 @@ async function hearLate(hash: string): Promise<void> {
   socket.addEventListener('message', ({ data }) =>
     messages.push(JSON.parse(String(data)) as (typeof messages)[0]),
   )
-  const heard = (count: number) => until(`${count} messages`, () => messages.length >= count)
+  const received = (count: number) => until(`${count} messages`, () => messages.length >= count)
   await once(socket, 'open')
   const ask = (id: number, method: string, ...params: unknown[]) =>
     socket.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
   ask(1, 'signatureSubscribe', hash, { commitment: 'finalized' })
-  await heard(2)
+  await received(2)
   assert.equal(messages[0]?.result, 1)
   assert.deepEqual(
     [messages[1]?.method, messages[1]?.params?.result.value, messages[1]?.params?.subscription],
@@ -145,14 +145,14 @@ async function hearLate(hash: string): Promise<void> {
   ask(4, 'rootUnsubscribe', 2)
   ask(5, 'accountSubscribe', 'nobody')
   ask(6, 'blockSubscribe', 'all')
-  await heard(7)
+  await received(7)
   assert.deepEqual(
     messages.slice(2).map(({ result, error }) => result ?? error?.code),
     [-32602, 2, true, -32602, -32601],
   )
   await mine()
   ask(7, 'rootSubscribe')
-  await heard(8)
+  await received(8)
   assert.equal(messages.at(-1)?.result, 3)
   socket.close()
 }

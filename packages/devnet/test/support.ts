@@ -114,10 +114,10 @@ export async function startDevnet(
     },
     mined: async <T>(network: string, call: Promise<T>): Promise<T> => {
       let isOver = false
-      const over = () => {
+      const end = () => {
         isOver = true
       }
-      call.then(over, over)
+      call.then(end, end)
       while (!isOver) {
         if ((await running.waiting(network)) > 0) await running.mine(network)
         else await new Promise((resolve) => setTimeout(resolve, 20))

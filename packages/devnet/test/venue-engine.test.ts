@@ -267,7 +267,7 @@ interface Step {
   wanted: OrderParams
   at: number
 }
-const aWish = fc
+const orderArbitrary = fc
   .record({
     side: fc.constantFrom<Side>('buy', 'sell'),
     price: fc.option(fc.bigInt({ min: 90n, max: 110n }), { freq: 6 }),
@@ -291,7 +291,7 @@ const aWish = fc
 const aStep: fc.Arbitrary<Step> = fc.record({
   act: fc.constantFrom('place', 'place', 'place', 'place', 'cancel', 'price'),
   account: fc.integer({ min: 1, max: 3 }),
-  wanted: aWish,
+  wanted: orderArbitrary,
   at: fc.nat(1000),
 })
 const FEW = { BTC: 3n * 10n ** 8n, USD: 40n * 10n ** 4n }

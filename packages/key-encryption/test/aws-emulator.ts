@@ -61,7 +61,7 @@ export const ACCESS = { id: 'AKIDEXAMPLE', secret: 'wJalrXUtnFEMI/K7MDENG+bPxRfi
  */
 export async function startAws() {
   const keys = new Map([ARN, OTHER_ARN].map((arn) => [arn, randomBytes(32)]))
-  const face = {
+  const emulator = {
     address: '',
     disabled: false,
     denied: false,
@@ -78,9 +78,9 @@ export async function startAws() {
       status,
       { __type: `com.amazonaws.kms#${type}`, message: 'words that must not be passed on' },
     ]
-    face.asked++
-    if (face.throttled > 0) {
-      face.throttled--
+    emulator.asked++
+    if (emulator.throttled > 0) {
+      emulator.throttled--
       return fail('ThrottlingException', 500)
     }
     const match =
@@ -102,7 +102,8 @@ export async function startAws() {
       at.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'),
     )
     const fresh =
-      Math.abs((face.clockMs ?? Date.now()) - sentMs) < 300_000 && at.startsWith(scope.slice(0, 8))
+      Math.abs((emulator.clockMs ?? Date.now()) - sentMs) < 300_000 &&
+      at.startsWith(scope.slice(0, 8))
     const covered = ['host', 'x-amz-date', 'x-amz-target', 'content-type'].every((name) =>
       signed.includes(name),
     )
@@ -119,9 +120,9 @@ export async function startAws() {
       JSON.parse(body)
     const key = keys.get(KeyId)
     if (!key || EncryptionAlgorithm !== 'SYMMETRIC_DEFAULT') return fail('NotFoundException')
-    if (face.denied) return fail('AccessDeniedException')
-    if (face.disabled) return fail('DisabledException')
-    const named = face.answersAs ?? KeyId
+    if (emulator.denied) return fail('AccessDeniedException')
+    if (emulator.disabled) return fail('DisabledException')
+    const named = emulator.answersAs ?? KeyId
     if (headers['x-amz-target'] === 'TrentService.Encrypt') {
       const nonce = randomBytes(12)
       const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(contextOf(EncryptionContext))
@@ -170,12 +171,12 @@ export async function startAws() {
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve)
   })
-  face.address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  face.stop = () =>
+  emulator.address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  emulator.stop = () =>
     new Promise((resolve) => {
       server.close(() => {
         resolve()
       })
     })
-  return face
+  return emulator
 }

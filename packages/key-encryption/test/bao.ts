@@ -53,17 +53,17 @@ export async function startBao(folder: string): Promise<Bao> {
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   )
-  let heard = ''
+  let output = ''
   await new Promise<void>((resolve, reject) => {
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text: string) => {
-        heard += text
-        if (/Unseal Key: \S+/.test(heard) && heard.includes('Root Token:')) resolve()
+        output += text
+        if (/Unseal Key: \S+/.test(output) && output.includes('Root Token:')) resolve()
       })
     }
     child.once('error', reject)
     child.once('exit', (code) => {
-      reject(new Error(`bao ended with ${code}: ${heard.slice(-500)}`))
+      reject(new Error(`bao ended with ${code}: ${output.slice(-500)}`))
     })
   })
   const admin: Bao['admin'] = async (method, path, body) => {
@@ -92,7 +92,7 @@ export async function startBao(folder: string): Promise<Bao> {
       return file
     },
     async unseal() {
-      const key = /Unseal Key: (\S+)/.exec(heard)![1]
+      const key = /Unseal Key: (\S+)/.exec(output)![1]
       await fetch(`${address}/v1/sys/unseal`, { method: 'PUT', body: JSON.stringify({ key }) })
     },
     async stop() {

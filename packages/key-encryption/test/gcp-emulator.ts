@@ -21,7 +21,7 @@ export async function startGcp() {
   const pair = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const keys = new Map([KEY, OTHER].map((name) => [name, randomBytes(32)]))
   const token = randomBytes(16).toString('hex')
-  const face = {
+  const emulator = {
     address: '',
     account: {} as Record<string, string>,
     denied: false,
@@ -36,8 +36,8 @@ export async function startGcp() {
     const now = Date.now() / 1000
     return (
       JSON.parse(Buffer.from(head, 'base64url').toString()).alg === 'RS256' &&
-      said.iss === face.account['client_email'] &&
-      said.aud === face.account['token_uri'] &&
+      said.iss === emulator.account['client_email'] &&
+      said.aud === emulator.account['token_uri'] &&
       said.scope === 'https://www.googleapis.com/auth/cloudkms' &&
       said.iat <= now + 1 &&
       said.exp > now &&
@@ -69,16 +69,17 @@ export async function startGcp() {
         : [400, { error: 'invalid_grant' }]
     }
     if (authorization !== `Bearer ${token}`) return fail(401, 'UNAUTHENTICATED')
-    if (face.denied) return fail(403, 'PERMISSION_DENIED')
+    if (emulator.denied) return fail(403, 'PERMISSION_DENIED')
     const [, name = '', action] = /^\/v1\/(.+):(encrypt|decrypt)$/.exec(path) ?? []
     const key = keys.get(name)
     if (!key) return fail(404, 'NOT_FOUND')
-    if (face.disabled) return fail(400, 'FAILED_PRECONDITION')
+    if (emulator.disabled) return fail(400, 'FAILED_PRECONDITION')
     const said = JSON.parse(body)
     const aad = Buffer.from(said.additionalAuthenticatedData, 'base64')
     if (said.additionalAuthenticatedDataCrc32c !== String(crc32c(aad)))
       return fail(400, 'INVALID_ARGUMENT')
-    const spoil = (field: string, value: unknown): unknown => (face.damaged === field ? '1' : value)
+    const spoil = (field: string, value: unknown): unknown =>
+      emulator.damaged === field ? '1' : value
     if (action === 'encrypt') {
       const plain = Buffer.from(said.plaintext, 'base64')
       if (said.plaintextCrc32c !== String(crc32c(plain))) return fail(400, 'INVALID_ARGUMENT')
@@ -89,7 +90,7 @@ export async function startGcp() {
       return [
         200,
         {
-          name: `${face.answersAs ?? name}/cryptoKeyVersions/3`,
+          name: `${emulator.answersAs ?? name}/cryptoKeyVersions/3`,
           ciphertext: text.toString('base64'),
           ciphertextCrc32c: spoil('ciphertextCrc32c', String(crc32c(text))),
           verifiedPlaintextCrc32c: spoil('verifiedPlaintextCrc32c', true),
@@ -130,19 +131,19 @@ export async function startGcp() {
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve)
   })
-  face.address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  face.account = {
+  emulator.address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  emulator.account = {
     type: 'service_account',
     client_email: 'node-1@p-1.iam.gserviceaccount.com',
     private_key_id: 'k1',
-    token_uri: `${face.address}/token`,
+    token_uri: `${emulator.address}/token`,
     private_key: pair.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
   }
-  face.stop = () =>
+  emulator.stop = () =>
     new Promise((resolve) => {
       server.close(() => {
         resolve()
       })
     })
-  return face
+  return emulator
 }

@@ -121,7 +121,7 @@ test('responses of a Vault server are limited in time and size', async () => {
     server.listen(0, '127.0.0.1', resolve)
   })
   const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const face = {
+  const emulator = {
     kind: 'vault' as const,
     address,
     mount: 'transit',
@@ -129,7 +129,7 @@ test('responses of a Vault server are limited in time and size', async () => {
     auth_mount: 'approle',
     token_file: token,
   }
-  const kek = await openKek(face, { ...surroundings, timeoutMs: 80 })
+  const kek = await openKek(emulator, { ...surroundings, timeoutMs: 80 })
   for (const [next, words] of [
     ['silent', /did not respond within 80 ms/],
     ['drips', /did not respond within|interrupted/],
@@ -154,7 +154,7 @@ test('responses of a Vault server are limited in time and size', async () => {
   )
   for (const wrong of ['http://vault.example', 'ftp://x', 'https://user:password@vault.example']) {
     await assert.rejects(
-      openKek({ ...face, address: wrong }, surroundings),
+      openKek({ ...emulator, address: wrong }, surroundings),
       is('SETTING', /vault: address/),
     )
   }

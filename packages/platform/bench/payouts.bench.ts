@@ -41,7 +41,7 @@ async function durations(ids: readonly string[]): Promise<string> {
 }
 
 interface Measured {
-  stages: string
+  stepDurations: string
   perSecond: number
   signatures: number
   fuels: number
@@ -108,7 +108,7 @@ async function measure(asset: string, users: readonly User[]): Promise<Measured>
     ]),
   )
   return {
-    stages: await durations(ids),
+    stepDurations: await durations(ids),
     perSecond: payouts / (((made?.last.getTime() ?? 0) - begun) / 1000),
     signatures: Number(made?.count) / payouts,
     fuels: Number(made?.fuels),
@@ -137,11 +137,11 @@ try {
       if (tank?.address) await platform.fund(network, tank.address, String(payouts * 50))
     }
     const hot = await open('hot', payouts * 3 + 10)
-    const crowd: User[] = []
+    const callers: User[] = []
     for (let at = 0; at < wallets; at++)
-      crowd.push(await open(`sub-${at}`, Math.ceil(payouts / wallets) * 3 + 10))
+      callers.push(await open(`sub-${at}`, Math.ceil(payouts / wallets) * 3 + 10))
     await fillTank(hot)
-    const many = await measure(asset, crowd)
+    const many = await measure(asset, callers)
     const one = await measure(asset, [hot])
     const cost = (cpu: Record<string, number>) =>
       Object.entries(cpu)
@@ -156,7 +156,7 @@ try {
       note: `floor: over ${wallets} wallets; all confirmed after ${one.confirmedS.toFixed(0)} s and ${many.confirmedS.toFixed(0)} s`,
     })
     console.log(
-      `  milliseconds in each state, median: ${one.stages}\n  over ${wallets} wallets: ${many.stages}`,
+      `  milliseconds in each state, median: ${one.stepDurations}\n  over ${wallets} wallets: ${many.stepDurations}`,
     )
     const isFuelled = one.fuels > 0
     report({

@@ -157,9 +157,9 @@ test('a request repeated while the first is being stored returns the first trans
         `select count(*)::int n from pg_stat_activity where wait_event_type = 'Lock' and query ~ '(create|write)_withdrawal'`,
       )
     )?.n
-  const until = async (n: number, otherwise: Promise<unknown>) => {
+  const until = async (n: number, other: Promise<unknown>) => {
     let ended = false
-    void otherwise.then(() => (ended = true))
+    void other.then(() => (ended = true))
     while (!ended && (await waiting()) !== n)
       await new Promise((resolve) => setTimeout(resolve, 10))
   }
@@ -400,9 +400,9 @@ test('stores up to 32 concurrent withdrawals of one wallet in one statement', as
   const database = {
     one: async (sql: string, [text]: [string]) => {
       const body = JSON.parse(text) as { n: number } | { n: number }[]
-      const gate = Promise.withResolvers<void>()
-      query.push({ sql, ids: [body].flat().map(({ n }) => n), go: gate.resolve })
-      await gate.promise
+      const pausePoint = Promise.withResolvers<void>()
+      query.push({ sql, ids: [body].flat().map(({ n }) => n), go: pausePoint.resolve })
+      await pausePoint.promise
       const refused = { code: 'CU003', message: 'insufficient', detail: 'of 7' }
       const answer = ({ n }: { n: number }) => (n === 7 ? refused : { replayed: false, n })
       return Array.isArray(body) ? { results: body.map(answer) } : { result: answer(body) }

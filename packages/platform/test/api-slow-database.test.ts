@@ -7,7 +7,7 @@ import { call, transferBody } from './harness.ts'
  * A database that does not respond, simulated by a lock of another connection. A frozen server has
  * the same effect.
  */
-const api = useApi({}, [], undefined, { soonMs: 1000 })
+const api = useApi({}, [], undefined, { shortTimeoutMs: 1000 })
 before(() => api.started)
 
 /** Holds locks until `work` has ended. */

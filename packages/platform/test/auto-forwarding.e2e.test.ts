@@ -51,13 +51,13 @@ interface DepositTarget {
 }
 
 const PATH = '/dac/v1/auto-forwarding'
-const soon = (seconds = 3600) => new Date(Date.now() + seconds * 1000).toISOString()
+const inSeconds = (seconds = 3600) => new Date(Date.now() + seconds * 1000).toISOString()
 const rest = (place: DepositTarget) => ({
   destination_address: place.address,
   ...(place.address_tag === null ? {} : { address_tag: place.address_tag }),
 })
 const make = (user: User, body: Record<string, unknown>) =>
-  call<Rule>(user, 'POST', PATH, { expires_at: soon(), ...body })
+  call<Rule>(user, 'POST', PATH, { expires_at: inSeconds(), ...body })
 const read = async (user: User, id: string) => (await call<Rule>(user, 'GET', `${PATH}/${id}`)).body
 const history = async (user: User, id: string) =>
   (await call<Page<Transfer>>(user, 'GET', `${PATH}/${id}/history`)).body
@@ -154,7 +154,7 @@ describe('forwarding rules are validated', () => {
       [{ daily_cap: 0.5 }, 'daily_cap'],
       [{ daily_cap: '1.0000000000000000001' }, 'daily_cap'],
       [{ daily_cap: null }, 'daily_cap'],
-      [{ expires_at: soon(-5) }, 'expires_at'],
+      [{ expires_at: inSeconds(-5) }, 'expires_at'],
       [{ expires_at: 'tomorrow' }, 'expires_at'],
       [{ expires_at: 1_900_000_000 }, 'expires_at'],
       [{ expires_at: '2030-02-30T00:00:00Z' }, 'expires_at'],
@@ -391,7 +391,7 @@ describe('deposits are forwarded by their rules', () => {
       min_amount: 1,
       daily_cap: 30,
       ...rest(theirs),
-      expires_at: soon(3),
+      expires_at: inSeconds(3),
     })
     await waitFor('its end', async () => (await read(user, short.body.id)).status === 'expired')
     await credited(user, (await fund('ETH', omnibus, '2'))['hash'])

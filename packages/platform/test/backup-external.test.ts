@@ -261,8 +261,16 @@ test(
         unproved.stderr,
         /--recovery-secret, --recovery-key or --manifest-sha256 is required/,
       )
-      const over = cli(urlOf('first'), fresh, 'restore', '--in', out, '--without-secrets', ...proof)
-      assert.match(over.stderr, /the database of DATABASE_URL is not empty/)
+      const result = cli(
+        urlOf('first'),
+        fresh,
+        'restore',
+        '--in',
+        out,
+        '--without-secrets',
+        ...proof,
+      )
+      assert.match(result.stderr, /the database of DATABASE_URL is not empty/)
       const embedded = spawnSync(
         process.execPath,
         [CLI, 'restore', '--in', out, '--without-secrets', ...proof],

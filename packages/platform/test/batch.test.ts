@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Batch } from '../src/batch.ts'
 
 /** Creates a batch whose calls the test answers by hand. */
-function stage(options: { most: number; lanes: number; pause?: () => Promise<void> }) {
+function setUp(options: { most: number; lanes: number; pause?: () => Promise<void> }) {
   const calls: {
     items: readonly number[]
     answer: (answers: readonly string[]) => void
@@ -24,7 +24,7 @@ function stage(options: { most: number; lanes: number; pause?: () => Promise<voi
 const doubled = (items: readonly number[]) => items.map((item) => String(item * 2))
 
 test('requests of one event-loop turn are sent as one batch, in order; later ones form the next', async () => {
-  const { batch, calls, turn } = stage({ most: 10, lanes: 1 })
+  const { batch, calls, turn } = setUp({ most: 10, lanes: 1 })
   const first = [1, 2, 3].map((item) => batch.ask(item))
   await turn()
   const second = [4, 5].map((item) => batch.ask(item))
@@ -46,7 +46,7 @@ test('requests of one event-loop turn are sent as one batch, in order; later one
 })
 
 test('a batch never exceeds its maximum size, and batches never exceed their maximum concurrency', async () => {
-  const { batch, calls, turn } = stage({ most: 2, lanes: 2 })
+  const { batch, calls, turn } = setUp({ most: 2, lanes: 2 })
   const all = [1, 2, 3, 4, 5].map((item) => batch.ask(item))
   for (let n = 0; n < 4; n++) await turn()
   assert.deepEqual(
@@ -66,7 +66,7 @@ test('a batch never exceeds its maximum size, and batches never exceed their max
 })
 
 test('a failed batch fails all of its items, and no other items', async () => {
-  const { batch, calls, turn } = stage({ most: 2, lanes: 1 })
+  const { batch, calls, turn } = setUp({ most: 2, lanes: 1 })
   const all = [1, 2, 3].map((item) => batch.ask(item).catch((error: Error) => error.message))
   await turn()
   calls[0]?.fail(new Error('lost'))
@@ -82,7 +82,7 @@ test('a failed batch fails all of its items, and no other items', async () => {
 
 test('a configured delay lets more requests join a batch, and a full batch is sent immediately', async () => {
   const pauses: (() => void)[] = []
-  const { batch, calls, turn } = stage({
+  const { batch, calls, turn } = setUp({
     most: 3,
     lanes: 2,
     pause: () => new Promise((resolve) => pauses.push(resolve)),

@@ -393,7 +393,7 @@ test('an event stream ends with its session, without sending further events', as
   let text = ''
   response.on('data', (chunk: Buffer) => (text += chunk.toString()))
   const closed = new Promise((resolve) => response.once('end', resolve))
-  const tell = async (label: string) => {
+  const createUser = async (label: string) => {
     await emit(
       api.database,
       acme.workspaceId,
@@ -404,10 +404,10 @@ test('an event stream ends with its session, without sending further events', as
     while ((await publish(api.services, distributor)) > 0);
     api.services.feed.ring()
   }
-  await tell('first')
+  await createUser('first')
   await waitFor('the first event', async () => text.includes('first'), 10_000, 20)
   await who.browser.ask('POST', '/sign-out')
-  await tell('second')
+  await createUser('second')
   await closed
   assert.ok(!text.includes('second'), text)
 })

@@ -208,9 +208,9 @@ test('if a conversion is refused while an identical request waits, both requests
   const { id } = await fixture.ask<Conversion>(quoteConversion, { body: quoteBody, caller })
   for (const body of [{ ...quoteBody, sequence_id: 'c1' }, { quote: id }]) {
     const ask = () => fixture.ask<Conversion>(createConversion, { body, caller })
-    const gate = pauseMethod(fixture.services.exchanges, 'markets')
+    const pausePoint = pauseMethod(fixture.services.exchanges, 'markets')
     const waits = ask()
-    await gate.reached
+    await pausePoint.reached
     const poor = refused('PREPAID_FEE_EXHAUSTED', /less than the platform fee/)
     await assert.rejects(ask(), poor)
     await fixture.database.query('select prepaid_adjust($1, $2, $3, 0)', [
@@ -218,7 +218,7 @@ test('if a conversion is refused while an identical request waits, both requests
       randomUUID(),
       '100000000',
     ])
-    gate.open()
+    pausePoint.open()
     await assert.rejects(waits, poor)
     assert.deepEqual(
       await fixture.database.query('select 1 from orders where state <> $1', ['ENDED']),

@@ -21,7 +21,7 @@ test('waits 8 seconds for the database if the caller can retry, and longer for o
     { max: 1, onError: () => undefined },
   )
   t.after(() => database.close())
-  assert.equal(database.soonMs, 8000)
+  assert.equal(database.shortTimeoutMs, 8000)
   await database.query('create table kept (id integer primary key)')
   const { pid } = (await database.one<{ pid: number }>('select pg_backend_pid() pid')) as {
     pid: number
@@ -35,7 +35,7 @@ test('waits 8 seconds for the database if the caller can retry, and longer for o
       (error: unknown) => error,
     )
   const insert = (id: number) =>
-    database.soon(() => database.query('insert into kept values ($1)', [id]))
+    database.withShortTimeout(() => database.query('insert into kept values ($1)', [id]))
   const ids = async () =>
     (await database.query<{ id: number }>('select id from kept order by id')).map(({ id }) => id)
   const late = (error: unknown) => {

@@ -20,7 +20,7 @@ import { testEmittedEvents } from './event-assertions.ts'
  */
 const database = useDatabase()
 
-async function openWorld(
+async function openFixture(
   family: FamilyName,
 ): Promise<{ fixture: DepositFixture; alice: Tenant; bob: Tenant }> {
   const fixture = new DepositFixture(database.get(), family)
@@ -29,7 +29,7 @@ async function openWorld(
 }
 
 test('a reorganisation that moves logs within a block never swaps the deposits of two customers', async () => {
-  const { fixture, alice, bob } = await openWorld('evm')
+  const { fixture, alice, bob } = await openFixture('evm')
   const usdt = {
     position: 0,
     asset: 'USDT_ETH',
@@ -54,7 +54,7 @@ test('a reorganisation that moves logs within a block never swaps the deposits o
 })
 
 test('a transaction with another result after a reorganisation creates a new deposit', async () => {
-  const { fixture, alice, bob } = await openWorld('evm')
+  const { fixture, alice, bob } = await openFixture('evm')
   fixture.chain.mine({
     txid: '0xswap',
     outcome: [{ position: 4, asset: 'USDT_ETH', address: alice.deposit, amount: 1_000_000n }],
@@ -89,7 +89,7 @@ test('a transaction with another result after a reorganisation creates a new dep
 })
 
 test('identical payments of one transaction stay the same deposits when their logs move', async () => {
-  const { fixture, alice } = await openWorld('evm')
+  const { fixture, alice } = await openFixture('evm')
   const paid = { asset: 'USDT_ETH', address: alice.deposit, amount: 5n }
   const mine = (...amounts: [position: number, amount: bigint][]) => {
     fixture.chain.mine({
@@ -110,7 +110,7 @@ test('identical payments of one transaction stay the same deposits when their lo
 })
 
 test('a UTXO of a removed block cannot be spent, and returns to its own wallet when mined again', async () => {
-  const { fixture, alice } = await openWorld('utxo')
+  const { fixture, alice } = await openFixture('utxo')
   const coin = { position: 0, asset: 'BTC', address: alice.deposit, amount: 700n }
   fixture.chain.mine({ txid: 'coin', outcome: [coin] })
   fixture.chain.bury()
@@ -138,7 +138,7 @@ test('a UTXO of a removed block cannot be spent, and returns to its own wallet w
 })
 
 test('a UTXO that a node later reports for another customer is removed from the first wallet', async () => {
-  const { fixture, alice, bob } = await openWorld('utxo')
+  const { fixture, alice, bob } = await openFixture('utxo')
   fixture.chain.mine({
     txid: 'lie',
     outcome: [{ position: 0, asset: 'BTC', address: alice.deposit, amount: 700n }],
@@ -252,7 +252,7 @@ for (const family of Object.keys(FAMILIES) as FamilyName[]) {
     async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(command, { minLength: 2, maxLength: 12 }), async (commands) => {
-          const { fixture, alice, bob } = await openWorld(family)
+          const { fixture, alice, bob } = await openFixture(family)
           const positions = new Positions(family)
           const fixed = new Map<number, Outcome>()
           const mine = (randoms: readonly Random[]) => {

@@ -17,7 +17,9 @@ const SENDERS_PATIENCE_MS = 3000
  */
 const database = useDatabase()
 
-async function openWorld(family: FamilyName): Promise<{ fixture: DepositFixture; alice: Tenant }> {
+async function openFixture(
+  family: FamilyName,
+): Promise<{ fixture: DepositFixture; alice: Tenant }> {
   const fixture = new DepositFixture(database.get(), family)
   await fixture.open()
   return { fixture, alice: await fixture.tenant('alice') }
@@ -55,7 +57,7 @@ const spendable = async (fixture: DepositFixture, tenant: Tenant) =>
 
 for (const family of Object.keys(FAMILIES) as FamilyName[]) {
   test(`${family}: freezes a deposit with any listed sender, with and without screening`, async () => {
-    const { fixture, alice } = await openWorld(family)
+    const { fixture, alice } = await openFixture(family)
     fixture.sanctioned.add('listed')
     pay(fixture, alice, 'first', { addresses: ['clean', 'listed'], complete: true })
     await fixture.settle()
@@ -83,7 +85,7 @@ for (const family of Object.keys(FAMILIES) as FamilyName[]) {
   })
 
   test(`${family}: screening holds a deposit of an unknown sender until the operator releases it`, async () => {
-    const { fixture, alice } = await openWorld(family)
+    const { fixture, alice } = await openFixture(family)
     await fixture.screenDeposits(alice)
     for (const txid of ['one', 'two'])
       pay(fixture, alice, txid, { addresses: ['clean'], complete: false })
@@ -123,7 +125,7 @@ for (const family of Object.keys(FAMILIES) as FamilyName[]) {
 }
 
 test('without screening, credits a deposit of unknown senders unless a known sender is listed', async () => {
-  const { fixture, alice } = await openWorld('utxo')
+  const { fixture, alice } = await openFixture('utxo')
   fixture.sanctioned.add('listed')
   pay(fixture, alice, 'one', { addresses: [], complete: false })
   pay(fixture, alice, 'two', { addresses: ['listed'], complete: false })
@@ -132,7 +134,7 @@ test('without screening, credits a deposit of unknown senders unless a known sen
 })
 
 test('the operator’s release does not release a deposit that is frozen for a known sender', async () => {
-  const { fixture, alice } = await openWorld('utxo')
+  const { fixture, alice } = await openFixture('utxo')
   await fixture.screenDeposits(alice)
   fixture.risks.set('flagged', 'SEVERE')
   pay(fixture, alice, 'one', { addresses: ['flagged'], complete: false })
@@ -144,7 +146,7 @@ test('the operator’s release does not release a deposit that is frozen for a k
 })
 
 test('holds a released deposit again after a reorganisation removed it', async () => {
-  const { fixture, alice } = await openWorld('evm')
+  const { fixture, alice } = await openFixture('evm')
   await fixture.screenDeposits(alice)
   pay(fixture, alice, 'one', { addresses: ['clean'], complete: false })
   await fixture.settle()
@@ -159,7 +161,7 @@ test('holds a released deposit again after a reorganisation removed it', async (
 })
 
 test('only a deposit held for an unknown sender can be released; other releases give the reason', async () => {
-  const { fixture, alice } = await openWorld('evm')
+  const { fixture, alice } = await openFixture('evm')
   pay(fixture, alice, 'one', { addresses: ['clean'], complete: true })
   await fixture.settle()
   const [row] = await fixture.deposits()
@@ -173,7 +175,7 @@ test('only a deposit held for an unknown sender can be released; other releases 
 
 test('retries a failed sender query, and never treats it as an empty list', async () => {
   for (const on of [true, false]) {
-    const { fixture, alice } = await openWorld('utxo')
+    const { fixture, alice } = await openFixture('utxo')
     if (on) await fixture.screenDeposits(alice)
     fixture.sanctioned.add('listed')
     pay(fixture, alice, 'one', new Error('the node is away'))
@@ -187,7 +189,7 @@ test('retries a failed sender query, and never treats it as an empty list', asyn
 })
 
 test('a node that never reports the sender delays the scan by one pause, and credits nothing', async () => {
-  const { fixture, alice } = await openWorld('utxo')
+  const { fixture, alice } = await openFixture('utxo')
   const pauses: number[] = []
   fixture.services.environment.sleep = async (milliseconds) => {
     pauses.push(milliseconds)
@@ -216,7 +218,7 @@ test('a node that never reports the sender delays the scan by one pause, and cre
 })
 
 test('screens an earlier deposit without stored senders by the senders in its block', async () => {
-  const { fixture, alice } = await openWorld('tron')
+  const { fixture, alice } = await openFixture('tron')
   fixture.sanctioned.add('listed')
   pay(fixture, alice, 'one', { addresses: ['clean', 'listed'], complete: true })
   await fixture.scan()

@@ -90,21 +90,21 @@ test(
     ) as string
     process.kill(Number(checkpointer), 'SIGSTOP')
     const stopping = first.stop()
-    const heard: string[] = []
-    running = await startEmbeddedPostgres(home, (what) => heard.push(what))
+    const messages: string[] = []
+    running = await startEmbeddedPostgres(home, (what) => messages.push(what))
     await stopping
     assert.notEqual(running.pid(), hung)
     assert.equal(await answer(), 1)
-    assert.match(heard.join('\n'), /did not stop in time/)
+    assert.match(messages.join('\n'), /did not stop in time/)
   },
 )
 
 test('a PostgreSQL server that dies is restarted, and the restart is logged', async () => {
-  const heard: string[] = []
+  const messages: string[] = []
   const restarting = Promise.withResolvers<void>()
   await running?.stop()
   running = await startEmbeddedPostgres(home, (what) => {
-    heard.push(what)
+    messages.push(what)
     restarting.resolve()
   })
   const first = running.pid() as number
@@ -112,7 +112,7 @@ test('a PostgreSQL server that dies is restarted, and the restart is logged', as
   await restarting.promise
   while ((await answer().catch(() => 0)) !== 1) await sleep(50)
   assert.notEqual(running.pid(), first)
-  assert.deepEqual(heard, ['PostgreSQL ended; it is restarted'])
+  assert.deepEqual(messages, ['PostgreSQL ended; it is restarted'])
 })
 
 function readFileSyncOr(path: string): string {

@@ -47,7 +47,7 @@ const services = {
 } as unknown as Services
 
 /** The open streams: a function that sends an event to the stream, and the signal that ends it. */
-const open: { tell(event: ServerEvent | Error): void; signal: AbortSignal }[] = []
+const open: { push(event: ServerEvent | Error): void; signal: AbortSignal }[] = []
 let ended = 0
 async function* readEvents(signal: AbortSignal): AsyncGenerator<ServerEvent> {
   const waiting: (ServerEvent | Error)[] = []
@@ -55,7 +55,7 @@ async function* readEvents(signal: AbortSignal): AsyncGenerator<ServerEvent> {
   signal.addEventListener('abort', () => wake())
   open.push({
     signal,
-    tell: (event) => {
+    push: (event) => {
       waiting.push(event)
       wake()
     },
@@ -122,7 +122,7 @@ class Client {
   readonly response: Promise<IncomingMessage>
   readonly ended: Promise<void>
   readonly leave: () => void
-  #heard: () => void = quiet
+  #onData: () => void = quiet
 
   constructor(path = '/stream', ip = '192.0.2.1') {
     const outgoing = get(`${base}${path}`, { headers: { 'x-forwarded-for': ip } })
@@ -134,7 +134,7 @@ class Client {
       outgoing.on('response', (response) => {
         response.setEncoding('utf8').on('data', (text: string) => {
           this.text += text
-          this.#heard()
+          this.#onData()
         })
         response.on('close', () => resolve()).on('error', quiet)
         answered(response)
@@ -142,10 +142,10 @@ class Client {
     })
   }
 
-  async heard(text: string): Promise<void> {
+  async received(text: string): Promise<void> {
     while (!this.text.includes(text))
       await new Promise<void>((resolve) => {
-        this.#heard = resolve
+        this.#onData = resolve
       })
   }
 }
@@ -168,15 +168,15 @@ test('streams events with id, name and data, sends keep-alive comments, and ends
     'the house’s headers are there',
   )
   await opened(1)
-  open[0]?.tell({ id: '7', event: 'invoice.paid', data: '{"a":1}\n{"b":2}' })
-  open[0]?.tell({ data: 'x' })
-  await client.heard('data: x\n\n')
+  open[0]?.push({ id: '7', event: 'invoice.paid', data: '{"a":1}\n{"b":2}' })
+  open[0]?.push({ data: 'x' })
+  await client.received('data: x\n\n')
   assert.equal(
     client.text,
     'retry: 3000\n\nid: 7\nevent: invoice.paid\ndata: {"a":1}\ndata: {"b":2}\n\ndata: x\n\n',
   )
   ;[...pauses].at(-1)?.()
-  await client.heard(': \n\n')
+  await client.received(': \n\n')
   assert.equal(open[0]?.signal.aborted, false)
   client.leave()
   await allEnded()
@@ -198,7 +198,7 @@ test('a stream whose source fails is closed, and the failure is logged', async (
   const count = open.length
   const client = new Client()
   await opened(count + 1)
-  open.at(-1)?.tell(new Error('the source broke'))
+  open.at(-1)?.push(new Error('the source broke'))
   await client.ended
   assert.deepEqual(warned.splice(0), ['an event stream was interrupted'])
 })

@@ -352,7 +352,7 @@ async function open(user: User, o: { path?: string; lastEventId?: string } = {})
     body: '',
   })
   const got: Event[] = []
-  let heard = () => undefined as void
+  let onEvent = () => undefined as void
   let text = ''
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
@@ -382,7 +382,7 @@ async function open(user: User, o: { path?: string; lastEventId?: string } = {})
           assert.deepEqual([lines['id'], lines['event']], [event.id, event.type])
           got.push(event)
         }
-        heard()
+        onEvent()
       })
       .on('close', end)
       .on('error', end)
@@ -396,7 +396,7 @@ async function open(user: User, o: { path?: string; lastEventId?: string } = {})
     async until(count: number) {
       while (got.length < count)
         await new Promise<void>((resolve) => {
-          heard = resolve
+          onEvent = resolve
         })
     },
   }

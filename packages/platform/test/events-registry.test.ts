@@ -26,11 +26,11 @@ test('each event type is emitted by the code and expected by a test', () => {
     .filter((file) => !/event-types\.ts$|events\/registry\.ts$|ledger\/log-events\.ts$/.test(file))
     .map(textOf)
     .join('\n')
-  const isTold = (type: EventType) =>
+  const isEmitted = (type: EventType) =>
     sources.includes(`'${type}'`) ||
     (type.startsWith('gas_tank.') && sources.includes('`gas_tank.${'))
   assert.deepEqual(
-    EVENT_TYPES.filter((type) => !isTold(type)),
+    EVENT_TYPES.filter((type) => !isEmitted(type)),
     [],
   )
   const tests = below('packages/platform/test')

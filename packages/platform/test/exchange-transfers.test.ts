@@ -333,7 +333,7 @@ test('assigns two withdrawals that were paid in one transaction to one deposit e
 })
 
 test('finds a withdrawal with a lost response even if the exchange’s list omits tag or address', async () => {
-  for (const untold of [{ tag: null }, { address: null }]) {
+  for (const missing of [{ tag: null }, { address: null }]) {
     const fixture = await open()
     fixture.venue.traits = { ...fixture.venue.traits, withdrawalId: false }
     fixture.venue.mood = 'lost'
@@ -342,17 +342,17 @@ test('finds a withdrawal with a lost response even if the exchange’s list omit
     } = await fixture.withdraw()
     await fixture.database.query(`update exchange_transfers set address_tag = $2 where id = $1`, [
       id,
-      'tag' in untold ? '7' : null,
+      'tag' in missing ? '7' : null,
     ])
     fixture.venue.isDown = true
     await fixture.work()
-    Object.assign(fixture.venue.payouts[0] ?? assert.fail('nothing was paid'), untold)
+    Object.assign(fixture.venue.payouts[0] ?? assert.fail('nothing was paid'), missing)
     fixture.venue.isDown = false
     await fixture.work(120)
     assert.deepEqual(
       [stateOf(await fixture.show(id)), fixture.venue.requestCount],
       ['pending WITHDRAWING', 1],
-      JSON.stringify(untold),
+      JSON.stringify(missing),
     )
   }
 })
@@ -453,15 +453,15 @@ test('handles withdrawals that the exchange refuses, limits, cancels or leaves p
 
 test('if a withdrawal is refused while an identical request waits, both requests are refused', async () => {
   const fixture = await open()
-  const gate = pauseMethod(fixture.services.exchanges, 'account')
+  const pausePoint = pauseMethod(fixture.services.exchanges, 'account')
   const body = { sequence_id: 'w1' }
   const waits = fixture.withdraw(body)
-  await gate.reached
+  await pausePoint.reached
   const status = (to: string) => fixture.database.query('update wallets set status = $1', [to])
   await status('inactive')
   await assert.rejects(fixture.withdraw(body), refused('WALLET_INACTIVE', /inactive/))
   await status('active')
-  gate.open()
+  pausePoint.open()
   await assert.rejects(waits, refused('WALLET_INACTIVE', /inactive/))
   const { body: taken } = await fixture.withdraw(body)
   assert.deepEqual((await fixture.withdraw(body)).body, taken)
@@ -621,11 +621,11 @@ test('the platform’s background loop completes exchange transfers', async () =
   const {
     body: { id },
   } = await fixture.withdraw()
-  const over = new AbortController()
+  const ended = new AbortController()
   const loop = exchangeTransferLoop(fixture.services)
-  await loop.run(over.signal)
-  over.abort()
-  await loop.run(over.signal)
+  await loop.run(ended.signal)
+  ended.abort()
+  await loop.run(ended.signal)
   assert.equal(stateOf(await fixture.show(id)), 'pending WITHDRAWING')
 })
 

@@ -28,7 +28,7 @@ after(() => rmSync(home, { recursive: true, force: true }))
 const MINUTE_MS = 60_000
 const TROUBLE = 'ETH: eth_getBlockByNumber answered without parentHash\u001b[2J'
 
-async function stage() {
+async function setUp() {
   await opened.started
   await opened.get().query('delete from processes')
   const fixture = new DepositFixture(opened.get(), 'evm')
@@ -82,7 +82,7 @@ async function stage() {
 }
 
 test('reports a scan that fails for minutes with network and reason, while other work continues', async () => {
-  const { world: fixture, services, run, other } = await stage()
+  const { world: fixture, services, run, other } = await setUp()
   const seconds = async () =>
     /^custody_loop_failing_seconds\{loop="scan ETH"\} (\d+)/m.exec(
       await services.metrics.text(),

@@ -74,7 +74,7 @@ class Scenario {
   readonly risks = new Map<string, RiskLevel>()
   /** Destinations of the payments that were submitted to nodes, one entry per request. */
   readonly shown: string[] = []
-  gate: PausePoint | null = null
+  pausePoint: PausePoint | null = null
 
   constructor(fixture: FamilyFixture) {
     this.fixture = fixture
@@ -103,8 +103,8 @@ class Scenario {
           if (!held && row.state === 'SIGNING') await this.#pass(row.id, false)
           return held === true
         },
-        mayBeShown: async (all, tx: Queryable, row) => {
-          const may = await own.mayBeShown?.(all, tx, row)
+        maySubmit: async (all, tx: Queryable, row) => {
+          const may = await own.maySubmit?.(all, tx, row)
           if (may) await this.#pass(row.id, true)
           return may === true
         },
@@ -124,9 +124,9 @@ class Scenario {
   }
 
   async #pass(id: string, within: boolean): Promise<void> {
-    const gate = this.gate
+    const gate = this.pausePoint
     if (gate?.id !== id || gate.within !== within) return
-    this.gate = null
+    this.pausePoint = null
     await gate.open()
   }
 
@@ -229,13 +229,13 @@ class Scenario {
 
 async function playScenarios(
   family: WalletAddress,
-  tell: (scenario: Scenario) => Promise<void>,
+  play: (scenario: Scenario) => Promise<void>,
 ): Promise<void> {
   const fixture = new FamilyFixture(database.get(), devnet, family, clock)
   try {
     const story = new Scenario(fixture)
     await story.open()
-    await tell(story)
+    await play(story)
     await fixture.check()
     assert.deepEqual(await wrongInBooks(database.get()), [])
   } finally {
@@ -250,7 +250,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         const { fixture } = scenario
         const id = await fixture.create('first')
         let other = ''
-        scenario.gate = {
+        scenario.pausePoint = {
           id,
           within: false,
           open: async () => {
@@ -289,8 +289,11 @@ for (const [name, family] of Object.entries(FAMILIES)) {
           await lockWait(freezing)
           assert.ok(!(await scenario.isFrozen()))
         }
-        scenario.gate = { id, within: true, open }
-        await fixture.turnUntil('the transfer is marked as submitted', () => scenario.gate === null)
+        scenario.pausePoint = { id, within: true, open }
+        await fixture.turnUntil(
+          'the transfer is marked as submitted',
+          () => scenario.pausePoint === null,
+        )
         const other = await freezing
         await fixture.runTo(id, 'CONFIRMED')
         assert.ok(await scenario.isFrozen())
@@ -361,9 +364,9 @@ for (const [name, family] of Object.entries(FAMILIES)) {
               database.get().now(),
             ],
           )
-        scenario.gate = { id, within: false, open }
+        scenario.pausePoint = { id, within: false, open }
         await fixture.run()
-        assert.equal(scenario.gate, null, 'it was reached')
+        assert.equal(scenario.pausePoint, null, 'it was reached')
         await scenario.confirmed(id)
       }))
   })
@@ -385,7 +388,7 @@ test('a transfer frozen while its batch is assembled is left out, and earlier on
     await fixture.runTo(id, 'SIGNING')
     for (const waiting of [second, id]) await due(waiting, 'infinity')
     let freezing = ''
-    scenario.gate = {
+    scenario.pausePoint = {
       id,
       within: false,
       open: async () => {
@@ -394,7 +397,7 @@ test('a transfer frozen while its batch is assembled is left out, and earlier on
     }
     await due(first, database.get().now())
     await fixture.runTo(first, 'CONFIRMED')
-    assert.equal(scenario.gate, null, 'it was reached')
+    assert.equal(scenario.pausePoint, null, 'it was reached')
     await fixture.runTo(id, 'AML_HELD')
     assert.deepEqual([await scenario.built(id), new Set(scenario.shown)], [[], new Set([other])])
     await fixture.runTo(second, 'CONFIRMED')

@@ -43,7 +43,7 @@ async function staged(play: (fixture: FamilyFixture) => Promise<void>): Promise<
     await fixture.close()
   }
 }
-async function crowd(fixture: FamilyFixture, count: number): Promise<string[]> {
+async function concurrentTransfers(fixture: FamilyFixture, count: number): Promise<string[]> {
   const ids: string[] = []
   for (let at = 0; at < count; at++) ids.push(await fixture.create(`crowd-${at}`))
   return ids
@@ -80,7 +80,7 @@ test('at most three fuel transactions pay for thirty concurrent transfers, each 
       return undefined
     }
     const before = await fixture.available()
-    const ids = await crowd(fixture, 30)
+    const ids = await concurrentTransfers(fixture, 30)
     await fixture.run()
     await confirmed(fixture, ids)
     const made = await fuels(fixture)
@@ -104,7 +104,7 @@ for (const commit of [
 ]) {
   test(`pays each concurrent transfer once if the process ends after commit ${commit}`, () =>
     staged(async (fixture) => {
-      const ids = await crowd(fixture, 4)
+      const ids = await concurrentTransfers(fixture, 4)
       fixture.crashAt = `transaction.${commit}`
       await fixture.run()
       assert.equal(fixture.crashAt, null, 'it was reached')
@@ -115,7 +115,7 @@ for (const commit of [
 test('a transfer that the nodes refuse fails, and the others get a new fuel transaction', () =>
   staged(async (fixture) => {
     const before = await fixture.available()
-    const ids = await crowd(fixture, 5)
+    const ids = await concurrentTransfers(fixture, 5)
     const bad = await tokenOf(fixture, ids[2] as string)
     fixture.nodes.fault = (order) => (shown(order).includes(bad) ? 'refuse' : undefined)
     await fixture.run()
@@ -131,7 +131,7 @@ test('a transfer that the nodes refuse fails, and the others get a new fuel tran
 
 test('cancelling one transfer of a shared fuel transaction does not affect the others', () =>
   staged(async (fixture) => {
-    const ids = await crowd(fixture, 4)
+    const ids = await concurrentTransfers(fixture, 4)
     await fixture.runTo(ids[3] as string, 'FUELING')
     await fixture.cancel(ids[3] as string)
     await fixture.run()
@@ -147,7 +147,7 @@ test('transfers that arrive while a fuel transaction is pending share the next o
       `select id from transactions where kind = 'FUEL'`,
     )
     await fixture.runTo((fuel as { id: string }).id, 'CONFIRMING')
-    const ids = [first, ...(await crowd(fixture, 3))]
+    const ids = [first, ...(await concurrentTransfers(fixture, 3))]
     // Without a new block, only the transfer's own timer wakes it.
     for (const id of ids.slice(1)) await fixture.runTo(id, 'FUELING')
     assert.deepEqual(
@@ -194,7 +194,7 @@ const upTo = (count: number) => Array.from({ length: count }, (_, at) => at)
 test('transfers queued behind a payment are signed with it; lost responses skip no nonce', () =>
   staged(async (fixture) => {
     const runs = watchRuns(fixture)
-    const ids = await crowd(fixture, 8)
+    const ids = await concurrentTransfers(fixture, 8)
     let lost = 0
     fixture.nodes.fault = ({ purpose }) =>
       purpose.kind === 'pay' && lost < 8 && runs.length > 0 && ++lost > 0 ? 'lost' : undefined
@@ -214,7 +214,7 @@ test('transfers queued behind a payment are signed with it; lost responses skip 
 test('if the nodes refuse one payment of a batch, earlier ones are signed and later ones move up', () =>
   staged(async (fixture) => {
     const runs = watchRuns(fixture)
-    const ids = await crowd(fixture, 9)
+    const ids = await concurrentTransfers(fixture, 9)
     const bad = await tokenOf(fixture, ids[4] as string)
     fixture.nodes.fault = ({ purpose }) =>
       purpose.kind === 'pay' && purpose.request.token === bad ? 'refuse' : undefined
@@ -230,7 +230,7 @@ test('if the nodes refuse one payment of a batch, earlier ones are signed and la
 
 test('while the nodes are unreachable the whole batch waits, and then continues', () =>
   staged(async (fixture) => {
-    const ids = await crowd(fixture, 5)
+    const ids = await concurrentTransfers(fixture, 5)
     fixture.fault = 'away'
     for (const id of ids) await fixture.runTo(id, 'SIGNING')
     for (let turns = 0; turns < 6; turns++) await fixture.turn()
@@ -251,7 +251,7 @@ test('a payment of a batch that must wait does not delay the earlier ones', () =
     const runs = watchRuns(fixture)
     const { signers } = fixture.services
     const call = signers.call.bind(signers)
-    const ids = await crowd(fixture, 6)
+    const ids = await concurrentTransfers(fixture, 6)
     let poor = ''
     let isShort = true
     /**

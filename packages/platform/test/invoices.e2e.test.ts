@@ -97,7 +97,7 @@ const choose = (id: string, asset: string) =>
   call<State>(null, 'POST', `/checkout/${id}/asset`, { asset }, { base: platform.base })
 
 /** Returns the states of an invoice that a page receives, until a condition holds. */
-async function heard(id: string, holds: (state: State) => boolean): Promise<State[]> {
+async function waitForEvent(id: string, holds: (state: State) => boolean): Promise<State[]> {
   const states: State[] = []
   const response = await fetch(`${platform.base}/checkout/${id}/events`)
   assert.equal(response.headers.get('content-type'), 'text/event-stream; charset=utf-8')
@@ -177,10 +177,10 @@ test('a coin payment appears on the page in its block, is settled, and can be re
     [400, 'inv_id: the invoice is open and'],
     early.text,
   )
-  const page = heard(invoice.inv_id, ({ inv_status }) => inv_status === 'Paid')
+  const page = waitForEvent(invoice.inv_id, ({ inv_status }) => inv_status === 'Paid')
   // No further block is produced before the page has received the event of the first.
   await platform.halted('BTC', async () => {
-    const seen = heard(invoice.inv_id, ({ inv_status }) => inv_status === 'Processing')
+    const seen = waitForEvent(invoice.inv_id, ({ inv_status }) => inv_status === 'Processing')
     await pay('BTC', invoice.address, invoice.crypto_amount)
     const mined = performance.now()
     await seen
@@ -274,9 +274,9 @@ test('an unconfirmed payment appears on the page, and so do its cancellation and
       'the broadcast',
       async () => (await call<Transfer>(payer, 'GET', `/dac/v1/transaction/${id}`)).body.hash,
     )
-  const paid = heard(invoice.inv_id, ({ inv_status }) => inv_status === 'Paid')
+  const paid = waitForEvent(invoice.inv_id, ({ inv_status }) => inv_status === 'Paid')
   await platform.halted('BTC', async () => {
-    const seen = heard(invoice.inv_id, ({ inv_status }) => inv_status === 'Processing')
+    const seen = waitForEvent(invoice.inv_id, ({ inv_status }) => inv_status === 'Processing')
     const first = await transfer()
     await waits(first)
     const sentAt = performance.now()
@@ -286,7 +286,7 @@ test('an unconfirmed payment appears on the page, and so do its cancellation and
     )
     assert.deepEqual([payment?.status, payment?.confirmations], ['seen', 0])
     assert.equal((await read(invoice.inv_id)).payments[0]?.transaction_id, null)
-    const back = heard(
+    const back = waitForEvent(
       invoice.inv_id,
       ({ inv_status, payments }) => inv_status === 'Pending' && payments.length > 0,
     )
@@ -300,7 +300,7 @@ test('an unconfirmed payment appears on the page, and so do its cancellation and
     // is final.
     const second = transfer()
     await platform.operator('devnet', { command: 'mine', network: 'BTC', blocks: 3 })
-    const again = heard(
+    const again = waitForEvent(
       invoice.inv_id,
       ({ inv_status, payments }) => inv_status === 'Processing' && payments.length > 1,
     )
@@ -337,13 +337,15 @@ test('a payer selects a token and pays in two parts, and each asset keeps its ad
     'the same choice again changes nothing',
   )
   await pay('USDT_ETH', chosen.address, '10')
-  const partial = (await heard(invoice.inv_id, ({ exception }) => exception === 'partial')).at(-1)
+  const partial = (
+    await waitForEvent(invoice.inv_id, ({ exception }) => exception === 'partial')
+  ).at(-1)
   assert.deepEqual(
     [partial?.inv_status, partial?.selected?.due_amount],
     ['Pending', (Number(chosen.crypto_amount) - 10).toFixed(4).replace(/0+$/, '')],
   )
   await pay('USDT_ETH', chosen.address, partial?.selected?.due_amount as string)
-  await heard(invoice.inv_id, ({ inv_status }) => inv_status === 'Paid')
+  await waitForEvent(invoice.inv_id, ({ inv_status }) => inv_status === 'Paid')
   const paid = await read(invoice.inv_id)
   assert.deepEqual([paid.inv_status, paid.exception, paid.payments.length], ['Paid', null, 2])
   const refused = await choose(invoice.inv_id, 'XRP')
@@ -359,7 +361,9 @@ test('on a network with tags, only a payment with the invoice’s tag pays the i
   assert.equal(invoice.payment_uri, `xrpl:${invoice.address}?amount=40&dt=${invoice.address_tag}`)
   await pay('XRP', invoice.address, '40', '7')
   await pay('XRP', invoice.address, '41', invoice.address_tag)
-  const state = (await heard(invoice.inv_id, ({ inv_status }) => inv_status === 'Paid')).at(-1)
+  const state = (await waitForEvent(invoice.inv_id, ({ inv_status }) => inv_status === 'Paid')).at(
+    -1,
+  )
   assert.deepEqual(
     [state?.exception, state?.payments.length, state?.selected?.tag_name],
     ['over', 1, 'destination tag'],

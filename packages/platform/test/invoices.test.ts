@@ -55,29 +55,29 @@ test('an invoice paid in two parts is partial, then Processing, and Paid once cr
 
 test('an invoice is overpaid, underpaid within tolerance, or underpaid beyond tolerance', async () => {
   const fixture = await open()
-  const [over, within, beyond] = [
+  const [overpaid, within, beyond] = [
     await fixture.create(HUNDRED),
     await fixture.create(HUNDRED),
     await fixture.create({ ...HUNDRED, tolerance: 0.5 }),
   ]
   fixture.pay(
-    { address: over.address, asset: 'USDT_ETH', amount: USDT(100) + 1n },
+    { address: overpaid.address, asset: 'USDT_ETH', amount: USDT(100) + 1n },
     { address: within.address, asset: 'USDT_ETH', amount: USDT(99.5) },
     { address: beyond.address, asset: 'USDT_ETH', amount: USDT(99.5) - 1n },
   )
   fixture.chain.bury()
   await fixture.settle()
   assert.deepEqual(
-    await Promise.all([over, within, beyond].map(({ inv_id }) => fixture.state(inv_id))),
+    await Promise.all([overpaid, within, beyond].map(({ inv_id }) => fixture.state(inv_id))),
     ['Paid over', 'Paid', 'Pending partial'],
   )
   fixture.pass(30)
   await fixture.look()
   assert.deepEqual(
-    await Promise.all([over, within, beyond].map(({ inv_id }) => fixture.state(inv_id))),
+    await Promise.all([overpaid, within, beyond].map(({ inv_id }) => fixture.state(inv_id))),
     ['Paid over', 'Paid', 'Expired partial'],
   )
-  assert.deepEqual((await fixture.read(over.inv_id))['excess'], [
+  assert.deepEqual((await fixture.read(overpaid.inv_id))['excess'], [
     { asset: 'USDT_ETH', amount: '0.000001' },
   ])
 })

@@ -161,16 +161,16 @@ test('a change is stored even if logging its event fails, and the failure is log
         `select count(*)::int n from workspaces where name like 'untold-%'`,
       )
     )?.n
-  const untold = { type: 'transaction.created' as const, workspace, payload: '{"id":' }
+  const unpublished = { type: 'transaction.created' as const, workspace, payload: '{"id":' }
   assert.equal(
     await database.transaction(async (tx) => {
       await tx.query(`insert into workspaces (name) values ('untold-1')`)
-      tx.emit(untold)
+      tx.emit(unpublished)
       return 'done'
     }),
     'done',
   )
-  database.emit(untold)
+  database.emit(unpublished)
   assert.equal(await done(), 1)
   assert.deepEqual(
     failures.splice(0),

@@ -151,7 +151,7 @@ test('a notification runs its loop immediately, and further work follows without
   const fixture = new Fixture()
   const notifier = new Notifier(fixture.environment as never)
   let left = 0
-  const loop = fixture.loop('rung', { due: 'false', bell: notifier })
+  const loop = fixture.loop('rung', { due: 'false', notifier: notifier })
   await fixture.start({
     ...loop,
     run: async (signal) => {
@@ -203,7 +203,7 @@ test('after ten idle seconds, due work is queried once a second until a notifica
     const fixture = new Fixture()
     fixture.role = role
     const notifier = new Notifier(fixture.environment as never)
-    await fixture.start(fixture.loop('a', { everyMs: 250, due: 'is_a($1)', bell: notifier }))
+    await fixture.start(fixture.loop('a', { everyMs: 250, due: 'is_a($1)', notifier: notifier }))
     await fixture.pass(10_000)
     assert.ok(fixture.requests.length >= 39, `${fixture.requests.length}`)
     fixture.requests = []

@@ -128,19 +128,19 @@ export class Host {
     env: Record<string, string> = {},
   ): Promise<ChildProcess> {
     const child = this.#spawn(command, args, env, 'pipe')
-    let heard = ''
+    let output = ''
     await new Promise<void>((resolve, reject) => {
       for (const stream of [child.stdout, child.stderr]) {
         stream?.setEncoding('utf8').on('data', (text: string) => {
           if (existsSync(this.home)) appendFileSync(this.logFile, text)
-          heard = (heard + text).slice(-5000)
-          if (ready.test(heard)) resolve()
+          output = (output + text).slice(-5000)
+          if (ready.test(output)) resolve()
         })
       }
       child.once('error', reject)
       child.once('exit', (code, signal) =>
         reject(
-          new Error(`${this.name}: ${args.join(' ')} ended (${String(signal ?? code)}): ${heard}`),
+          new Error(`${this.name}: ${args.join(' ')} ended (${String(signal ?? code)}): ${output}`),
         ),
       )
     })

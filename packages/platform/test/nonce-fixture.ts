@@ -156,7 +156,7 @@ export class NonceFixture {
       purpose.kind === 'fuel'
         ? [purpose.for, ...(purpose.beside ?? []).map((each) => each.for)]
         : [purpose]
-    const drawn = this.random()
+    const random = this.random()
     const refused = about.flatMap((each) =>
       'request' in each && this.refused.get(each.request.token) === purpose.kind
         ? [each.request.token]
@@ -170,10 +170,10 @@ export class NonceFixture {
       this.#requested.add(token)
       // The node signs, the response is lost, and the node refuses from then on. No transfer may
       // wait for a signature that only the nodes have.
-      return purpose.kind === 'fuel' && isFirst && drawn < 4 * this.faults ? 'lost' : 'refuse'
+      return purpose.kind === 'fuel' && isFirst && random < 4 * this.faults ? 'lost' : 'refuse'
     }
-    if (drawn >= this.faults) return undefined
-    return drawn < this.faults / 2 ? 'lost' : 'away'
+    if (random >= this.faults) return undefined
+    return random < this.faults / 2 ? 'lost' : 'away'
   }
 
   addressOf(sub: number): string {

@@ -76,8 +76,8 @@ test('confirms all valid ones of 200 transfers despite refusals, crashes and can
     fixture.faults = 0.06
     const fates: Outcome[] = []
     while (fates.length < 200) {
-      const drawn = fixture.random()
-      fates.push(drawn < 0.08 ? 'fuel' : drawn < 0.16 ? 'pay' : drawn < 0.3 ? 'cancelled' : 'good')
+      const draw = fixture.random()
+      fates.push(draw < 0.08 ? 'fuel' : draw < 0.16 ? 'pay' : draw < 0.3 ? 'cancelled' : 'good')
     }
     const unasked: string[] = []
     for (const fate of fates) {

@@ -30,7 +30,7 @@ const keyFile = join(home, 'mine.pub')
 let cluster: SignerCluster
 let platform: Server
 /** Commands that the platform received, and its false responses. */
-const heard: { command: string; input: Json }[] = []
+const received: { command: string; input: Json }[] = []
 let lie: (command: string, input: Json) => Json = () => ({})
 
 before(async () => {
@@ -43,7 +43,7 @@ before(async () => {
     })
     request.on('end', () => {
       const { command, input } = JSON.parse(text) as { command: string; input: Json }
-      heard.push({ command, input })
+      received.push({ command, input })
       const answer = lie(command, input) as { error?: string }
       response
         .writeHead(answer.error ? 400 : 200, { 'content-type': 'application/json' })
@@ -216,7 +216,7 @@ test('attack: stake and drain use the entered amount and address, whatever is re
   assert.equal(stake.status, 0, stake.stderr)
   for (const node of [1, 2, 3])
     assert.match(stake.stderr, new RegExp(`signer ${node}: stake 1000000 sun ENERGY acme TRX`))
-  const order = heard.filter(({ command }) => command === 'gas-tank stake').at(-1)!
+  const order = received.filter(({ command }) => command === 'gas-tank stake').at(-1)!
   assert.deepEqual([order.input.amount, order.input.resource], ['1', 'ENERGY'])
   const to = 'TJRabPrwbZy45sbavfcjinPJC18kjpRTv8'
   const drain = await cli(

@@ -540,12 +540,12 @@ test('if an order is refused while an identical request waits, both requests are
     exchange_account: (await fixture.link({ api_key: 'other' }, caller)).id,
     sequence_id: 's',
   }
-  const gate = pauseMethod(fixture.services.exchanges, 'traits')
+  const pausePoint = pauseMethod(fixture.services.exchanges, 'traits')
   const [waits, another] = [
     fixture.create(body, caller),
     async () => fixture.create({ ...body, amount: '0.6' }, caller),
   ]
-  await gate.reached
+  await pausePoint.reached
   const poor = refused(
     'PREPAID_FEE_EXHAUSTED',
     /the prepaid fee account has 0 USD, less than the platform fee of 30 USD/,
@@ -556,7 +556,7 @@ test('if an order is refused while an identical request waits, both requests are
     randomUUID(),
     '1000000000',
   ])
-  gate.open()
+  pausePoint.open()
   await assert.rejects(waits, poor)
   assert.deepEqual(await fixture.database.query('select 1 from orders'), [])
   const taken = await fixture.create(body, caller)
@@ -604,14 +604,14 @@ test('refusing an order does not affect a waiting request with its key and anoth
     exchange_account: (await fixture.link({ api_key: 'other' }, caller)).id,
     sequence_id: 's',
   }
-  const gate = pauseMethod(fixture.services.exchanges, 'traits')
+  const pausePoint = pauseMethod(fixture.services.exchanges, 'traits')
   const waits = fixture.create({ ...body, amount: '0.1' }, caller)
-  await gate.reached
+  await pausePoint.reached
   await assert.rejects(
     fixture.create(body, caller),
     refused('PREPAID_FEE_EXHAUSTED', /has 10 USD, less than the platform fee of 30 USD/),
   )
-  gate.open()
+  pausePoint.open()
   const taken = await waits
   assert.deepEqual(await fixture.create(body, caller), taken)
 })

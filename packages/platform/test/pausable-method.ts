@@ -4,16 +4,16 @@ export function pauseMethod<T extends object, K extends keyof T>(
   method: K,
 ): { reached: Promise<void>; open: () => void } {
   const real = (of[method] as (...args: unknown[]) => unknown).bind(of)
-  const [reached, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const [reached, pause] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   let calls = 0
   Object.assign(of, {
     [method]: async (...values: unknown[]) => {
       if (calls++ === 0) {
         reached.resolve()
-        await gate.promise
+        await pause.promise
       }
       return real(...values)
     },
   })
-  return { reached: reached.promise, open: () => gate.resolve() }
+  return { reached: reached.promise, open: () => pause.resolve() }
 }

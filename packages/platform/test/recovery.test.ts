@@ -40,7 +40,7 @@ const PAIRS = [
   [3, 1],
 ] as const
 
-async function world(): Promise<RecoveryFixture> {
+async function openFixture(): Promise<RecoveryFixture> {
   const made = new RecoveryFixture(database)
   await made.open()
   return made
@@ -130,7 +130,7 @@ test(
         fc.nat(12),
         fc.nat(3),
         async (steps, crashAt, down) => {
-          const at = await world()
+          const at = await openFixture()
           if (down > 0) at.down.add(down)
           const done: Awaited<ReturnType<typeof happen>>[] = []
           for (const [order, each] of steps.entries()) done.push(await happen(at, each, order))
@@ -213,7 +213,7 @@ const payOf = (at: RecoveryFixture, sequence: string, amount = 5n) => {
 }
 
 test('recovery skips records that only a lying node reports, and restores the others', async () => {
-  const at = await world()
+  const at = await openFixture()
   const good = payOf(at, 'good')
   const made = at.sign('pay', good)
   at.record([1, 2], 'pay', made, good)
@@ -260,7 +260,7 @@ test('recovery skips records that only a lying node reports, and restores the ot
 })
 
 test('a transaction that was signed and never mined is sent again, unchanged, and not booked', async () => {
-  const at = await world()
+  const at = await openFixture()
   const pay = payOf(at, 'waiting', 7n)
   const made = at.sign('pay', pay)
   at.record([2, 3], 'pay', made, pay)
@@ -296,7 +296,7 @@ test('a transaction that was signed and never mined is sent again, unchanged, an
 })
 
 test('users and revocations are restored only if two nodes report them', async () => {
-  const at = await world()
+  const at = await openFixture()
   const enrol = (subAccount: number) => ({
     api_key: randomUUID(),
     public_key_pem: 'pem',
@@ -305,13 +305,13 @@ test('users and revocations are restored only if two nodes report them', async (
     sub_account: subAccount,
   })
   const [both, single, gone] = [enrol(2), enrol(3), enrol(2)]
-  const tell = (node: number, kind: string, body: Record<string, unknown>) =>
+  const addRecord = (node: number, kind: string, body: Record<string, unknown>) =>
     at.records[node - 1]?.push({ kind, at: 1, body })
-  for (const node of [1, 2]) tell(node, 'enrol', both)
-  tell(3, 'enrol', single)
-  for (const node of [1, 2, 3]) tell(node, 'enrol', gone)
-  for (const node of [2, 3]) tell(node, 'revoke', { api_key: gone.api_key })
-  tell(1, 'revoke', { api_key: both.api_key })
+  for (const node of [1, 2]) addRecord(node, 'enrol', both)
+  addRecord(3, 'enrol', single)
+  for (const node of [1, 2, 3]) addRecord(node, 'enrol', gone)
+  for (const node of [2, 3]) addRecord(node, 'revoke', { api_key: gone.api_key })
+  addRecord(1, 'revoke', { api_key: both.api_key })
   const { users } = await at.reconcile()
   assert.deepEqual(
     users.map(({ api_key: key, done }) => [key, done]),
@@ -334,7 +334,7 @@ test('users and revocations are restored only if two nodes report them', async (
 })
 
 test('recovery needs two nodes, and one node alone releases no funds', async () => {
-  const at = await world()
+  const at = await openFixture()
   const pay = payOf(at, 'x')
   at.record([1, 2], 'pay', at.sign('pay', pay), pay)
   await compareRecords(at.services)
@@ -358,7 +358,7 @@ test('recovery needs two nodes, and one node alone releases no funds', async () 
 
 test('a recovered cancellation releases the amount, whether or not its transfer was known', async () => {
   for (const isKnown of [false, true]) {
-    const at = await world()
+    const at = await openFixture()
     const pay = payOf(at, 'cancelled', 9n)
     const first = at.sign('pay', pay)
     at.record([1, 2], 'pay', first, pay)
@@ -394,7 +394,7 @@ test('a recovered cancellation releases the amount, whether or not its transfer 
 })
 
 test('recovery books a drain to the tank, and both of two sweeps of one address', async () => {
-  const at = await world()
+  const at = await openFixture()
   const drain = {
     from: [0, 0] as [number, number],
     to: STRANGER,
@@ -431,7 +431,7 @@ test('recovery books a drain to the tank, and both of two sweeps of one address'
 })
 
 test('recovery distinguishes a fuel transaction and a sweep with identical bytes', async () => {
-  const at = await world()
+  const at = await openFixture()
   const amount = 10n ** 12n
   const fuel = {
     from: [0, 0] as [number, number],
@@ -461,7 +461,7 @@ test('recovery distinguishes a fuel transaction and a sweep with identical bytes
 })
 
 test('a recovered forward belongs to its rule, and its deposits are not forwarded again', async () => {
-  const at = await world()
+  const at = await openFixture()
   const rule = randomUUID()
   await database.query(
     `insert into forward_rules (id, workspace_id, sub_account_id, wallet_id, asset, network, min_amount, daily_cap, destination,
@@ -523,7 +523,7 @@ test('a recovered forward belongs to its rule, and its deposits are not forwarde
 })
 
 test('recovery drops an unsigned transaction whose nonce a recovered transaction has used', async () => {
-  const at = await world()
+  const at = await openFixture()
   const pay = payOf(at, 'first')
   const made = at.sign('pay', pay)
   at.record([1, 2], 'pay', made, pay)
@@ -554,7 +554,7 @@ test('recovery drops an unsigned transaction whose nonce a recovered transaction
 })
 
 test('an unproven report of one node delays no transfer, but a report with signatures does', async () => {
-  const at = await world()
+  const at = await openFixture()
   const [forged, real] = [payOf(at, 'forged'), payOf(at, 'real')]
   const other = at.sign('pay', payOf(at, 'other'))
   at.record([3], 'pay', { ...at.sign('pay', forged), signatures: other.signatures }, forged)

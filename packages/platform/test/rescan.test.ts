@@ -22,7 +22,7 @@ after(() => rmSync(home, { recursive: true, force: true }))
 
 const FAMILY_NAMES = Object.keys(FAMILIES) as FamilyName[]
 
-async function openWorld(
+async function openFixture(
   family: FamilyName,
 ): Promise<{ fixture: DepositFixture; alice: Tenant; services: Services; lies: Lies }> {
   await database.started
@@ -86,7 +86,7 @@ async function run(
 
 for (const family of FAMILY_NAMES) {
   test(`${family}: a rescan credits a missed deposit once, however often it runs`, async () => {
-    const { fixture, alice, services, lies } = await openWorld(family)
+    const { fixture, alice, services, lies } = await openFixture(family)
     const { code } = fixture.network
     const [asset] = fixture.assets
     pay(fixture, alice, 'seen', 5n)
@@ -126,7 +126,7 @@ for (const family of FAMILY_NAMES) {
 }
 
 test('a deposit found by a rescan is screened, and emits the events of every deposit', async () => {
-  const { fixture, alice, services, lies } = await openWorld('evm')
+  const { fixture, alice, services, lies } = await openFixture('evm')
   await fixture.screenDeposits(alice)
   fixture.risks.set('somebody', 'SEVERE')
   const hidden = pay(fixture, alice, '0xhidden', 7n)
@@ -153,7 +153,7 @@ test('a deposit found by a rescan is screened, and emits the events of every dep
 })
 
 test('a rescan credits no removed deposit, and a later reorganisation removes its deposits', async () => {
-  const { fixture, alice, services, lies } = await openWorld('evm')
+  const { fixture, alice, services, lies } = await openFixture('evm')
   const gone = pay(fixture, alice, '0xgone', 7n, 'ETH')
   await fixture.settle()
   fixture.chain.drop(1)
@@ -199,7 +199,7 @@ test('a rescan credits no removed deposit, and a later reorganisation removes it
 })
 
 test('an interrupted rescan resumes at the same block, while the regular scan continues', async () => {
-  const { fixture, alice, services, lies } = await openWorld('evm')
+  const { fixture, alice, services, lies } = await openFixture('evm')
   for (let count = 0; count < 40; count++) fixture.chain.mine()
   const hidden = pay(fixture, alice, '0xhidden', 7n, 'ETH')
   lies.empty.add(hidden.height)
@@ -239,7 +239,7 @@ test('an interrupted rescan resumes at the same block, while the regular scan co
 })
 
 test('a second rescan of a network is refused until the first ends or is cancelled', async () => {
-  const { fixture, services, lies } = await openWorld('evm')
+  const { fixture, services, lies } = await openFixture('evm')
   for (let count = 0; count < 5; count++) fixture.chain.mine()
   await fixture.settle()
   lies.missing.add(3)
@@ -260,7 +260,7 @@ test('a second rescan of a network is refused until the first ends or is cancell
 })
 
 test('custody rescan names bad input, prints progress, and exits 0 only if it read everything', async () => {
-  const { fixture, alice, services, lies } = await openWorld('evm')
+  const { fixture, alice, services, lies } = await openFixture('evm')
   const hidden = pay(fixture, alice, '0xhidden', 7n, 'ETH')
   lies.empty.add(hidden.height)
   fixture.chain.bury()
@@ -332,7 +332,7 @@ test('for any hidden blocks and rescans, each payment of the final chain is cred
       fc.array(fc.tuple(fc.nat(14), fc.nat(14)), { maxLength: 3 }),
       fc.integer({ min: 0, max: DEPTH - 1 }),
       async (family, blocks, ranges, dropped) => {
-        const { fixture, alice, services, lies } = await openWorld(family)
+        const { fixture, alice, services, lies } = await openFixture(family)
         const { code } = fixture.network
         for (const [at, { paid, hidden }] of blocks.entries()) {
           const outcome = Array.from({ length: paid }, (_, position) => ({

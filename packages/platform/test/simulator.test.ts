@@ -17,7 +17,7 @@ import { simulate } from './simulator/simulate.ts'
  * the shrinker keeps the draws that cause a failure.
  */
 const NO_COINS = new Map<string, bigint>()
-async function aWish() {
+async function plannedRequest() {
   const people = new People(1, new SeededRandom(1, []), () => Date.UTC(2030, 0, 1))
   await people.plan()
   const planned = people.wishes[0] as (typeof people.wishes)[number]
@@ -29,7 +29,7 @@ async function aWish() {
 }
 
 test('the oracle accepts the requested payment, and its replacement with a higher fee', async () => {
-  const { wish: planned, signed } = await aWish()
+  const { wish: planned, signed } = await plannedRequest()
   const signatures = new Signatures()
   signatures.payment(planned, ...signed({}), null)
   signatures.payment(planned, ...signed({ maxFeePerGas: 3_000_000_000n }), null)
@@ -37,7 +37,7 @@ test('the oracle accepts the requested payment, and its replacement with a highe
 })
 
 test('the oracle detects second, wrong and unrequested payments, and payments after two voids', async () => {
-  const { wish: planned, signed } = await aWish()
+  const { wish: planned, signed } = await plannedRequest()
   const seen = (act: (signatures: Signatures) => void): string => {
     const signatures = new Signatures()
     signatures.payment(planned, ...signed({}), null)
@@ -125,7 +125,7 @@ test('the scheduler runs operations that may release locks one after the other',
     await new Promise((resolve) => setTimeout(resolve, 1))
     order.push(`${what} ends`)
   }
-  const committed = schedule.gate(new Actor('platform-1'), '  commit', act('commit'))
+  const committed = schedule.pauseAt(new Actor('platform-1'), '  commit', act('commit'))
   await Promise.all([
     schedule.freed([], act('first end')),
     schedule.step(100),

@@ -378,10 +378,12 @@ test('a transfer is one trace from its request to its end, across platform and n
     peerCalls.length > 0 &&
       peerCalls.every(({ parentSpanId }) => parentSpanId === named('/sign').spanId),
   )
-  const heard = spans.filter(({ name }) => name.startsWith('/peer/'))
+  const receivedSpans = spans.filter(({ name }) => name.startsWith('/peer/'))
   assert.ok(
-    heard.length > 0 &&
-      heard.every(({ parentSpanId }) => peerCalls.some(({ spanId }) => spanId === parentSpanId)),
+    receivedSpans.length > 0 &&
+      receivedSpans.every(({ parentSpanId }) =>
+        peerCalls.some(({ spanId }) => spanId === parentSpanId),
+      ),
   )
   assert.ok(
     spans.some(({ name, attributes }) => name === 'chain' && attributes['network'] === 'BTC'),

@@ -30,7 +30,7 @@ const home = mkdtempSync(join(tmpdir(), 'custody-test-'))
 const platform = new TestPlatform({ home, clock: () => Date.now() - behindMs })
 // A second after the earlier version was killed.
 platform.eventsFrom = new Date(left.madeAt + 1000)
-const heard: { id: string; type: string; object: string }[] = []
+const received: { id: string; type: string; object: string }[] = []
 const receiver = createServer((request, response) => {
   let body = ''
   request
@@ -40,7 +40,7 @@ const receiver = createServer((request, response) => {
     })
     .on('end', () => {
       const { type, object } = JSON.parse(body) as { type: string; object: string }
-      heard.push({ id: String(request.headers['webhook-id']), type, object })
+      received.push({ id: String(request.headers['webhook-id']), type, object })
       response.writeHead(200).end()
     })
 })
@@ -111,7 +111,7 @@ test(
     )
     await waitFor('webhooks', async () =>
       ids.every((id) =>
-        heard.some(({ object, type }) => object === id && type === 'transaction.confirmed'),
+        received.some(({ object, type }) => object === id && type === 'transaction.confirmed'),
       ),
     )
     await platform.atRest()

@@ -55,7 +55,7 @@ interface ChainState {
   shown(): Promise<WaitingResponse>
 }
 
-async function staged(play: (world: ChainState) => Promise<void>): Promise<void> {
+async function staged(play: (chainState: ChainState) => Promise<void>): Promise<void> {
   const trouble: ChainState['trouble'] = { now: null }
   const troubled: Fetch = async (url, init) => {
     const { method, id } = JSON.parse(String(init.body)) as { method: string; id: number }
@@ -130,56 +130,60 @@ async function look({ fixture, id }: ChainState): Promise<void> {
   await fixture.step()
 }
 
-async function waitsFor(world: ChainState, code: string): Promise<Waiting> {
+async function waitsFor(chainState: ChainState, code: string): Promise<Waiting> {
   for (let turns = 0; turns < 100; turns++) {
-    const { waiting } = await world.shown()
+    const { waiting } = await chainState.shown()
     if (waiting?.code === code) return waiting
-    await look(world)
+    await look(chainState)
   }
-  return assert.fail(`never ${code}: ${JSON.stringify(await world.fixture.pending())}`)
+  return assert.fail(`never ${code}: ${JSON.stringify(await chainState.fixture.pending())}`)
 }
 
 test('a transfer that waits for a failing endpoint has the wait code ENDPOINT', () =>
-  staged(async (world) => {
-    world.trouble.now = { code: -32005, message: `rate limited at ${SECRET}` }
-    const first = await waitsFor(world, 'ENDPOINT')
+  staged(async (chainState) => {
+    chainState.trouble.now = { code: -32005, message: `rate limited at ${SECRET}` }
+    const first = await waitsFor(chainState, 'ENDPOINT')
     assert.deepEqual(first, { code: 'ENDPOINT', reason: reasonFor('ENDPOINT'), since: first.since })
     assert.ok(
-      (await world.fixture.read(world.id)).last_error?.includes('rate limited'),
+      (await chainState.fixture.read(chainState.id)).last_error?.includes('rate limited'),
       'the operator sees the text',
     )
     clock.advance(60_000)
-    await look(world)
-    assert.deepEqual((await world.shown()).waiting, first, 'the time stays while the code does')
+    await look(chainState)
+    assert.deepEqual(
+      (await chainState.shown()).waiting,
+      first,
+      'the time stays while the code does',
+    )
     // A different reason has its own start time.
-    world.trouble.now = { code: 3, message: `execution reverted: ${SECRET}` }
-    const second = await waitsFor(world, 'CHAIN_REFUSAL')
+    chainState.trouble.now = { code: 3, message: `execution reverted: ${SECRET}` }
+    const second = await waitsFor(chainState, 'CHAIN_REFUSAL')
     assert.ok(Date.parse(second.since) >= Date.parse(first.since) + 60_000)
     assert.equal(second.reason, reasonFor('CHAIN_REFUSAL'))
   }))
 
 test('a transfer that waits for gas funding has the wait code GAS_TANK', () =>
-  staged(async (world) => {
-    await world.fixture.runTo(world.id, 'FUELING')
-    await waitsFor(world, 'GAS_TANK')
+  staged(async (chainState) => {
+    await chainState.fixture.runTo(chainState.id, 'FUELING')
+    await waitsFor(chainState, 'GAS_TANK')
   }))
 
 test('a transfer that waits for unresponsive signer nodes has the wait code SIGNER_NODES', () =>
-  staged(async (world) => {
-    await world.fixture.runTo(world.id, 'SIGNING')
-    world.fixture.fault = 'away'
-    await waitsFor(world, 'SIGNER_NODES')
+  staged(async (chainState) => {
+    await chainState.fixture.runTo(chainState.id, 'SIGNING')
+    chainState.fixture.fault = 'away'
+    await waitsFor(chainState, 'SIGNER_NODES')
   }))
 
 test('a transfer that waits because of a high gas price has the wait code NETWORK_FEES', () =>
-  staged(async (world) => {
+  staged(async (chainState) => {
     const set = (most: string | null) =>
-      world.fixture.database.query(
+      chainState.fixture.database.query(
         `update gas_tanks set max_gas_price = $2 where workspace_id = $1 and network = 'ETH'`,
-        [world.fixture.caller.workspaceId, most],
+        [chainState.fixture.caller.workspaceId, most],
       )
     await set('1')
-    await waitsFor(world, 'NETWORK_FEES')
+    await waitsFor(chainState, 'NETWORK_FEES')
     await set(null)
   }))
 

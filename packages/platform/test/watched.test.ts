@@ -106,10 +106,10 @@ test('finds the deposit to an address that another process registers between or 
 })
 
 test('finds a deposit although its address’s database transaction began many blocks earlier', async () => {
-  const [begun, gate] = [Promise.withResolvers<string>(), Promise.withResolvers<void>()]
+  const [begun, pause] = [Promise.withResolvers<string>(), Promise.withResolvers<void>()]
   const registering = database.get().transaction(async (tx) => {
     begun.resolve(await register(tx))
-    await gate.promise
+    await pause.promise
   })
   const slow = await begun.promise
   const quick: string[] = []
@@ -119,7 +119,7 @@ test('finds a deposit although its address’s database transaction began many b
     await fixture.scan()
   }
   assert.deepEqual(await destinations(), new Set(quick))
-  gate.resolve()
+  pause.resolve()
   await registering
   fixture.chain.mine(payment(slow))
   await fixture.scan()

@@ -42,7 +42,7 @@ class Process {
   dieAt: string | null = null
   /** Whether the process has died at its checkpoint. */
   hasDied = false
-  #heard: () => void = () => undefined
+  #onRequest: () => void = () => undefined
   readonly services: Services
 
   constructor(t: TestContext) {
@@ -56,7 +56,7 @@ class Process {
         signal: AbortSignal,
       ): Promise<Answer | null> => {
         this.posted.push({ url, id: headers['webhook-id'] as string, body })
-        this.#heard()
+        this.#onRequest()
         if (!url.includes('hangs')) return Promise.resolve(url.includes('fails') ? BAD : GOOD)
         if (signal.aborted) return Promise.resolve(null)
         return new Promise((resolve) => {
@@ -73,7 +73,7 @@ class Process {
         checkpoint: (name: string) => {
           if (name !== this.dieAt) return
           this.hasDied = true
-          this.#heard()
+          this.#onRequest()
           throw new Error('the process has died')
         },
       },
@@ -89,7 +89,7 @@ class Process {
   async until(holds: () => boolean): Promise<void> {
     while (!holds())
       await new Promise<void>((resolve) => {
-        this.#heard = resolve
+        this.#onRequest = resolve
       })
   }
 

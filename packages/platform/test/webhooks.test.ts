@@ -82,7 +82,7 @@ const receivers: Receiver[] = []
 class Receiver {
   readonly got: Got[] = []
   readonly #server: Server
-  #heard: () => void = () => undefined
+  #onRequest: () => void = () => undefined
   answers: Answers
 
   private constructor(answers: Answers) {
@@ -108,7 +108,7 @@ class Receiver {
             } = typeof answer === 'number' ? { status: answer } : answer
             response.writeHead(status, headers).end(text)
           }
-          this.#heard()
+          this.#onRequest()
         })
     })
   }
@@ -126,7 +126,7 @@ class Receiver {
   async until(count: number): Promise<Got[]> {
     while (this.got.length < count)
       await new Promise<void>((resolve) => {
-        this.#heard = resolve
+        this.#onRequest = resolve
       })
     return this.got
   }

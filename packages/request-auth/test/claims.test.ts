@@ -12,10 +12,10 @@ import {
   WINDOW_S,
 } from '../src/index.ts'
 import { TOKEN_LIFETIME_S } from '../src/token.ts'
-import { API_KEY, house, NOW, refuses, rsaPair, URI } from './support.ts'
+import { API_KEY, issuer, NOW, refuses, rsaPair, URI } from './support.ts'
 
 const pair = rsaPair()
-const { sign, verify, withClaims } = house(pair)
+const { sign, verify, withClaims } = issuer(pair)
 const EMPTY_HASH = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 
 test('returns the claims of a valid request', async () => {

@@ -5,11 +5,11 @@ import { test } from 'node:test'
 import * as fc from '../../../test/property.ts'
 import { CompactSign, exportJWK, jwtVerify, SignJWT } from 'jose'
 import { AuthError, bodyHash, claimedNonceAndSubject, verifyRequest } from '../src/index.ts'
-import { API_KEY, house, NOW, refuses, refusesSync, rsaPair, URI } from './support.ts'
+import { API_KEY, issuer, NOW, refuses, refusesSync, rsaPair, URI } from './support.ts'
 
 const pair = rsaPair()
 const other = rsaPair()
-const { sign, verify } = house(pair)
+const { sign, verify } = issuer(pair)
 
 const BODY = '{"asset":"BTC"}'
 const claims = () => ({

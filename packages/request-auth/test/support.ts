@@ -27,7 +27,7 @@ export function rsaPair(bits = 4096, exponent = 65_537): Pair {
 }
 
 /** Returns functions that sign and verify one kind of request with one pair. */
-export function house(pair: Pair) {
+export function issuer(pair: Pair) {
   const sign = (options: Partial<SignOptions> = {}) =>
     signRequest({
       apiKey: API_KEY,

@@ -5,10 +5,10 @@ import { test } from 'node:test'
 import { bodyHash as bodyHashByNode, parsePrivateKey } from '../src/index.ts'
 import { pkcs8OfPem } from '../src/pem.ts'
 import * as web from '../src/web.ts'
-import { API_KEY, house, NOW, refuses, refusesSync, rsaPair, URI } from './support.ts'
+import { API_KEY, issuer, NOW, refuses, refusesSync, rsaPair, URI } from './support.ts'
 
 const pair = rsaPair()
-const { verify } = house(pair)
+const { verify } = issuer(pair)
 const pem = (type: 'pkcs1' | 'pkcs8') => pair.privateKey.export({ type, format: 'pem' }) as string
 const RS256 = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }
 const der = Uint8Array.from(pair.privateKey.export({ type: 'pkcs8', format: 'der' }))
@@ -43,7 +43,10 @@ test('both PEM formats, a KeyObject and a non-exportable key give the same signa
     assert.equal(bodyHash, bodyHashByNode(''))
   }
   assert.equal(tokens.size, 1, 'RS256 is deterministic, and so is the text that is signed')
-  assert.equal([...tokens][0], (await house(pair).sign({ body: options.body, nonce: 'n-1' })).token)
+  assert.equal(
+    [...tokens][0],
+    (await issuer(pair).sign({ body: options.body, nonce: 'n-1' })).token,
+  )
 })
 
 test('refuses a key that cannot sign requests, without quoting the key', async () => {

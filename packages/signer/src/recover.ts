@@ -97,8 +97,8 @@ function need(values: Values, name: Name): string {
     throw new TerminalError(`--${name} is required`, '', ...USAGE.split('\n'))
   return value
 }
-function whole(values: Values, name: Name, otherwise: number): number {
-  const value = Number(values[name] ?? otherwise)
+function whole(values: Values, name: Name, fallback: number): number {
+  const value = Number(values[name] ?? fallback)
   if (!Number.isSafeInteger(value) || value < 0)
     throw new Error(`--${name}: must be a whole number`)
   return value

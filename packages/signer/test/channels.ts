@@ -8,7 +8,7 @@ import { callOf, FrameReader, PROTOCOL_NAME } from '../src/transport/channel.ts'
  */
 export function takesCalls(
   server: Server,
-  heard: (call: { path: string; sealed: Buffer }, stream: TLSSocket) => void,
+  onCall: (call: { path: string; sealed: Buffer }, stream: TLSSocket) => void,
 ): Server {
   const open = new Set<TLSSocket>()
   server.on('upgrade', (_request, stream) => {
@@ -25,7 +25,7 @@ export function takesCalls(
     const reader = new FrameReader()
     socket.on('data', (chunk: Buffer) => {
       const frame = reader.push(chunk, 1e9)
-      if (frame) heard(callOf(frame), socket)
+      if (frame) onCall(callOf(frame), socket)
     })
   })
   const close = server.closeAllConnections.bind(server)

@@ -356,9 +356,9 @@ const isBanned = ({ expected }: Switch): boolean => expected === 'CHEAT'
 /** Tampers with the message of the switch's round. */
 const switched =
   (each: Switch, others: readonly Uint8Array[]): Change =>
-  ({ round, payload, heard }) =>
+  ({ round, payload, received }) =>
     round === roundOf(each)
-      ? tamper(payload, each.cheat({ heard: heard[round - 1]!, other: others[round - 1]! }))
+      ? tamper(payload, each.cheat({ received: received[round - 1]!, other: others[round - 1]! }))
       : payload
 
 describe('node 1 cheats without leaving proof: nothing is signed, and no node is banned', () => {

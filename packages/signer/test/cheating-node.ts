@@ -38,7 +38,7 @@ export interface Order {
 export type Change = (said: {
   round: number
   payload: Uint8Array
-  heard: readonly Uint8Array[]
+  received: readonly Uint8Array[]
   signing: Signing
 }) => Uint8Array
 const unchanged: Change = ({ payload }) => payload
@@ -60,7 +60,7 @@ export interface Session {
   signing: Signing
   /** Unchanged messages of the local engine, by round from 1 on; and those of the other party. */
   mine: Uint8Array[]
-  heard: Uint8Array[]
+  received: Uint8Array[]
   change: Change
   rounds: number
 }
@@ -126,9 +126,11 @@ export class CheatingNode {
     })
     takesCalls(this.#server, ({ path, sealed }, stream) => {
       const end = sealed.indexOf(0x0a)
-      const heard = JSON.parse(sealed.toString('utf8', 0, end === -1 ? sealed.length : end)) as Json
+      const received = JSON.parse(
+        sealed.toString('utf8', 0, end === -1 ? sealed.length : end),
+      ) as Json
       const bytes = end === -1 ? Buffer.alloc(0) : sealed.subarray(end + 1)
-      this.#answer(path, heard.header, JSON.parse(heard.payload), bytes)
+      this.#answer(path, received.header, JSON.parse(received.payload), bytes)
         .then(
           (said) => ({ said, status: 200 }),
           (error: Error) => ({
@@ -138,7 +140,7 @@ export class CheatingNode {
         )
         .then(
           ({ said, status }) => {
-            const { from, request } = heard.header
+            const { from, request } = received.header
             writeFrame(
               stream,
               seal(
@@ -287,7 +289,7 @@ export class CheatingNode {
       run,
       signing: { share: openShare(this.#sealing, key), path: item.path, digest: item.message },
       mine: [],
-      heard: [],
+      received: [],
       change: o.change,
       rounds: 0,
     }
@@ -334,7 +336,7 @@ export class CheatingNode {
         // it may have no message.
         const own = await run.step(inbox).catch(() => null)
         const payload = own
-          ? change({ round: round + 1, payload: firstOf(own), heard: [], signing })
+          ? change({ round: round + 1, payload: firstOf(own), received: [], signing })
           : randomBytes(10)
         const binding = {
           ...NO_BINDING,
@@ -400,13 +402,13 @@ export class CheatingNode {
       change,
     })
     await this.#next(session, null)
-    session.heard.push(...roundsOf(messages, answer.bytes).map(firstOf))
+    session.received.push(...roundsOf(messages, answer.bytes).map(firstOf))
     return { answer, session }
   }
 
   /** Passes a round to the engine and stores this side's next message. */
-  async #next(session: Session, heard: RoundMessages | null): Promise<void> {
-    session.mine.push(firstOf(await session.run.step(heard)))
+  async #next(session: Session, received: RoundMessages | null): Promise<void> {
+    session.mine.push(firstOf(await session.run.step(received)))
   }
 
   /** Returns the message of a round as this side sends it. */
@@ -414,7 +416,7 @@ export class CheatingNode {
     return session.change({
       round,
       payload: session.mine[round - 1]!,
-      heard: session.heard,
+      received: session.received,
       signing: session.signing,
     })
   }
@@ -433,12 +435,12 @@ export class CheatingNode {
     for (let round = 1; ; round++) {
       const answer = await this.round(session, [this.said(session, round)])
       if (answer.status !== 200 || round === 3) return answer
-      const heard = roundsOf(answer.body.messages, answer.bytes)
-      if (heard.length === 0) return answer
+      const received = roundsOf(answer.body.messages, answer.bytes)
+      if (received.length === 0) return answer
       // The other party's messages of the previous round are processed only now, because its next
       // message depends on them.
-      await this.#next(session, [[session.heard.at(-1)!]])
-      session.heard.push(...heard.map(firstOf))
+      await this.#next(session, [[session.received.at(-1)!]])
+      session.received.push(...received.map(firstOf))
     }
   }
 
@@ -450,8 +452,8 @@ export class CheatingNode {
     const { session } = await this.open(order, { to })
     for (const round of [1, 2]) {
       const { body, bytes } = await this.round(session!, [session!.mine[round - 1]!])
-      await this.#next(session!, [[session!.heard.at(-1)!]])
-      session!.heard.push(...roundsOf(body.messages, bytes).map(firstOf))
+      await this.#next(session!, [[session!.received.at(-1)!]])
+      session!.received.push(...roundsOf(body.messages, bytes).map(firstOf))
     }
     session!.run.abort()
     return session!.mine
@@ -478,14 +480,14 @@ export class CheatingNode {
     }
     if (call !== '/peer/sign/round') return {}
     const session = this.#answering.get(header.session)!
-    const heard = roundsOf(body.messages, bytes)
-    this.rounds.push({ height: header.height, rounds: heard.length })
-    session.heard.push(...heard.map(firstOf))
+    const received = roundsOf(body.messages, bytes)
+    this.rounds.push({ height: header.height, rounds: received.length })
+    session.received.push(...received.map(firstOf))
     // Sends one round at a time, although two would be possible, so that this side has received the
     // other party's message of the round in which it cheats.
     const round = session.mine.length + 1
     if (round > 3) return withRounds({ batch: 0 }, [])
-    await this.#next(session, [[session.heard[round - 2]!]])
+    await this.#next(session, [[session.received[round - 2]!]])
     return withRounds({ batch: 0 }, [[[this.said(session, round)]]])
   }
 

@@ -59,17 +59,17 @@ export async function runNode(
       env: { ...process.env, ...env },
     },
   )
-  let heard = ''
+  let output = ''
   await new Promise<void>((resolve, reject) => {
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text: string) => {
         hear(text)
-        heard += text
-        if (/^signer \d ready https:\/\/127\.0\.0\.1:/m.test(heard)) resolve()
+        output += text
+        if (/^signer \d ready https:\/\/127\.0\.0\.1:/m.test(output)) resolve()
       })
     }
     child.once('exit', (code) => {
-      reject(new Error(`the node of ${home} ended with ${code}: ${heard.slice(-500)}`))
+      reject(new Error(`the node of ${home} ended with ${code}: ${output.slice(-500)}`))
     })
   })
   return child

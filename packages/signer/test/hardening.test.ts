@@ -91,12 +91,12 @@ test(
   "a node reports its hardening, and the kernel's state matches the report",
   { skip: process.platform !== 'linux' },
   async () => {
-    let heard = ''
+    let output = ''
     const child = await runNode(await homeOf('local', 'local'), (text) => {
-      heard += text
+      output += text
     })
     try {
-      const line = heard.split('\n').find((each) => each.includes('"hardened"'))
+      const line = output.split('\n').find((each) => each.includes('"hardened"'))
       const { level, attaching, core_dumps } = JSON.parse(line ?? '{}') as Record<string, string>
       assert.deepEqual(
         { level, attaching, core_dumps },

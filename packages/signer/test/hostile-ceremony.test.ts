@@ -142,18 +142,18 @@ test('closes a call above the size limit of its kind before reading it', async (
 })
 
 test('limits the memory for one peer to four thirds of a large order', async () => {
-  const room = new MemoryBudget()
+  const budget = new MemoryBudget()
   const order = callBytesMax('/peer/sign/open')
-  const release = room.take(1, order)
-  assert.throws(() => room.take(1, order), /bytes of calls at the same time/)
-  assert.doesNotThrow(() => room.take(3, order))
+  const release = budget.take(1, order)
+  assert.throws(() => budget.take(1, order), /bytes of calls at the same time/)
+  assert.doesNotThrow(() => budget.take(3, order))
   release()
   release()
-  const again = room.take(1, order)
-  room.take(1, MemoryBudget.bytesMax - order)
-  assert.throws(() => room.take(1, 1))
+  const again = budget.take(1, order)
+  budget.take(1, MemoryBudget.bytesMax - order)
+  assert.throws(() => budget.take(1, 1))
   again()
-  room.take(1, 1)
+  budget.take(1, 1)
 })
 
 test('a ceremony that a hostile leader began leaves no share and causes no ban', async () => {

@@ -138,9 +138,9 @@ test(
     await bao.admin('PUT', 'sys/seal')
     await signsByEveryPair(cluster)
     await cluster.kill(3)
-    let heard = ''
+    let output = ''
     const starting = runNode(homeOf(3), (text) => {
-      heard += text
+      output += text
     })
     starting.then(
       (child) => {
@@ -148,11 +148,11 @@ test(
       },
       () => {},
     )
-    while (!heard.includes('waiting for the key-encryption key'))
+    while (!output.includes('waiting for the key-encryption key'))
       await new Promise((resolve) => {
         setTimeout(resolve, 20)
       })
-    assert.match(heard, /vault: sealed/)
+    assert.match(output, /vault: sealed/)
     const { socket } = cluster.peers.nodes[2]!
     const ask = (): Promise<Record<string, unknown>> =>
       new Promise((resolve, reject) => {

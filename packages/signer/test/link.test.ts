@@ -171,12 +171,12 @@ test('attack: an unsolicited message of a peer does not count as the next respon
 })
 
 test('a lost connection fails only its own call, and the next call gets a new connection', async () => {
-  let heard = 0
+  let received = 0
   const { config, peer, close } = await lying((stream) => {
-    if (++heard === 1) stream.destroy()
+    if (++received === 1) stream.destroy()
     else
       setTimeout(() => {
-        writeFrame(stream, Buffer.from(`answer ${heard}`))
+        writeFrame(stream, Buffer.from(`answer ${received}`))
       }, 5)
   })
   const link = new Link(config, peer, Date.now)

@@ -110,7 +110,7 @@ function copy({ nodes, runs }: ExplorerState): ExplorerState {
 }
 
 type Rules = typeof rules
-type Move = [name: string, apply: (world: ExplorerState) => void]
+type Move = [name: string, apply: (explorerState: ExplorerState) => void]
 const write = <
   K extends 'prepared' | 'tested' | 'refreshed' | 'forgotten' | 'abandoned' | 'reverted',
 >(
@@ -244,12 +244,12 @@ function agreed(
   return [coordinator.sessionOf(KEY, epoch), partner.sessionOf(KEY, epoch)]
 }
 
-function assertCanSign({ nodes }: ExplorerState, story: () => string): void {
+function assertCanSign({ nodes }: ExplorerState, describe: () => string): void {
   for (const node of HONEST) {
     const [mine, theirs] = agreed(nodes[node].state, nodes[other(node)].state)
     assert.ok(
       mine !== undefined && mine === theirs,
-      `node ${node} has ${mine}, its partner ${theirs}: ${story()}`,
+      `node ${node} has ${mine}, its partner ${theirs}: ${describe()}`,
     )
   }
 }

@@ -396,7 +396,7 @@ test('rule 13: a rule is valid until its end, if it was received live or is reco
 
 const STAKING = 'SHAPE: The transaction must stake, and must not make a payment'
 const TRX_CAP = `FEE_CAP: The fee ${BigInt(TRX.fee_cap) + 1n} is above the cap ${TRX.fee_cap}`
-const over = { fee_max: BigInt(TRX.fee_cap) + 1n }
+const overCap = { fee_max: BigInt(TRX.fee_cap) + 1n }
 const call = (action: object | undefined, more: object = {}) =>
   subject(TRX, { payments: [], action, ...more })
 const KINDS = ['freeze', 'delegate', 'undelegate', 'unfreeze', 'withdraw'] as const
@@ -469,7 +469,7 @@ test('staking: accepts exactly the calls that an intent needs', () => {
     for (const receiver of ['thief', null])
       assert.equal(stakes(name, step, action(step, { receiver })), elsewhere)
   }
-  assert.equal(stakes('stake', 'freeze', action('freeze'), 'friend', over), TRX_CAP)
+  assert.equal(stakes('stake', 'freeze', action('freeze'), 'friend', overCap), TRX_CAP)
 })
 
 test('rules 11 and 15: a tank stakes as its operator ordered, and delegates energy per transfer', () => {
@@ -510,7 +510,7 @@ test('rules 11 and 15: a tank stakes as its operator ordered, and delegates ener
     tank('stake', did('freeze', { amount: 6n })),
     'AMOUNT_MISMATCH: The transaction has another amount',
   )
-  assert.equal(tank('stake', did('freeze'), over), TRX_CAP)
+  assert.equal(tank('stake', did('freeze'), overCap), TRX_CAP)
   const lends = (source: number[], action: object, more: object = {}, step = 'delegate') =>
     said(() => {
       assertLends(call(action, more), { kind: 'lend', step } as Lend, source)
@@ -538,7 +538,7 @@ test('rules 11 and 15: a tank stakes as its operator ordered, and delegates ener
     lends(source, at(deposit)),
     'DESTINATION_MISMATCH: Energy must go to the source address of its intent',
   )
-  assert.equal(lends(source, at(source), over), TRX_CAP)
+  assert.equal(lends(source, at(source), overCap), TRX_CAP)
 })
 
 test("rule 15: emptying a tank must pay the operator's destination and tag", () => {

@@ -209,12 +209,15 @@ export class SignerCluster {
           headers: text === null ? {} : { 'content-type': 'application/json' },
         },
         (response) => {
-          let heard = ''
+          let output = ''
           response.setEncoding('utf8').on('data', (chunk: string) => {
-            heard += chunk
+            output += chunk
           })
           response.on('end', () => {
-            resolve({ status: response.statusCode!, body: heard === '' ? null : JSON.parse(heard) })
+            resolve({
+              status: response.statusCode!,
+              body: output === '' ? null : JSON.parse(output),
+            })
           })
         },
       )
@@ -248,12 +251,12 @@ export class SignerCluster {
           path: `/${command}`,
         },
         (response) => {
-          let heard = ''
+          let output = ''
           response.setEncoding('utf8').on('data', (chunk: string) => {
-            heard += chunk
+            output += chunk
           })
           response.on('end', () => {
-            resolve({ status: response.statusCode!, body: JSON.parse(heard) })
+            resolve({ status: response.statusCode!, body: JSON.parse(output) })
           })
         },
       )
@@ -309,8 +312,8 @@ export class Workspace {
   readonly set: Json
   readonly key: { publicKey: Uint8Array; chainCode: Uint8Array }
 
-  constructor(house: SignerCluster, name: string, set: Json) {
-    this.cluster = house
+  constructor(cluster: SignerCluster, name: string, set: Json) {
+    this.cluster = cluster
     this.name = name
     this.set = set
     this.key = {

@@ -162,7 +162,7 @@ describe('draining a gas tank through a deposit address', () => {
     const workspace = await cluster.workspace()
     const [colluder, honest] = [await place(workspace, 1), await place(workspace, 2)]
     let nonce = 0
-    let drawn = 0n
+    let total = 0n
     const price = (CAP / 65_000n).toString()
     const most = (BigInt(price) * 65_000n * 12n) / 10n
     const draw = (from: DepositAddress, index: number) =>
@@ -178,9 +178,9 @@ describe('draining a gas tank through a deposit address', () => {
         break
       }
       nonce++
-      drawn += most
+      total += most
     }
-    assert.ok(drawn <= (BigInt(CAPS) * CAP) / 4n, `${drawn} drawn`)
+    assert.ok(total <= (BigInt(CAPS) * CAP) / 4n, `${total} drawn`)
     const small = honest.deposit(1)
     signed(
       await workspace.sign(

@@ -51,7 +51,7 @@ for (const curve of ['secp256k1', 'ed25519'] as const) {
           const each = pair[to === first ? 0 : 1]
           if (from !== cheat || round !== roundOf(each)) return [{ from, payload }]
           return [
-            { from, payload: tamper(payload, each.cheat({ heard: payload, other: payload })) },
+            { from, payload: tamper(payload, each.cheat({ received: payload, other: payload })) },
           ]
         })
         for (const [each, victim] of [

@@ -58,7 +58,7 @@ interface End {
 type Change = (said: {
   round: number
   payload: Uint8Array
-  heard: Uint8Array
+  received: Uint8Array
   before: Uint8Array | null
 }) => Uint8Array[] | null
 
@@ -110,7 +110,7 @@ async function duel(
       }
       if (step.kind === 'done')
         return { code: 'SIGNED', result: step.result, round, counterparty: null, text: '' }
-      const heard = step.messages[0]!.payload
+      const received = step.messages[0]!.payload
       let own
       try {
         own = await cheat.step(toCheat.map((payload) => ({ from: role.honest, payload })))
@@ -120,8 +120,8 @@ async function duel(
         return { code: 'ANSWERED', result: null, round, counterparty: null, text: '' }
       }
       const payload = own.messages[0]!.payload
-      toHonest = change({ round, payload, heard, before: previous }) ?? [payload]
-      toCheat = [heard]
+      toHonest = change({ round, payload, received, before: previous }) ?? [payload]
+      toCheat = [received]
       previous = payload
     }
   } finally {
@@ -161,9 +161,9 @@ for (const curve of ['secp256k1', 'ed25519'] as const) {
       const others = await archived(curve, role, new Uint8Array(randomBytes(32)))
       const wrong: string[] = []
       for (const each of CHEATS[`${curve}/sign`]) {
-        const end = await duel(curve, role, ({ round, payload, heard }) =>
+        const end = await duel(curve, role, ({ round, payload, received }) =>
           round === roundOf(each)
-            ? [tamper(payload, each.cheat({ heard, other: others[round - 1]! }))]
+            ? [tamper(payload, each.cheat({ received, other: others[round - 1]! }))]
             : null,
         )
         sound(curve, role, end, each.name)
@@ -296,8 +296,8 @@ test('secp256k1: whether a flipped bit of the OT extension is detected depends o
     const rebound = await duel(
       'secp256k1',
       role,
-      ({ payload, heard }) => [
-        forge(payload, (header) => void header.set(heard.subarray(7, 39), 7)),
+      ({ payload, received }) => [
+        forge(payload, (header) => void header.set(received.subarray(7, 39), 7)),
       ],
       keys.secp256k1.get(role.cheat)!,
       refreshed,

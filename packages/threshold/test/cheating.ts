@@ -338,7 +338,7 @@ export function tamper(payload: Uint8Array, cheat: Cheat): Uint8Array {
 /** Data that a cheating party has when it sends. */
 interface Situation {
   /** The honest party's message of this round, for which a cheating party may wait. */
-  heard: Uint8Array
+  received: Uint8Array
   /** This party's message of the same round in another session. */
   other: Uint8Array
 }
@@ -381,8 +381,8 @@ const OFF_CURVE = Buffer.concat([Buffer.from([2]), Buffer.alloc(31), Buffer.from
 /** Negative of the honest side's value: the sums become zero. */
 const minusHeard =
   (message: MessageName, field: string) =>
-  ({ heard }: Situation): Bare =>
-    set(field, toScalar(-ofScalar(fieldOf(message, heard, field))))
+  ({ received }: Situation): Bare =>
+    set(field, toScalar(-ofScalar(fieldOf(message, received, field))))
 
 const ED_IDENTITY = Buffer.concat([Buffer.from([1]), Buffer.alloc(31)])
 /** y = 1 as p + 1, and the point of order 2 (y = -1). */

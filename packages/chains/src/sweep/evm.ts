@@ -3,7 +3,7 @@ import { buildTransfer, type EvmFee } from '../evm/build.ts'
 import { NATIVE_GAS } from '../evm/gas.ts'
 import { EvmClient } from '../evm/rpc.ts'
 import type { Asset } from '../types.ts'
-import { planRound, type Holder } from './fee-paying-addresses.ts'
+import { planRound, type FundedAddress } from './fee-paying-addresses.ts'
 import { digits, holder, sweeper } from './schemas.ts'
 import { usedPlaces } from './address-scan.ts'
 
@@ -100,7 +100,7 @@ export const evm = sweeper(shape, {
     const { accounts, price, legacy, l1 } = scan
     const fuelGas = BigInt(scan.fuel_gas ?? NATIVE_GAS)
     const fee = feeOf(BigInt(price), legacy)
-    const gasOf = (holder: Holder, asset: Asset): bigint =>
+    const gasOf = (holder: FundedAddress, asset: Asset): bigint =>
       BigInt((holder as Account).gas[asset.asset_name] ?? NATIVE_GAS)
     const native = registry.asset(network.native_asset) as Asset
     return planRound({

@@ -2,7 +2,7 @@ import type { Asset, Network } from '../types.ts'
 import type { Left, Plan, Planned } from './types.ts'
 import type { UnsignedTransaction } from '../types.ts'
 
-export interface Holder {
+export interface FundedAddress {
   path: number[]
   address: string
   /** Balances by asset, including the native one. */
@@ -16,14 +16,14 @@ export interface Holder {
 export interface FeePayingChain {
   network: Network
   assets: readonly Asset[]
-  holders: readonly Holder[]
+  holders: readonly FundedAddress[]
   /** Returns the maximum cost of a token transfer for its address. */
-  tokenCost(holder: Holder, asset: Asset): bigint
+  tokenCost(holder: FundedAddress, asset: Asset): bigint
   /**
    * Returns the cost of a payment of the native coin to the destination, or (`fuel`) to one of our
    * own addresses.
    */
-  nativeCost(holder: Holder, fuel: boolean): bigint
+  nativeCost(holder: FundedAddress, fuel: boolean): bigint
   /**
    * Minimum balance of an address in use, and the balance that an address needs in addition to its
    * fuel.
@@ -31,7 +31,7 @@ export interface FeePayingChain {
   reserve: bigint
   /** @param at index of the transaction among those of this address */
   build(o: {
-    holder: Holder
+    holder: FundedAddress
     asset: Asset
     to: string
     amount: bigint
@@ -41,11 +41,11 @@ export interface FeePayingChain {
 }
 
 /** Returns an address's balance of an asset. */
-const balanceOf = (holder: Holder, { asset_name: name }: Asset): bigint =>
+const balanceOf = (holder: FundedAddress, { asset_name: name }: Asset): bigint =>
   BigInt(holder.balances[name] ?? '0')
 
 /** Returns the report of a balance that stays at its address. */
-const leftOf = (holder: Holder, asset: Asset, why: string): Left => ({
+const leftOf = (holder: FundedAddress, asset: Asset, why: string): Left => ({
   address: holder.address,
   asset: asset.asset_name,
   amount: balanceOf(holder, asset).toString(),
@@ -54,14 +54,14 @@ const leftOf = (holder: Holder, asset: Asset, why: string): Left => ({
 
 /** Tokens of an address, and the cost of moving them. */
 interface TokenNeed {
-  holder: Holder
+  holder: FundedAddress
   held: Asset[]
   need: bigint
 }
 
 /** Returns the tokens of an address with the cost of moving them; nothing if it has none. */
 function tokenNeedOf(
-  holder: Holder,
+  holder: FundedAddress,
   tokens: readonly Asset[],
   tokenCost: FeePayingChain['tokenCost'],
 ): TokenNeed[] {
@@ -72,9 +72,9 @@ function tokenNeedOf(
 
 /** Returns the address with the largest rest that is not excluded. */
 const richestOther = (
-  rest: ReadonlyMap<Holder, bigint>,
-  excluded: readonly Holder[],
-): [Holder, bigint] | undefined =>
+  rest: ReadonlyMap<FundedAddress, bigint>,
+  excluded: readonly FundedAddress[],
+): [FundedAddress, bigint] | undefined =>
   [...rest]
     .filter(([holder]) => !excluded.includes(holder))
     .sort(([, a], [, b]) => (a > b ? -1 : 1))[0]
@@ -96,11 +96,11 @@ export function planRound({
   const native = assets.find(({ asset_name: name }) => name === network.native_asset) as Asset
   const tokens = assets.filter(({ type }) => type === 'token')
   const rest = new Map(holders.map((holder) => [holder, balanceOf(holder, native)]))
-  const counts = new Map<Holder, number>()
+  const counts = new Map<FundedAddress, number>()
   const transactions: Planned[] = []
   const left: Left[] = []
   const pay = (
-    holder: Holder,
+    holder: FundedAddress,
     asset: Asset,
     address: string,
     amount: bigint,

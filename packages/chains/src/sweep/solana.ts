@@ -8,7 +8,7 @@ import {
   unitsOf,
 } from '../solana/build.ts'
 import { SolanaClient } from '../solana/rpc.ts'
-import { planRound, type Holder } from './fee-paying-addresses.ts'
+import { planRound, type FundedAddress } from './fee-paying-addresses.ts'
 import { digits, holder, sweeper } from './schemas.ts'
 import { usedPlaces } from './address-scan.ts'
 
@@ -26,7 +26,7 @@ export const solana = sweeper(shape, {
     const assets = ask.registry.assetsOf(ask.network.code)
     const client = new SolanaClient(ask.network, assets, ask.endpoint, ask.fetch)
     await client.probe()
-    const accounts = await usedPlaces(ask, async (place): Promise<Holder | null> => {
+    const accounts = await usedPlaces(ask, async (place): Promise<FundedAddress | null> => {
       const balances: Record<string, string> = {}
       for (const asset of assets) {
         const amount = await client.balance(place.address, asset)

@@ -3,7 +3,7 @@ import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
 import { ACTIVATION_SUN, buildTransfer, feeLimitFor, transferBandwidth } from '../tron/build.ts'
 import { TronClient } from '../tron/rpc.ts'
 import type { Asset } from '../types.ts'
-import { planRound, type Holder } from './fee-paying-addresses.ts'
+import { planRound, type FundedAddress } from './fee-paying-addresses.ts'
 import { digits, holder, sweeper } from './schemas.ts'
 import type { Left } from './types.ts'
 import { usedPlaces } from './address-scan.ts'
@@ -82,7 +82,7 @@ export const tron = sweeper(shape, {
   },
   plan({ registry, network, publicKeyAt, scan, to }) {
     const { accounts, energySun, bandwidthSun, activates, reference } = scan
-    const limitOf = (holder: Holder, asset: Asset): bigint =>
+    const limitOf = (holder: FundedAddress, asset: Asset): bigint =>
       feeLimitFor(BigInt((holder as Account).energy[asset.asset_name] as string), BigInt(energySun))
     const plan = planRound({
       network,

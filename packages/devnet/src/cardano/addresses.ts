@@ -106,11 +106,11 @@ export function addressTransactions(
 /** A block's height, and a transaction's index in it. */
 type Spot = [number, number]
 
-function placeOf(text: string | undefined, otherwise: number): Spot {
+function placeOf(text: string | undefined, fallback: number): Spot {
   const [, height, index] = /^(\d{1,10})(?::(\d{1,6}))?$/.exec(text ?? '') ?? []
   return height === undefined
-    ? [otherwise, otherwise]
-    : [Number(height), index === undefined ? otherwise : Number(index)]
+    ? [fallback, fallback]
+    : [Number(height), index === undefined ? fallback : Number(index)]
 }
 
 function read(text: string): Address | null {

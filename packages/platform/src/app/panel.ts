@@ -100,5 +100,5 @@ export const panelEndpoints: readonly PanelEndpoint[] = [
 /** The control panel's endpoints with their authenticator. */
 export const panel: OtherEndpoints<PanelEndpoint> = {
   list: panelEndpoints,
-  door: panelAuthenticator,
+  authenticator: panelAuthenticator,
 }

@@ -59,15 +59,15 @@ export interface Database extends Queryable {
   transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>
   /**
    * Runs work whose caller can retry: the wait for a connection, for the result of each statement
-   * and for the commit is limited to {@link soonMs}. The outcome of a commit that exceeds it is
+   * and for the commit is limited to {@link shortTimeoutMs}. The outcome of a commit that exceeds it is
    * unknown.
    */
-  soon<T>(work: () => Promise<T>): Promise<T>
+  withShortTimeout<T>(work: () => Promise<T>): Promise<T>
   /**
    * Maximum wait of `soon`, in milliseconds. Many HTTP clients have a timeout of 10 seconds, so
    * this is shorter.
    */
-  readonly soonMs: number
+  readonly shortTimeoutMs: number
   close(): Promise<void>
 }
 
@@ -190,7 +190,7 @@ export interface DatabaseOptions {
   /** Maximum wait for the result of a COMMIT, which waits for a standby without a limit. */
   commitMs?: number
   /** Maximum wait if the caller can retry: see `Database.soon`. */
-  soonMs?: number
+  shortTimeoutMs?: number
   /** Returns the Environment's time in milliseconds; absent: this machine's clock. */
   now?: () => number
   /** Called for errors that belong to no statement, with a sentence that describes the error. */
@@ -243,7 +243,7 @@ const ANSWER_MS = 35_000
 /** A COMMIT itself takes little time, but may wait for a standby without a limit. */
 const COMMIT_MS = 10_000
 /** Less than the ten seconds after which many HTTP clients time out. */
-const SOON_MS = 8000
+const SHORT_TIMEOUT_MS = 8000
 const WITHIN = { statement_timeout: STATEMENT_MS, idle_in_transaction_session_timeout: IDLE_MS }
 /**
  * Through a pooler, the session is used by other clients afterwards, so settings must end with the
@@ -285,7 +285,9 @@ const asConnectionLost = (error: unknown, isLost: boolean): unknown =>
  * statement; the event itself must not end the process.
  */
 class Connections {
-  readonly #options: Required<Pick<DatabaseOptions, 'pooled' | 'answerMs' | 'commitMs' | 'soonMs'>>
+  readonly #options: Required<
+    Pick<DatabaseOptions, 'pooled' | 'answerMs' | 'commitMs' | 'shortTimeoutMs'>
+  >
   readonly #pool: ConnectionPool
   /** Maximum wait of work that runs within `soon`, in milliseconds. */
   readonly #waitLimit = new AsyncLocalStorage<number>()
@@ -297,8 +299,13 @@ class Connections {
   readonly #nameOf: (text: string) => string | undefined
 
   constructor(url: string, options: DatabaseOptions) {
-    const { pooled = false, answerMs = ANSWER_MS, commitMs = COMMIT_MS, soonMs = SOON_MS } = options
-    this.#options = { pooled, answerMs, commitMs, soonMs }
+    const {
+      pooled = false,
+      answerMs = ANSWER_MS,
+      commitMs = COMMIT_MS,
+      shortTimeoutMs = SHORT_TIMEOUT_MS,
+    } = options
+    this.#options = { pooled, answerMs, commitMs, shortTimeoutMs }
     const poolOf = options.pool ?? ((config: pg.PoolConfig): ConnectionPool => new pg.Pool(config))
     this.#pool = poolOf({
       connectionString: url,
@@ -320,13 +327,13 @@ class Connections {
     this.#nameOf = pooled ? () => undefined : statementNames()
   }
 
-  get soonMs(): number {
-    return this.#options.soonMs
+  get shortTimeoutMs(): number {
+    return this.#options.shortTimeoutMs
   }
 
-  /** Runs work whose waits are limited to `soonMs`. */
-  soon<T>(work: () => Promise<T>): Promise<T> {
-    return this.#waitLimit.run(this.soonMs, work)
+  /** Runs work whose waits are limited to `shortTimeoutMs`. */
+  withShortTimeout<T>(work: () => Promise<T>): Promise<T> {
+    return this.#waitLimit.run(this.shortTimeoutMs, work)
   }
 
   close(): Promise<void> {
@@ -395,7 +402,7 @@ class Connections {
         const left =
           this.#waitLimit.getStore() === undefined
             ? this.#options.answerMs
-            : Math.max(1, Math.round(this.soonMs - (performance.now() - since)))
+            : Math.max(1, Math.round(this.shortTimeoutMs - (performance.now() - since)))
         return await this.rows(client, text, values, left)
       } finally {
         client.release(this.#lost.has(client))
@@ -485,8 +492,8 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
       listeners.forEach(notify)
       return result
     },
-    soon: (work) => connections.soon(work),
-    soonMs: connections.soonMs,
+    withShortTimeout: (work) => connections.withShortTimeout(work),
+    shortTimeoutMs: connections.shortTimeoutMs,
     close: () => connections.close(),
   }
 }

@@ -19,7 +19,7 @@ export interface Loop {
    * Notifier that is rung when this process has made something due; `run` is then called
    * immediately.
    */
-  bell?: Notifier
+  notifier?: Notifier
   run(signal: AbortSignal): Promise<boolean>
 }
 
@@ -98,7 +98,7 @@ class Lookout {
     this.#services = services
     this.#loops = loops
     this.#bells = new Map(
-      loops.map((loop) => [loop, loop.bell ?? new Notifier(services.environment)]),
+      loops.map((loop) => [loop, loop.notifier ?? new Notifier(services.environment)]),
     )
     this.#everyMs = Math.min(...loops.map(({ everyMs }) => everyMs))
     this.#moved = new Notifier(services.environment)

@@ -125,7 +125,7 @@ export function transactionLoop(services: Services): Loop {
     // rings.
     everyMs: 250,
     due: 'exists (select 1 from transactions where next_run_at <= $1 and (lease_until is null or lease_until < $1))',
-    bell: services.work,
+    notifier: services.work,
     async run(signal) {
       const { isBurst, isHigh } = services.pressure
       const free = (isBurst ? 0 : isHigh ? CONCURRENCY_LEAST : CONCURRENCY) - running.size

@@ -138,7 +138,7 @@ export interface Kind<K extends TransactionKind = TransactionKind> {
    * it are blocked until the commit ends. If it returns false, the next call of `heldBack` gives
    * the reason. Absent: it may be submitted.
    */
-  mayBeShown?(services: Services, tx: Queryable, row: TransactionRow<K>): Promise<boolean>
+  maySubmit?(services: Services, tx: Queryable, row: TransactionRow<K>): Promise<boolean>
   /**
    * Returns why it can never be built, or null. Called before it is planned, and before each
    * chain-specific call.

@@ -13,7 +13,7 @@ export async function maySubmit(
   tx: Queryable,
   row: TransactionRow,
 ): Promise<boolean> {
-  return (await services.kinds[row.kind].mayBeShown?.(services, tx, row)) ?? true
+  return (await services.kinds[row.kind].maySubmit?.(services, tx, row)) ?? true
 }
 
 /**

@@ -9,12 +9,12 @@ const PATIENCE_MS = 2000
 export async function withTimeout<T>(
   environment: Environment,
   answer: Promise<T>,
-  otherwise: T,
+  fallback: T,
 ): Promise<T> {
   const done = new AbortController()
-  const late = environment.sleep(PATIENCE_MS, done.signal).then(() => otherwise)
+  const late = environment.sleep(PATIENCE_MS, done.signal).then(() => fallback)
   try {
-    return await Promise.race([answer.catch(() => otherwise), late])
+    return await Promise.race([answer.catch(() => fallback), late])
   } finally {
     // The abort has a reason, because without one an error with a stack trace is created for every
     // request.

@@ -184,7 +184,7 @@ export function publishLoop(services: Services, distributor: Distributor): Loop 
     name: 'publish events',
     everyMs: eventPollMs(services),
     due: `exists (select 1 from events where ${IS_WAITING})`,
-    bell: services.outbox,
+    notifier: services.outbox,
     async run(signal) {
       const published = await publish(services, distributor)
       // Events that arrive in quick succession are published together.

@@ -30,7 +30,7 @@ export const showUnits = (units: bigint): string => formatAmount(units, VENUE_DE
 /** Returns amount × price in the quote coin, rounded down to the smallest unit. */
 export const times = (amount: bigint, price: bigint): bigint => (amount * price) / ONE
 /** Returns quote ÷ price in the base coin, rounded down to the smallest unit. */
-export const over = (quote: bigint, price: bigint): bigint => (quote * ONE) / price
+export const divide = (quote: bigint, price: bigint): bigint => (quote * ONE) / price
 
 /** Rounds down to a multiple of a step. */
 export const floorTo = (units: bigint, step: bigint): bigint =>

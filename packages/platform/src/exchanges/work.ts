@@ -39,7 +39,7 @@ export function leasedLoop<Row extends Leased>(
     name,
     everyMs: services.settings.pollMs,
     due: hasDue(table),
-    bell: due,
+    notifier: due,
     async run(signal) {
       const full = [...busy]
         .filter(([, count]) => count >= OF_AN_ACCOUNT)

@@ -73,7 +73,7 @@ export class Callers {
   admit(asking: Asking): Promise<Admitted> {
     // The time limit includes the wait behind an earlier call that does not return. The request may
     // still be admitted later, without effect.
-    return within(this.#admissions.ask(asking), this.#database.soonMs)
+    return within(this.#admissions.ask(asking), this.#database.shortTimeoutMs)
   }
 
   async #admit(asking: readonly Asking[]): Promise<Admitted[]> {

@@ -17,10 +17,10 @@ export function register<O extends Operation>(
   server: FastifyInstance,
   services: Services,
   definition: O,
-  door: Authenticator<O>,
+  authenticator: Authenticator<O>,
   streams: Streams,
 ): void {
-  const bodyLimit = door.bodyBytesMax(definition)
+  const bodyLimit = authenticator.bodyBytesMax(definition)
   let decimals: Decimals | undefined
   /** Computed when a response with decimals as strings is first needed. */
   const decimalsHere = (): Decimals => {
@@ -53,8 +53,8 @@ export function register<O extends Operation>(
     // of the path.
     assertStorablePath(request.params as Record<string, string>)
     const rawBody = request.body instanceof Buffer ? request.body.toString('utf8') : ''
-    const { admission, holder } = await services.database.soon(() =>
-      door.admit(services, request, rawBody, definition),
+    const { admission, holder } = await services.database.withShortTimeout(() =>
+      authenticator.admit(services, request, rawBody, definition),
     )
     let body: unknown
     try {
@@ -66,7 +66,9 @@ export function register<O extends Operation>(
       // was done.
       return {
         holder,
-        answer: await (definition.method === 'GET' ? services.database.soon(handled) : handled()),
+        answer: await (definition.method === 'GET'
+          ? services.database.withShortTimeout(handled)
+          : handled()),
       }
     } catch (refusal) {
       const earlier = await earlierAnswer(definition, refusal, {

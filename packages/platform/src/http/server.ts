@@ -64,7 +64,7 @@ const fixedOptions = () => ({
 /** Endpoints with their own authenticator, which are not part of the API. */
 export interface OtherEndpoints<O extends Operation = never> {
   list: readonly O[]
-  door(limits: AddressLimits): Authenticator<O>
+  authenticator(limits: AddressLimits): Authenticator<O>
 }
 
 /**
@@ -203,9 +203,9 @@ function registerRoutes<O extends Operation>(
   const streams = new Streams(services)
   // Closing waits for every open response, and a stream does not end by itself.
   server.addHook('preClose', async () => streams.close())
-  const door = apiAuthenticator(limits, auditWrite ?? null)
-  for (const definition of endpoints) register(server, services, definition, door, streams)
-  const otherAuthenticator = others?.door(limits)
+  const authenticator = apiAuthenticator(limits, auditWrite ?? null)
+  for (const definition of endpoints) register(server, services, definition, authenticator, streams)
+  const otherAuthenticator = others?.authenticator(limits)
   if (others && otherAuthenticator)
     for (const definition of others.list)
       register(server, services, definition, otherAuthenticator, streams)

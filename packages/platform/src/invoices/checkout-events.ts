@@ -55,14 +55,14 @@ async function* statesOf(
         yield { event: 'state', data: JSON.stringify(state) }
       }
       const waits = state.payments.some(({ status }) => status === 'detected')
-      const over = new AbortController()
+      const ended = new AbortController()
       const deeper = waits
         ? services.environment
-            .sleep(DEEPER_EVERY_MS, AbortSignal.any([signal, over.signal]))
+            .sleep(DEEPER_EVERY_MS, AbortSignal.any([signal, ended.signal]))
             .then(() => null)
         : null
       const first = await (deeper ? Promise.race([pending, deeper]) : pending)
-      over.abort()
+      ended.abort()
       if (first !== null) pending = listener.next(signal)
     }
   } finally {

@@ -62,7 +62,7 @@ export function invoiceLoop(services: Services): Loop {
   return {
     name: 'invoices',
     everyMs: services.settings.pollMs,
-    bell: services.checkout.moved,
+    notifier: services.checkout.moved,
     due: `exists (select 1 from invoices i where ${IS_TIMELY}) or exists (select 1 from ${DEEP})`,
     run: async () => (await lookAtDue(services)) > 0,
   }

@@ -28,7 +28,7 @@ const FAILED_PAUSE_MS = 2000
 
 interface Listening {
   wanted: Subscription
-  bell: Notifier
+  notifier: Notifier
 }
 
 /**
@@ -38,27 +38,27 @@ interface Listening {
 export class Feed {
   readonly #o: { database: Database; environment: Environment; log: Logger; pollMs: number }
   readonly #listening = new Set<Listening>()
-  readonly #bell: Notifier
+  readonly #notifier: Notifier
   /** Position up to which all listeners were notified; null: there were no listeners. */
   #emittedUpTo: bigint | null = null
 
   constructor(o: { database: Database; environment: Environment; log: Logger; pollMs: number }) {
     this.#o = o
-    this.#bell = new Notifier(o.environment)
+    this.#notifier = new Notifier(o.environment)
   }
 
   /** Reports that events were published in this process. */
   ring(): void {
-    if (this.#listening.size > 0) this.#bell.ring()
+    if (this.#listening.size > 0) this.#notifier.ring()
   }
 
   listen(wanted: Subscription): Listener {
-    const listening = { wanted, bell: new Notifier(this.#o.environment) }
+    const listening = { wanted, notifier: new Notifier(this.#o.environment) }
     this.#listening.add(listening)
-    this.#bell.ring()
+    this.#notifier.ring()
     return {
       next: async (signal) => {
-        await listening.bell.wait(null, signal)
+        await listening.notifier.wait(null, signal)
         return !signal.aborted
       },
       close: () => void this.#listening.delete(listening),
@@ -82,7 +82,7 @@ export class Feed {
           )
         pauseMs = FAILED_PAUSE_MS
       }
-      await this.#bell.wait(pauseMs, signal)
+      await this.#notifier.wait(pauseMs, signal)
     }
   }
 
@@ -92,7 +92,7 @@ export class Feed {
       this.#emittedUpTo = BigInt(log?.last ?? '0')
       // Listeners may have read before this position was determined and would miss events in
       // between.
-      for (const { bell } of this.#listening) bell.ring()
+      for (const { notifier } of this.#listening) notifier.ring()
       return
     }
     for (;;) {
@@ -104,11 +104,11 @@ export class Feed {
         'select position::text, workspace_id, object from events where position > $1 order by events.position limit $2',
         [this.#emittedUpTo.toString(), BATCH],
       )
-      for (const { wanted, bell } of this.#listening) {
+      for (const { wanted, notifier } of this.#listening) {
         const isWanted = ({ workspace_id, object }: (typeof rows)[number]) =>
           workspace_id === wanted.workspace &&
           (wanted.object === undefined || object === wanted.object)
-        if (rows.some(isWanted)) bell.ring()
+        if (rows.some(isWanted)) notifier.ring()
       }
       if (rows.length > 0) this.#emittedUpTo = BigInt(rows.at(-1)?.position ?? '0')
       if (rows.length < BATCH) return

@@ -5,7 +5,7 @@ import type { Services } from '../engine/services.ts'
 import { ApiError } from '../errors.ts'
 import type { AccountRow } from '../exchanges/account.ts'
 import { units } from '../exchanges/market-data.ts'
-import { over, showUnits } from '../exchanges/units.ts'
+import { divide, showUnits } from '../exchanges/units.ts'
 import type { Market, Side } from '../exchanges/venue.ts'
 import type { Caller } from '../http/endpoint.ts'
 import { assetName, decimal, positiveSchema, text } from '../http/schemas.ts'
@@ -125,7 +125,7 @@ export function presentConversion(row: NewConversion, order: OrderRow | null, no
     to_asset: row.to_coin,
     amount: show(row.given),
     receive: show(row.receive),
-    price: exact(showUnits(over(BigInt(row.receive), BigInt(row.given)))),
+    price: exact(showUnits(divide(BigInt(row.receive), BigInt(row.given)))),
     exchange_account: row.account_id,
     exchange: row.exchange,
     market: row.market,

@@ -1,4 +1,4 @@
-import { floorTo, over, times } from '../exchanges/units.ts'
+import { floorTo, divide, times } from '../exchanges/units.ts'
 import type { Level, Market, OrderBook, Side } from '../exchanges/venue.ts'
 
 const ONE = 10n ** 18n
@@ -54,7 +54,8 @@ export function convert(
   else
     walk(
       book.asks,
-      (level) => least(level.amount, floorTo(over(budget - cost, level.price), market.amountStep)),
+      (level) =>
+        least(level.amount, floorTo(divide(budget - cost, level.price), market.amountStep)),
       take,
     )
   amount = floorTo(amount, market.amountStep)

@@ -1,5 +1,5 @@
 import { ApiError } from '../errors.ts'
-import { ceilTo, floorTo, over, readUnits, showUnits, times } from '../exchanges/units.ts'
+import { ceilTo, floorTo, divide, readUnits, showUnits, times } from '../exchanges/units.ts'
 import type { Market, OrderBook, Side, TimeInForce, VenueTraits } from '../exchanges/venue.ts'
 import { SLIPPAGE_BPS, type OrderBody } from './order-body.ts'
 
@@ -126,7 +126,7 @@ export function orderParamsOf(
           'amount',
           market.base,
         )
-      : floorTo(over(quoteAmount, reference), market.amountStep)
+      : floorTo(divide(quoteAmount, reference), market.amountStep)
   checkBounds(market, amount, price, quoteAmount === null ? 'amount' : 'quote_amount')
   return {
     amount,

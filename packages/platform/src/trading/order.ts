@@ -4,7 +4,7 @@ import type { Queryable } from '../database/pool.ts'
 import { exact, exactUsd } from '../decimals.ts'
 import { ApiError } from '../errors.ts'
 import { decimalOrNull, units } from '../exchanges/market-data.ts'
-import { over, showUnits } from '../exchanges/units.ts'
+import { divide, showUnits } from '../exchanges/units.ts'
 import type { Side, TimeInForce } from '../exchanges/venue.ts'
 import type { Caller } from '../http/endpoint.ts'
 import { emit } from '../ledger/post.ts'
@@ -144,7 +144,7 @@ export function presentOrder(row: OrderRow) {
     max_slippage_bps: row.max_slippage_bps,
     filled: exact(showUnits(filled)),
     remaining: exact(showUnits(filled > amount ? 0n : amount - filled)),
-    average_price: filled === 0n ? null : exact(showUnits(over(cost, filled))),
+    average_price: filled === 0n ? null : exact(showUnits(divide(cost, filled))),
     cost: exact(showUnits(cost)),
     fees: Object.entries(row.fees)
       .slice(0, FEES_MAX)

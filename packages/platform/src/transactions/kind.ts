@@ -28,7 +28,7 @@ export const withdrawal: Kind<'WITHDRAWAL'> = {
   ...platformFee,
   steps: { CREATED: startScreening, SCREENING: screenWithdrawal, AML_HELD: awaitUnfreezing },
   heldBack: screenAgain,
-  mayBeShown: isUnfrozen,
+  maySubmit: isUnfrozen,
   async refusal(_services, chain, { row, asset, amount }) {
     const refusal = await chain.refusal({
       to: row.destination_id as string,

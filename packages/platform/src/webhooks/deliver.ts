@@ -31,7 +31,7 @@ export function deliverLoop(services: Services): Loop {
     name: 'deliver webhooks',
     everyMs: eventPollMs(services),
     due: MAY_BE_DUE,
-    bell: due,
+    notifier: due,
     async run(signal) {
       const begun = inFlight.size < SLOTS.all ? await begin(services, inFlight, signal) : 0
       // Waits for the attempts in progress, so that they have ended when this loop ends.

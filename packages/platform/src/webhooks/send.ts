@@ -58,26 +58,26 @@ export class Sender {
     signal: AbortSignal,
   ): Promise<Answer | null> {
     const from = this.#environment.now()
-    const over = new AbortController()
+    const ended = new AbortController()
     const late = this.#environment
-      .sleep(DEADLINE_MS, AbortSignal.any([over.signal, signal]))
+      .sleep(DEADLINE_MS, AbortSignal.any([ended.signal, signal]))
       .then(() => {
-        if (!over.signal.aborted && !signal.aborted)
-          over.abort(new Error(`no complete response within ${DEADLINE_MS / 1000} s`))
+        if (!ended.signal.aborted && !signal.aborted)
+          ended.abort(new Error(`no complete response within ${DEADLINE_MS / 1000} s`))
       })
-    const end = AbortSignal.any([over.signal, signal])
+    const end = AbortSignal.any([ended.signal, signal])
     const answer = await this.#attempt(address, headers, body, end, true).catch(
       (error: unknown) => ({
         status: null,
         text: null,
         retryAfterMs: null,
-        error: reasonOf(over.signal.aborted ? over.signal.reason : error).slice(
+        error: reasonOf(ended.signal.aborted ? ended.signal.reason : error).slice(
           0,
           ERROR_SHOWN_CHARS,
         ),
       }),
     )
-    over.abort()
+    ended.abort()
     await late
     if (signal.aborted && answer.status === null) return null
     return { ...answer, durationMs: Math.max(0, Math.round(this.#environment.now() - from)) }

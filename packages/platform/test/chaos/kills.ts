@@ -3,7 +3,7 @@ import { SeededRandom } from '../simulator/seeded-random.ts'
 import { atRest, endWell } from './checks.ts'
 import type { Installation } from './installation.ts'
 import { Payments } from './payments.ts'
-import { Storm } from './storm.ts'
+import { RandomKills } from './random-kills.ts'
 
 export interface KillRun {
   seed: number
@@ -39,12 +39,12 @@ export async function killed(installation: Installation, run: KillRun): Promise<
   await installation.start()
   await payments.open()
   say(`${seconds()} s: wallets of ${run.assets.join(', ')} in two sub-accounts have their coins`)
-  const storm = new Storm(installation, new SeededRandom(run.seed * 2 + 1))
+  const killer = new RandomKills(installation, new SeededRandom(run.seed * 2 + 1))
   const [calm, gaveUp] = [new AbortController(), new AbortController()]
   const raging =
     run.rounds === null
-      ? storm.rage(run.secondsBetweenKills * 1000, calm.signal)
-      : storm.each(run.rounds, run.secondsBetweenKills * 1000, calm.signal)
+      ? killer.rage(run.secondsBetweenKills * 1000, calm.signal)
+      : killer.each(run.rounds, run.secondsBetweenKills * 1000, calm.signal)
   const sending = payments.send(
     run.transfers,
     run.perSecond,
@@ -65,7 +65,7 @@ export async function killed(installation: Installation, run: KillRun): Promise<
       const accepted = payments.wanted.filter(({ id }) => id !== null).length
       if (Date.now() > next) {
         say(
-          `${seconds()} s: ${accepted} accepted, ${pending === null ? 'no answer' : `${pending} pending`}, ${storm.total} kills`,
+          `${seconds()} s: ${accepted} accepted, ${pending === null ? 'no answer' : `${pending} pending`}, ${killer.total} kills`,
         )
         next = Date.now() + 30_000
       }
@@ -76,7 +76,7 @@ export async function killed(installation: Installation, run: KillRun): Promise<
   calm.abort()
   await raging
   say(
-    `${seconds()} s: the storm is over after ${storm.total} kills; ${payments.wanted.filter(({ id }) => id !== null).length} accepted, ${String(await payments.pending())} pending`,
+    `${seconds()} s: the storm is over after ${killer.total} kills; ${payments.wanted.filter(({ id }) => id !== null).length} accepted, ${String(await payments.pending())} pending`,
   )
   await installation.ready(180_000, '/readyz?deep')
   await sending
@@ -84,8 +84,8 @@ export async function killed(installation: Installation, run: KillRun): Promise<
   await atRest(payments, REST_MS)
   say(`${seconds()} s: all is at rest`)
   const { problems, compared } = await endWell(installation, payments)
-  if (storm.total === 0) problems.push('nothing was killed')
-  for (const [kind, count] of storm.kills) say(`${String(count).padStart(6)}  ${kind} killed`)
+  if (killer.total === 0) problems.push('nothing was killed')
+  for (const [kind, count] of killer.kills) say(`${String(count).padStart(6)}  ${kind} killed`)
   for (const [code, count] of payments.unanswered)
     say(`${String(count).padStart(6)}  requests without success: ${code}`)
   const ends = new Map<string, number>()
@@ -95,7 +95,7 @@ export async function killed(installation: Installation, run: KillRun): Promise<
   }
   for (const [end, count] of [...ends].sort()) say(`${String(count).padStart(6)}  ${end}`)
   say(
-    `seed ${run.seed}: ${payments.wanted.length} transfers, ${storm.total} kills, ${installation.starts} starts of the platform, ${compared} compared with the chains, ${seconds()} s`,
+    `seed ${run.seed}: ${payments.wanted.length} transfers, ${killer.total} kills, ${installation.starts} starts of the platform, ${compared} compared with the chains, ${seconds()} s`,
   )
   installation.note(
     'transfers',

@@ -139,14 +139,14 @@ function skipped(why: string): null {
   return null
 }
 
-const tell = Object.hasOwn(STORIES, what) ? STORIES[what] : undefined
-if (!tell) {
+const check = Object.hasOwn(STORIES, what) ? STORIES[what] : undefined
+if (!check) {
   console.error(`"${what}" is not a story.\n${USAGE}`)
   process.exit(2)
 }
 let problems: string[] | null
 try {
-  problems = await tell()
+  problems = await check()
 } catch (error) {
   problems = [String((error as Error).stack)]
 } finally {

@@ -221,7 +221,7 @@ export class Api {
   }
 
   /** Sends one request that matches the document, or one with a random change. */
-  async play(random: SeededRandom, tell: (kind: string) => void): Promise<void> {
+  async play(random: SeededRandom, count: (kind: string) => void): Promise<void> {
     const { method, path: template, operation } = random.of(this.#operations)
     const wild = random.in100(75)
     const parameters = (operation.parameters ?? []).map((each) =>
@@ -299,7 +299,7 @@ export class Api {
         `${operation.operationId} was not answered within ${ANSWER_MS_MAX / 1000} s`,
         input,
       )
-    tell(`${answer.status}`)
+    count(`${answer.status}`)
     if (
       answer.status >= 500 &&
       !(

@@ -85,7 +85,7 @@ function wrongOf({ payments, fee_max: fee, consumes, from }: DecodedTransaction)
     : 'who pays is of no kind'
 }
 
-function decoding(random: SeededRandom, tell: (kind: string) => void): void {
+function decoding(random: SeededRandom, count: (kind: string) => void): void {
   const sample = random.of(samples)
   const { network, assets, publicKeyAt } = sample
   const family = familyOf(network)
@@ -93,7 +93,7 @@ function decoding(random: SeededRandom, tell: (kind: string) => void): void {
   const input = { network: network.code, unsigned }
   const decoded = run('decode', input, () => family.decode(network, unsigned, assets, publicKeyAt))
   const items = run('signing', input, () => family.signing(network, unsigned, publicKeyAt))
-  tell(`${network.family}: ${decoded ? 'decoded' : 'refused'}`)
+  count(`${network.family}: ${decoded ? 'decoded' : 'refused'}`)
   if (decoded) {
     const wrong = wrongOf(decoded)
     if (wrong) throw new Found(wrong, { ...input, decoded })
@@ -128,7 +128,7 @@ function decoding(random: SeededRandom, tell: (kind: string) => void): void {
     )
 }
 
-function addressing(random: SeededRandom, tell: (kind: string) => void): void {
+function addressing(random: SeededRandom, count: (kind: string) => void): void {
   const { address: right } = random.of(knownAddresses)
   const { network } = random.of(knownAddresses)
   const family = familyOf(network)
@@ -137,7 +137,7 @@ function addressing(random: SeededRandom, tell: (kind: string) => void): void {
   const input = { network: network.code, address, tag }
   const checked = run('validate', input, () => family.validate(network, address, tag))
   if (checked === null) throw new Found('validate refused to say', input)
-  tell(`${network.family} address: ${checked.valid ? 'valid' : 'not valid'}`)
+  count(`${network.family} address: ${checked.valid ? 'valid' : 'not valid'}`)
   if (checked.valid) {
     const again = run('validate', input, () =>
       family.validate(network, checked.address, checked.address_tag),
@@ -175,9 +175,9 @@ function amounts(random: SeededRandom): void {
 }
 
 /** Runs a case with the decoders of the chains: transactions, addresses, amounts. */
-export function chains(random: SeededRandom, tell: (kind: string) => void): void {
+export function chains(random: SeededRandom, count: (kind: string) => void): void {
   const turn = random.below(100)
-  if (turn < 70) decoding(random, tell)
-  else if (turn < 96) addressing(random, tell)
+  if (turn < 70) decoding(random, count)
+  else if (turn < 96) addressing(random, count)
   else amounts(random)
 }

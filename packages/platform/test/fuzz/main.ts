@@ -15,7 +15,7 @@ const TARGETS: Record<string, (order: Order) => Promise<Awaited<ReturnType<typeo
     try {
       await nodes.open()
       order.say(`calls that were right, of: ${nodes.paths.join(', ')}`)
-      return await fuzz(order, (random, tell) => nodes.play(random, tell))
+      return await fuzz(order, (random, count) => nodes.play(random, count))
     } finally {
       await nodes.close()
     }
@@ -26,7 +26,7 @@ const TARGETS: Record<string, (order: Order) => Promise<Awaited<ReturnType<typeo
     try {
       await api.open()
       order.say(`${api.count} operations of docs/openapi.json`)
-      return await fuzz(order, (random, tell) => api.play(random, tell))
+      return await fuzz(order, (random, count) => api.play(random, count))
     } finally {
       await api.close()
     }

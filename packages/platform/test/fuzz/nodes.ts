@@ -103,7 +103,7 @@ export class Nodes {
     await call(user, 'POST', `/dac/v1/transaction/${waiting.id}/cancel`, {})
     await terminal(user, waiting.id)
     // Concurrent payments of one account are signed in one session.
-    const crowd = await Promise.all(
+    const transfers = await Promise.all(
       Array.from({ length: 6 }, (_, at) =>
         call<Transfer>(
           user,
@@ -113,7 +113,7 @@ export class Nodes {
         ),
       ),
     )
-    for (const { body } of crowd) await terminal(user, body.id)
+    for (const { body } of transfers) await terminal(user, body.id)
     const keys = (
       await call<
         { keys?: unknown } & {
@@ -185,18 +185,18 @@ export class Nodes {
           },
         },
         (response) => {
-          let heard = ''
+          let output = ''
           response.setEncoding('utf8').on('data', (chunk: string) => {
-            heard += chunk
+            output += chunk
           })
           response.on('error', reject).on('end', () => {
             let body: Record<string, unknown> = {}
             try {
-              body = JSON.parse(heard) as Record<string, unknown>
+              body = JSON.parse(output) as Record<string, unknown>
             } catch {
               /* the caller handles text that is not JSON */
             }
-            resolve({ status: response.statusCode ?? 0, text: heard, body })
+            resolve({ status: response.statusCode ?? 0, text: output, body })
           })
         },
       )
@@ -206,7 +206,7 @@ export class Nodes {
   }
 
   /** Sends one recorded valid request with a small change, or an invalid request. */
-  async play(random: SeededRandom, tell: (kind: string) => void): Promise<void> {
+  async play(random: SeededRandom, count: (kind: string) => void): Promise<void> {
     const paths = this.paths.filter((path) => path !== '/key')
     // A key is expensive to generate, so only few requests are for one.
     const call = random.in100(2) ? '/key' : random.of(paths)
@@ -254,7 +254,7 @@ export class Nodes {
         throw new Found('there was no answer', input, error)
       },
     )
-    tell(`${path.split('?')[0] === right.path ? right.path : 'another path'} ${answer.status}`)
+    count(`${path.split('?')[0] === right.path ? right.path : 'another path'} ${answer.status}`)
     if (answer.status >= 500 && !MAY_BE_AWAY.has(String(answer.body['error'])))
       throw new Found(`a node answered ${answer.status} ${String(answer.body['error'])}`, {
         ...input,

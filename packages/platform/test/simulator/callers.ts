@@ -86,7 +86,7 @@ export class Callers {
     const now = Math.floor(schedule.nowMs / 1000)
     const nonce = Buffer.from(this.#bytes(16)).toString('hex')
     const payload = JSON.stringify(body)
-    const headers = await schedule.gate(this.#actor, `sign ${path}`, async () =>
+    const headers = await schedule.pauseAt(this.#actor, `sign ${path}`, async () =>
       requestHeaders(
         await signRequest({
           apiKey: caller.apiKey,
@@ -102,7 +102,7 @@ export class Callers {
     )
     // The request reaches the server directly, so that the schedule only controls what the platform
     // itself waits for.
-    const server = await schedule.gate(this.#actor, `ask ${path}`, () => instance.server)
+    const server = await schedule.pauseAt(this.#actor, `ask ${path}`, () => instance.server)
     const answered = (async () => {
       instance.requestCount++
       const { statusCode, payload: text } = await server
@@ -172,7 +172,7 @@ export class Callers {
   async outside<T>(label: string, act: () => Promise<T>): Promise<T> {
     this.#open++
     try {
-      return await this.#environment.schedule.gate(this.#actor, label, act)
+      return await this.#environment.schedule.pauseAt(this.#actor, label, act)
     } finally {
       this.#open--
     }

@@ -31,11 +31,11 @@ const registry = loadRegistry('local')
 function drawPlaces(random: SeededRandom): SimulatedNetwork[] {
   const left = [...NETWORKS]
   const count = 1 + random.below(3)
-  const drawn = Array.from(
+  const networks = Array.from(
     { length: count },
     () => left.splice(random.below(left.length), 1)[0] as SimulatedNetwork,
   )
-  return NETWORKS.filter((place) => drawn.includes(place))
+  return NETWORKS.filter((place) => networks.includes(place))
 }
 
 /** Draws one to three processes with all roles, or any number of processes for each role. */

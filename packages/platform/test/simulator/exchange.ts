@@ -116,7 +116,7 @@ export class Exchange {
   async handle(actor: Actor, url: string, init: RequestInit | undefined): Promise<Response> {
     const { schedule } = this.#context
     const path = url.slice(EXCHANGE_URL.length)
-    const answer = await schedule.gate(
+    const answer = await schedule.pauseAt(
       actor,
       `exchange ${path.split('?', 1)[0]} ${orderRef(init)}`,
       () => this.#answer(url, path, init),
@@ -151,7 +151,7 @@ export class Exchange {
     if (this.#meets('astray', 'a request to the exchange arrived after its sender had given up')) {
       void schedule
         .sleep(this.#actor, random.below(ASTRAY_MS_MAX))
-        .then(() => schedule.gate(this.#actor, `arrives ${path}`, () => this.#do(url, init)))
+        .then(() => schedule.pauseAt(this.#actor, `arrives ${path}`, () => this.#do(url, init)))
       return { ...none, afterMs: TIMEOUT_MS }
     }
     if (this.#meets('broken', 'the exchange answered 5xx')) {

@@ -36,7 +36,7 @@ export class ExternalServices {
     return {
       verifyToken: async () => true,
       screen: (_token, { address }) =>
-        schedule.gate(actor, `screen ${address}`, async () => {
+        schedule.pauseAt(actor, `screen ${address}`, async () => {
           if (this.isStormy && random.rarely(REFUSED)) {
             this.#context.noted('screening could not be asked')
             throw new ProviderError('unreachable', 'is away')
@@ -55,7 +55,7 @@ export class ExternalServices {
   ): Promise<Answer | null> {
     const { schedule, random } = this.#context
     const message = JSON.parse(body) as { id?: string; object?: string; version?: number }
-    return schedule.gate(
+    return schedule.pauseAt(
       actor,
       `post ${webhook} ${String(message.object)} ${String(message.version)}`,
       async () => {

@@ -30,7 +30,7 @@ export function gatedDatabase(
   const short = (text: string, values: readonly unknown[] = []) =>
     `${headOf(text)} ${digest(text.includes('::xid8') ? unnumbered(values) : values)}`
   const query = <T>(text: string, values?: readonly unknown[]) =>
-    schedule.gate(actor, short(text, values), () => database.query<T>(text, values))
+    schedule.pauseAt(actor, short(text, values), () => database.query<T>(text, values))
   return {
     ...database,
     query,
@@ -53,7 +53,7 @@ export function gatedDatabase(
         begun.resolve()
         begun = Promise.withResolvers<void>()
         const inner = <R>(text: string, values?: readonly unknown[]) =>
-          schedule.gate(actor, `  ${short(text, values)}`, () => tx.query<R>(text, values))
+          schedule.pauseAt(actor, `  ${short(text, values)}`, () => tx.query<R>(text, values))
         let end: { value: T } | { error: unknown }
         try {
           end = {
@@ -71,7 +71,7 @@ export function gatedDatabase(
           end = { error }
         }
         const finish = Promise.withResolvers<void>()
-        void schedule.gate(actor, 'value' in end ? '  commit' : '  rollback', async () => {
+        void schedule.pauseAt(actor, 'value' in end ? '  commit' : '  rollback', async () => {
           if ('value' in end && dying() === 'unsent') {
             actor.die()
             finish.reject(new Ended())
@@ -84,7 +84,7 @@ export function gatedDatabase(
         return end.value
       }
       const outcome = Promise.withResolvers<T>()
-      void schedule.gate(actor, 'begin', async () => {
+      void schedule.pauseAt(actor, 'begin', async () => {
         whole = database.transaction(body)
         whole.then(outcome.resolve, outcome.reject)
         await ended()

@@ -140,7 +140,7 @@ export class Instance {
     const signers = {
       ...world.nodes.signers,
       call: (node: number, method: string, path: string, body: unknown) =>
-        schedule.gate(actor, `node ${node} ${path} ${digest([body])}`, () =>
+        schedule.pauseAt(actor, `node ${node} ${path} ${digest([body])}`, () =>
           world.nodeFaults.ask(node, method, path, body),
         ),
     } as unknown as SignerNodes
@@ -206,7 +206,7 @@ export class Instance {
           },
         },
         devnet: (command: Record<string, unknown>) =>
-          schedule.gate(actor, `devnet ${String(command['command'])}`, () =>
+          schedule.pauseAt(actor, `devnet ${String(command['command'])}`, () =>
             world.control(command),
           ),
       },
@@ -217,7 +217,7 @@ export class Instance {
       const path = String(input).replace(/^https?:\/\/[^/]*/, '')
       const body = String(init?.body ?? '')
       const requestDigest = digest([body.replace(/"id":\d+,?/g, '')])
-      const answer = await schedule.gate(
+      const answer = await schedule.pauseAt(
         actor,
         `chain ${path} ${/"method":"(\w+)"/.exec(body)?.[1] ?? ''} ${requestDigest}`,
         () => world.chainFaults.ask(input, init),

@@ -12,14 +12,14 @@ const OFF_S_MAX = 240
 /** Faults between the platform and its signer nodes, and faults of the nodes themselves. */
 export class NodeFaults {
   readonly #context: FaultContext
-  readonly #room: InProcessNodes
+  readonly #nodes: InProcessNodes
   /** End of each node's downtime, in simulated milliseconds. */
   readonly #downUntilMs = new Map<number, number>()
 
-  constructor(context: FaultContext, room: InProcessNodes) {
+  constructor(context: FaultContext, nodes: InProcessNodes) {
     this.#context = context
-    this.#room = room
-    room.fault = () => {
+    this.#nodes = nodes
+    nodes.fault = () => {
       const { random, rates } = context
       if (random.rarely(rates.nodeTorn)) {
         context.noted('a node ended in mid-round')
@@ -39,7 +39,9 @@ export class NodeFaults {
       this.#context.noted('a node was not reached')
       throw new NodeUnavailable(node, 'is away')
     }
-    const answer = await this.#room.call(node, method, path, body).finally(() => this.#room.flush())
+    const answer = await this.#nodes
+      .call(node, method, path, body)
+      .finally(() => this.#nodes.flush())
     if (random.rarely(rates.nodeLost)) {
       this.#context.noted('an answer of a node was lost')
       throw new NodeUnavailable(node, 'no answer')
@@ -53,18 +55,18 @@ export class NodeFaults {
     const node = 1 + random.below(3)
     this.#context.noted('a node was down for a while')
     this.#downUntilMs.set(node, schedule.nowMs + 1000 * (1 + random.below(DOWN_S_MAX)))
-    this.#room.restart(node)
+    this.#nodes.restart(node)
   }
 
   /** Sets one node's clock wrong, until {@link heal} is called. */
   strikeClock(): void {
     const { random } = this.#context
     this.#context.noted('the clock of a node was off')
-    this.#room.offMs.set(1 + random.below(3), 1000 * (random.below(2 * OFF_S_MAX) - OFF_S_MAX))
+    this.#nodes.offMs.set(1 + random.below(3), 1000 * (random.below(2 * OFF_S_MAX) - OFF_S_MAX))
   }
 
   heal(): void {
     this.#downUntilMs.clear()
-    this.#room.offMs.clear()
+    this.#nodes.offMs.clear()
   }
 }

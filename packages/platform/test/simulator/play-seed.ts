@@ -37,7 +37,7 @@ interface Played extends Run {
   lines: readonly string[]
 }
 
-async function storm(
+async function playFriendly(
   databaseServer: SimulatedServer,
   seed: number,
   draws: readonly number[] | null,
@@ -81,7 +81,7 @@ export async function playSeed(
   { isHostile, shrinkMs, keepIn, draws }: SeedOptions,
 ): Promise<SeedResult> {
   const play = (draws: readonly number[] | null) =>
-    isHostile ? hostile(seed, draws) : storm(databaseServer, seed, draws)
+    isHostile ? hostile(seed, draws) : playFriendly(databaseServer, seed, draws)
   const began = performance.now()
   let played = await play(draws)
   const tookMs = performance.now() - began

@@ -54,8 +54,8 @@ const MOST: FaultRates = {
 
 /** Draws the fault rates; each simulation has about half of the fault kinds. */
 export function drawFaultRates(random: SeededRandom): FaultRates {
-  const drawn = { ...NO_FAULTS }
+  const probabilities = { ...NO_FAULTS }
   for (const name of Object.keys(MOST) as (keyof FaultRates)[])
-    drawn[name] = random.below(2) === 1 ? random.below(MOST[name]) : 0
-  return drawn
+    probabilities[name] = random.below(2) === 1 ? random.below(MOST[name]) : 0
+  return probabilities
 }

@@ -8,7 +8,7 @@ interface WaitingOperation {
   actor: Actor
   label: string
   /** Digest that distinguishes the caller from others with the same operation. */
-  story: string
+  historyHash: string
   /** Sort key: actor, operation and digest. */
   name: string
   /**
@@ -115,15 +115,15 @@ export class Schedule {
    * Executes `act` when its turn comes. If its actor dies, the operation is not executed, or its
    * result is not delivered.
    */
-  gate<T>(actor: Actor, label: string, act: () => Promise<T>): Promise<T> {
+  pauseAt<T>(actor: Actor, label: string, act: () => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       if (actor.isDead) return
-      const story = this.#identify(label)
+      const historyHash = this.#identify(label)
       this.#gates.push({
         actor,
         label,
-        story,
-        name: `${actor.name} ${label} ${story}`,
+        historyHash,
+        name: `${actor.name} ${label} ${historyHash}`,
         open: async () => {
           try {
             const answer = await act()
@@ -144,9 +144,9 @@ export class Schedule {
    * extend this digest.
    */
   #identify(label: string): string {
-    const story = digestOf(`${this.#stories.getStore() ?? ''} ${label}`)
-    this.#stories.enterWith(story)
-    return story
+    const historyHash = digestOf(`${this.#stories.getStore() ?? ''} ${label}`)
+    this.#stories.enterWith(historyHash)
+    return historyHash
   }
 
   /** Resolves after this number of simulated milliseconds, or with the signal. */
@@ -204,23 +204,23 @@ export class Schedule {
     this.#ring()
     await this.#quiet()
     const open = this.#open()
-    const gate = open.length > 0 ? open[this.#random.below(open.length)] : undefined
-    if (!gate) return this.#pass(untilMs)
-    this.#gates.splice(this.#gates.indexOf(gate), 1)
+    const waiting = open.length > 0 ? open[this.#random.below(open.length)] : undefined
+    if (!waiting) return this.#pass(untilMs)
+    this.#gates.splice(this.#gates.indexOf(waiting), 1)
     this.steps++
     this.nowMs += STEP_MS
     this.trace.push(
-      `${this.nowMs - this.#beganMs} ${gate.actor.name} ${gate.label} ${gate.story.slice(0, 4)}`,
+      `${this.nowMs - this.#beganMs} ${waiting.actor.name} ${waiting.label} ${waiting.historyHash.slice(0, 4)}`,
     )
-    await this.#through(gate)
+    await this.#through(waiting)
     return true
   }
 
-  async #through(gate: WaitingOperation): Promise<void> {
-    const isOutside = OUTSIDE.test(gate.label)
-    const isEnd = ENDS_TRANSACTION.test(gate.label)
+  async #through(waiting: WaitingOperation): Promise<void> {
+    const isOutside = OUTSIDE.test(waiting.label)
+    const isEnd = ENDS_TRANSACTION.test(waiting.label)
     await this.#alone(isEnd, new Set(), async () => {
-      const isRefused = await this.#opened(gate, isOutside)
+      const isRefused = await this.#opened(waiting, isOutside)
       // If no lock can have been released, the database is not queried for waiting processes; that
       // query takes longer than most statements.
       const isAnotherEnded = this.#come.some(({ step }) => step !== this.steps)
@@ -309,16 +309,16 @@ export class Schedule {
   async #opened({ label, open }: WaitingOperation, isOutside: boolean): Promise<boolean> {
     const step = this.steps
     let isRefused = false
-    const heard: Promise<void> = open().then(({ handOver, isRefused: refused }) => {
+    const ended: Promise<void> = open().then(({ handOver, isRefused: refused }) => {
       isRefused = refused
-      this.#held.delete(heard)
+      this.#held.delete(ended)
       this.#come.push({ step, handOver })
     })
-    this.#held.add(heard)
+    this.#held.add(ended)
     const began = performance.now()
     for (;;) {
       const isHeard = await Promise.race([
-        heard.then(() => true),
+        ended.then(() => true),
         new Promise<false>((resolve) => setTimeout(resolve, LOCK_POLL_MS, false)),
       ])
       if (isHeard) return isRefused

@@ -33,10 +33,9 @@ export class SeededRandom {
   below(below: number): number {
     if (below <= 1) return 0
     const word = this.#word()
-    const drawn =
-      this.#draws === null ? word % below : (this.#draws[this.draws.length] ?? 0) % below
-    this.draws.push(drawn)
-    return drawn
+    const draw = this.#draws === null ? word % below : (this.#draws[this.draws.length] ?? 0) % below
+    this.draws.push(draw)
+    return draw
   }
 
   /** Returns true in `in1000` of a thousand cases, and never after the end of the list. */

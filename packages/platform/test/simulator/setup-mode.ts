@@ -86,7 +86,11 @@ const PATIENCE = 'statement_timeout=0&idle_in_transaction_session_timeout=0'
  * Database time-outs that are long enough never to apply, because this machine's clock is not part
  * of the simulation.
  */
-export const DATABASE_TIMEOUTS = { answerMs: 3_600_000, commitMs: 3_600_000, soonMs: 3_600_000 }
+export const DATABASE_TIMEOUTS = {
+  answerMs: 3_600_000,
+  commitMs: 3_600_000,
+  shortTimeoutMs: 3_600_000,
+}
 
 /**
  * Selects the processes that wait for a lock, and those that block them. It reads the table of

@@ -16,8 +16,8 @@ import { TotpDialog } from '../parts/totp-dialog.tsx'
 /** Returns `Chrome on Linux` of a user agent, approximately. */
 function browserOf(agent: string | null): string {
   if (agent === null) return 'Unknown browser'
-  const find = (names: readonly (readonly [RegExp, string])[], otherwise: string) =>
-    names.find(([pattern]) => pattern.test(agent))?.[1] ?? otherwise
+  const find = (names: readonly (readonly [RegExp, string])[], fallback: string) =>
+    names.find(([pattern]) => pattern.test(agent))?.[1] ?? fallback
   const name = find(
     [
       [/Edg\//, 'Edge'],

@@ -34,13 +34,13 @@ export async function playHostile(
   try {
     return await fixture.play()
   } finally {
-    fixture.room.close()
+    fixture.nodes.close()
   }
 }
 
 class HostileFixture {
   readonly random: SeededRandom
-  readonly room: InProcessNodes
+  readonly nodes: InProcessNodes
   readonly #people: People
   readonly #forger: Forger
   readonly #signatures = new Signatures()
@@ -55,8 +55,8 @@ class HostileFixture {
   constructor(seed: number, draws: readonly number[] | null) {
     this.random = new SeededRandom(seed, draws)
     const keys = new WholeKeys(seed)
-    this.room = new InProcessNodes(3, () => this.#nowMs, keys)
-    this.room.fault = () => {
+    this.nodes = new InProcessNodes(3, () => this.#nowMs, keys)
+    this.nodes.fault = () => {
       if (!this.random.rarely(60)) return undefined
       const fault = this.random.of(['torn', 'lost'] as const)
       this.#noted(fault === 'torn' ? 'a node ended in mid-round' : 'an answer of a node was lost')
@@ -65,7 +65,7 @@ class HostileFixture {
     this.#people = new People(seed, this.random, () => this.#nowMs)
     this.#forger = new Forger(this.random, keys, this.#people)
     for (const { apiKey, subAccount } of this.#people.list) {
-      this.room.enrol({
+      this.nodes.enrol({
         api_key: apiKey,
         public_key_pem: callerPem,
         role: 'full',
@@ -120,10 +120,10 @@ class HostileFixture {
         return
       case 5:
         this.#noted('a node was restarted')
-        return this.room.restart(1 + random.below(3))
+        return this.nodes.restart(1 + random.below(3))
       case 6:
         this.#noted('the clock of a node was off')
-        this.room.offMs.set(
+        this.nodes.offMs.set(
           1 + random.below(3),
           1000 * (random.rarely(200) ? random.below(1200) - 600 : random.below(40) - 20),
         )
@@ -156,7 +156,7 @@ class HostileFixture {
       this.#asks[at] = `${this.#asks[at]} -> ${what}`
     }
     try {
-      const answer = await this.room.call(node, 'POST', path, body)
+      const answer = await this.nodes.call(node, 'POST', path, body)
       note('done')
       return answer
     } catch (error) {

@@ -28,7 +28,7 @@ const DRAWN: readonly Kind[] = KINDS.flatMap((kind) =>
 )
 
 /** Kills random processes with SIGKILL until it is stopped. */
-export class Storm {
+export class RandomKills {
   readonly kills = new Map<Kind, number>(KINDS.map((kind) => [kind, 0]))
   readonly #installation: Installation
   readonly #random: SeededRandom
