@@ -179,7 +179,9 @@ export function BrowserKeyPage() {
           retry={current === null ? () => void run(look) : undefined}
         />
       </Card>
-      {current?.state === 'pending' && current.user !== null ? <Commands of={current.user} /> : null}
+      {current?.state === 'pending' && current.user !== null ? (
+        <Commands of={current.user} />
+      ) : null}
       <Card title="What to know">
         <ul class="dots">
           <li>
