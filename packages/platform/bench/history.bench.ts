@@ -40,7 +40,8 @@ try {
   const few = await fill(workspace, FEW, 2)
   // Inserts the rows that the triggers would have written, folded as the worker folds them.
   await unlimited(`insert into list_deltas (list, owner, bucket, dims, n)
-    select 'transactions', sub_account_id, date_trunc('hour', created_at, 'UTC'), jsonb_build_object('kind', kind, 'asset', asset,
+    select 'transactions', sub_account_id, date_trunc('hour', created_at, 'UTC'),
+      jsonb_build_object('kind', kind, 'asset', asset,
       'status', status, 'source_type', source_type, 'destination_type', destination_type), count(*)
     from transactions group by 2, 3, 4`)
   while ((await database.one<{ n: number }>('select fold_list_counts(20000) n'))?.n) continue

@@ -31,7 +31,8 @@ async function durations(ids: readonly string[]): Promise<string> {
   const rows = await platform.database.query<{ state: string; ms: number }>(
     `select state, percentile_disc(0.5) within group (order by ms)::float ms from (
        select state, min(id) first, extract(epoch from sum(till - at)) * 1000 ms from (
-         select id, transaction_id, state, at, lead(at) over (partition by transaction_id order by id) till from transaction_states
+         select id, transaction_id, state, at, lead(at) over (partition by transaction_id
+           order by id) till from transaction_states
          where transaction_id = any($1)) spans
        where till is not null group by transaction_id, state) sums
      group by state order by min(first)`,
@@ -97,7 +98,8 @@ async function measure(asset: string, users: readonly User[]): Promise<Measured>
     `select max(c.broadcast_at) filter (where c.transaction_id = any($1)) last, count(*) count,
        count(*) filter (where t.kind = 'FUEL') fuels
      from chain_transactions c join transactions t on t.id = c.transaction_id
-     where c.signed is not null and c.created_at >= $2 and t.kind in ('WITHDRAWAL', 'FUEL', 'LEND', 'LEND_BACK')`,
+     where c.signed is not null and c.created_at >= $2 and t.kind in ('WITHDRAWAL', 'FUEL', 'LEND',
+       'LEND_BACK')`,
     [ids, new Date(begun)],
   )
   const after = cpuSeconds(platform.process?.pid as number)

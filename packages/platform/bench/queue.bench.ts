@@ -39,12 +39,16 @@ try {
   const PART = 10_000
   for (let from = 0; from < COUNT; from += PART) {
     await untriggered(
-      `insert into transactions (id, kind, workspace_id, sub_account_id, asset, network, amount, fee_asset, source_type, destination_type,
+      `insert into transactions (id, kind, workspace_id, sub_account_id, asset, network, amount,
+         fee_asset, source_type, destination_type,
          destination_id, state, status, request, created_at, updated_at, next_run_at)
-       select gen_random_uuid(), 'WITHDRAWAL', '${workspace}', '${owner}', 'ETH', 'ETH', n, 'ETH', 'INTERNAL', 'EXTERNAL',
-         '0x' || md5(n::text), 'QUEUED', 'pending', jsonb_build_object('body', repeat('x', 400)), made, made,
+       select gen_random_uuid(), 'WITHDRAWAL', '${workspace}', '${owner}', 'ETH', 'ETH', n, 'ETH',
+         'INTERNAL', 'EXTERNAL',
+         '0x' || md5(n::text), 'QUEUED', 'pending', jsonb_build_object('body', repeat('x', 400)),
+           made, made,
          made - interval '1 hour' + n * interval '1 millisecond'
-       from generate_series(${from}, ${Math.min(COUNT, from + PART) - 1}) n, (select '${new Date().toISOString()}'::timestamptz made) t`,
+       from generate_series(${from}, ${Math.min(COUNT, from + PART) - 1}) n,
+         (select '${new Date().toISOString()}'::timestamptz made) t`,
     )
   }
   await database.query('analyze transactions')
@@ -83,8 +87,10 @@ try {
   const first = await parts()
   for (let rest = COUNT - 200 - 2 * MEASURED - SPARE; rest > 0; rest -= 5000) {
     await untriggered(
-      `update transactions set state = 'CONFIRMED', status = 'confirmed', next_run_at = null where (workspace_id, id) in (
-         select workspace_id, id from transactions where next_run_at is not null order by next_run_at limit ${Math.min(rest, 5000)})`,
+      `update transactions set state = 'CONFIRMED', status = 'confirmed', next_run_at = null
+         where (workspace_id, id) in (
+         select workspace_id, id from transactions where next_run_at is not null
+           order by next_run_at limit ${Math.min(rest, 5000)})`,
     )
   }
   const last = await parts()

@@ -117,7 +117,8 @@ try {
       )
     }
     await database.query(
-      `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind) values ($1, $2, $3, $4, 1, 'deposit')`,
+      `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index,
+        kind) values ($1, $2, $3, $4, 1, 'deposit')`,
       [network, own, workspace, owner],
     )
     await database.query(

@@ -138,7 +138,8 @@ class Ends {
         status: string
         failure_reason: string | null
       }>(
-        `select id, status, failure_reason from transactions where workspace_id = $1 and id = any($2) and status <> 'pending'`,
+        `select id, status, failure_reason from transactions where workspace_id = $1
+          and id = any($2) and status <> 'pending'`,
         [this.#workspace, [...this.#waiting.keys()]],
       )
       for (const { id, status, failure_reason: reason } of rows) {
@@ -218,7 +219,8 @@ async function measured(
 ) {
   const rows = await platform.database.query<{ id: string; status: string; at: Date | null }>(
     `select t.id, t.status, (select max(s.at) from transaction_states s
-       where s.workspace_id = t.workspace_id and s.transaction_id = t.id and s.state = 'CONFIRMED') at
+       where s.workspace_id = t.workspace_id and s.transaction_id = t.id
+         and s.state = 'CONFIRMED') at
      from transactions t where t.workspace_id = $1 and t.kind = 'WITHDRAWAL'`,
     [workspace],
   )
@@ -234,8 +236,10 @@ async function measured(
     ({ at }) => (at?.getTime() ?? 0) >= from && (at?.getTime() ?? 0) < until,
   )
   const made = await platform.database.one<{ count: string }>(
-    `select count(*) count from chain_transactions c join transactions t on t.workspace_id = c.workspace_id and t.id = c.transaction_id
-     where c.workspace_id = $1 and c.signed is not null and c.created_at >= $2 and c.created_at < $3 and t.kind in ('WITHDRAWAL', 'FUEL')`,
+    `select count(*) count from chain_transactions c
+      join transactions t on t.workspace_id = c.workspace_id and t.id = c.transaction_id
+     where c.workspace_id = $1 and c.signed is not null and c.created_at >= $2 and c.created_at < $3
+       and t.kind in ('WITHDRAWAL', 'FUEL')`,
     [workspace, new Date(from), new Date(until)],
   )
   return {
@@ -251,8 +255,10 @@ async function durations(workspace: string, kind: string): Promise<string> {
   const rows = await platform.database.query<{ state: string; ms: number }>(
     `select state, percentile_disc(0.5) within group (order by ms)::float ms from (
        select state, min(id) first, extract(epoch from sum(till - at)) * 1000 ms from (
-         select s.id, s.transaction_id, s.state, s.at, lead(s.at) over (partition by s.transaction_id order by s.id) till
-         from transaction_states s join transactions t on t.workspace_id = s.workspace_id and t.id = s.transaction_id
+         select s.id, s.transaction_id, s.state, s.at,
+           lead(s.at) over (partition by s.transaction_id order by s.id) till
+         from transaction_states s join transactions t on t.workspace_id = s.workspace_id
+           and t.id = s.transaction_id
          where s.workspace_id = $1 and t.kind = $2) spans
        where till is not null group by transaction_id, state) sums
      group by state order by min(first)`,
@@ -267,7 +273,8 @@ async function durations(workspace: string, kind: string): Promise<string> {
  */
 async function fuelsTogether(workspace: string): Promise<number> {
   const rows = await platform.database.query<{ count: number }>(
-    `select count(*)::int count from transaction_states s join transactions t on t.workspace_id = s.workspace_id and t.id = s.transaction_id
+    `select count(*)::int count from transaction_states s
+      join transactions t on t.workspace_id = s.workspace_id and t.id = s.transaction_id
      where s.workspace_id = $1 and t.kind = 'FUEL' and s.state = 'SIGNED' group by s.xmin::text`,
     [workspace],
   )

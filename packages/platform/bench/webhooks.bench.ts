@@ -49,8 +49,10 @@ const hook = async (user: User, url: string) => {
 const emit = (workspace: string, events: number) =>
   platform.database.query(
     `insert into events (workspace_id, sub_account_id, type, payload)
-   select w.id, s.id, 'wallet.updated', jsonb_build_object('id', gen_random_uuid(), 'asset', 'ETH', 'status', 'active', 'updated_at', $3::text)
-   from workspaces w join sub_accounts s on s.workspace_id = w.id, generate_series(1, $2) where w.name = $1`,
+   select w.id, s.id, 'wallet.updated', jsonb_build_object('id', gen_random_uuid(), 'asset', 'ETH',
+     'status', 'active', 'updated_at', $3::text)
+   from workspaces w join sub_accounts s on s.workspace_id = w.id, generate_series(1, $2)
+     where w.name = $1`,
     [workspace, events, new Date(0).toISOString()],
   )
 

@@ -56,7 +56,8 @@ beforeEach(async () => {
   place = {
     workspace,
     subAccount: await one(
-      `insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', 1) returning id`,
+      `insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', 1)
+        returning id`,
       [workspace],
     ),
   }
@@ -102,12 +103,11 @@ export function connect(
 }
 
 export async function walletOf(asset: Asset): Promise<string> {
-  const { id } = (await database
-    .get()
-    .one<{ id: string }>(
-      'insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $4) returning id',
-      [place.workspace, place.subAccount, asset.asset_name, asset.network],
-    )) as { id: string }
+  const { id } = (await database.get().one<{ id: string }>(
+    `insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $4)
+        returning id`,
+    [place.workspace, place.subAccount, asset.asset_name, asset.network],
+  )) as { id: string }
   return id
 }
 
@@ -115,7 +115,8 @@ export async function walletOf(asset: Asset): Promise<string> {
 export async function own(network: Network, index: number): Promise<string> {
   const address = addressAt(network, index)
   await database.get().query(
-    `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind) values ($1, $2, $3, $4, $5, $6)
+    `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind)
+      values ($1, $2, $3, $4, $5, $6)
      on conflict do nothing`,
     [
       network.code,
@@ -146,9 +147,11 @@ export async function taskOf(
   { kind = 'WITHDRAWAL', ...o }: TaskOptions,
 ): Promise<Task> {
   const row = (await database.get().one<TransactionRow>(
-    `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id,
+    `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network,
+       amount, fee_asset, source_type, source_id,
        destination_type, destination_id, state, status, attempts, fee_rate)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'INTERNAL', $10, 'EXTERNAL', $11, 'QUEUED', 'pending', $12, $13) returning *`,
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'INTERNAL', $10, 'EXTERNAL', $11, 'QUEUED',
+       'pending', $12, $13) returning *`,
     [
       randomUUID(),
       kind,
@@ -195,8 +198,10 @@ export async function write(
 ): Promise<void> {
   const { unsigned, account, nonce, validUntil } = chosen
   await database.get().query(
-    `insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned, fee_max, valid_until, hash, workspace_id)
-     values ($1, $2, $3, $4, $5, $6, $7, 0, $8, $9, (select workspace_id from transactions where id = $2))`,
+    `insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned,
+      fee_max, valid_until, hash, workspace_id)
+     values ($1, $2, $3, $4, $5, $6, $7, 0, $8, $9, (select workspace_id from transactions
+       where id = $2))`,
     [
       randomUUID(),
       row.id,

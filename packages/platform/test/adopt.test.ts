@@ -128,7 +128,8 @@ const secondAddress = async (): Promise<string> =>
 
 const adopted = () =>
   fixture.database.query<TransactionRow>(
-    `select t.* from transactions t join deposits d on d.transaction_id = t.id where d.adopted order by t.created_at`,
+    `select t.* from transactions t join deposits d on d.transaction_id = t.id where d.adopted
+      order by t.created_at`,
   )
 
 const refused = (what: Promise<unknown>, reason: RegExp) =>
@@ -369,12 +370,11 @@ test('credits a SOL deposit once if endpoints are some blocks ahead of the scan'
   assert.equal((await sol.available()) - before, more)
   await sol.check()
   // A surplus that really exists is credited.
-  await database
-    .get()
-    .query(
-      `update ledger_accounts set balance = balance - $1::numeric where asset = 'SOL' and kind = 'available'`,
-      [more.toString()],
-    )
+  await database.get().query(
+    `update ledger_accounts set balance = balance - $1::numeric where asset = 'SOL'
+        and kind = 'available'`,
+    [more.toString()],
+  )
   const real = await adopt({ asset: 'SOL' })
   for (let blocks = 0; blocks < 60; blocks++) await mine(1)
   while (await sol.step());
@@ -427,7 +427,8 @@ test('refuses to adopt a transfer between the platform’s own addresses as a su
     ['unswept', '1'],
   ]) {
     await fixture.database.query(
-      `update ledger_accounts set balance = balance + ($2::numeric * 10 ^ 17) where asset = 'ETH' and kind = $1
+      `update ledger_accounts set balance = balance + ($2::numeric * 10 ^ 17) where asset = 'ETH'
+         and kind = $1
          and (kind = 'available' or address = $3)`,
       [kind, change, address],
     )
@@ -443,8 +444,10 @@ test('deposit screening holds an adopted surplus until the operator releases the
   const row = await fixture.database.one<{ id: string }>('select id from sub_accounts')
   assert.ok(row)
   await fixture.database.query(
-    `insert into aml_settings (sub_account_id, provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals, updated_at, workspace_id)
-     values ($1, 'CHAINALYSIS', $2, '{SEVERE}', true, false, $3, (select workspace_id from sub_accounts where id = $1))`,
+    `insert into aml_settings (sub_account_id, provider, sealed_token, risk_levels, screen_deposits,
+      screen_withdrawals, updated_at, workspace_id)
+     values ($1, 'CHAINALYSIS', $2, '{SEVERE}', true, false, $3,
+       (select workspace_id from sub_accounts where id = $1))`,
     [row.id, sealToken(fixture.services, row.id, 'key'), fixture.database.now()],
   )
   await destroyTo(fixture.source, '0.25')

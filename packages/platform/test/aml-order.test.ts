@@ -99,19 +99,23 @@ class Fixture {
       [name],
     ))!.id
     this.subAccount = (await database.one<{ id: string }>(
-      `insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', 1) returning id`,
+      `insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', 1)
+        returning id`,
       [this.workspace],
     ))!.id
     this.wallet = (await database.one<{ id: string }>(
-      `insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, 'ETH', 'ETH') returning id`,
+      `insert into wallets (workspace_id, sub_account_id, asset, network)
+        values ($1, $2, 'ETH', 'ETH') returning id`,
       [this.workspace, this.subAccount],
     ))!.id
     await database.query(
-      `insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', '')`,
+      `insert into api_users (api_key, sub_account_id, role, public_key_pem)
+        values ($1, $2, 'full', '')`,
       [this.apiKey, this.subAccount],
     )
     await database.query(
-      `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind) values ('ETH', $1, $2, $3, 0, 'omnibus')`,
+      `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index,
+        kind) values ('ETH', $1, $2, $3, 0, 'omnibus')`,
       [`of ${this.workspace}`, this.workspace, this.subAccount],
     )
   }
@@ -121,7 +125,9 @@ class Fixture {
     this.transactions.push(id)
     const out = kind === 'WITHDRAWAL'
     await database.query(
-      `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id, destination_type, destination_id, state, status, created_at)
+      `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network,
+        amount, fee_asset, source_type, source_id, destination_type, destination_id, state, status,
+        created_at)
        values ($1, $2, $3, $4, $5, 'ETH', 'ETH', 5, 'ETH', 'X', $6, 'X', $7, $8, 'pending', $9)`,
       [
         id,
@@ -137,14 +143,18 @@ class Fixture {
     )
     if (!out)
       await database.query(
-        `insert into deposits (transaction_id, network, txid, position, address, sender, senders, senders_complete, block_height, block_hash, asset, amount, occurrence, workspace_id) values ($1, 'ETH', $4, -1, $2, $3, jsonb_build_array($3::text), true, 1, 'x', 'ETH', 5, 0, $5)`,
+        `insert into deposits (transaction_id, network, txid, position, address, sender, senders,
+          senders_complete, block_height, block_hash, asset, amount, occurrence, workspace_id)
+          values ($1, 'ETH', $4, -1, $2, $3, jsonb_build_array($3::text), true, 1, 'x', 'ETH', 5, 0,
+          $5)`,
         [id, `of ${this.workspace}`, party, id, this.workspace],
       )
   }
 
   async row(id: string): Promise<TransactionRow> {
     return (await database.one<TransactionRow>(
-      'update transactions set lease_token = gen_random_uuid(), attempts = attempts + 1 where id = $1 returning *',
+      `update transactions set lease_token = gen_random_uuid(), attempts = attempts + 1
+        where id = $1 returning *`,
       [id],
     ))!
   }
@@ -181,13 +191,15 @@ class Fixture {
     this.passed.add(row.id)
     assert.ok(!this.sanctioned.has(party), 'a sanctioned address passed')
     const released = await database.one(
-      `select 1 from aml_holds h join frozen_addresses f on f.id = h.freeze_id where h.transaction_id = $1 and h.released_at is not null and f.address_key = $2`,
+      `select 1 from aml_holds h join frozen_addresses f on f.id = h.freeze_id
+        where h.transaction_id = $1 and h.released_at is not null and f.address_key = $2`,
       [row.id, party],
     )
     if (released) return
     assert.equal(
       await database.one(
-        'select 1 from frozen_addresses where sub_account_id = $1 and address_key = $2 and unfrozen_at is null',
+        `select 1 from frozen_addresses where sub_account_id = $1 and address_key = $2
+          and unfrozen_at is null`,
         [this.subAccount, party],
       ),
       undefined,
@@ -208,9 +220,13 @@ class Fixture {
   async save(levels: RiskLevel[], deposits: boolean, withdrawals: boolean): Promise<void> {
     this.policy = { levels, deposits, withdrawals }
     await database.query(
-      `insert into aml_settings (workspace_id, sub_account_id, provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals, updated_at)
-       values ((select workspace_id from sub_accounts where id = $1), $1, 'CHAINALYSIS', $2, $3, $4, $5, $6)
-       on conflict (workspace_id, sub_account_id) do update set risk_levels = excluded.risk_levels, screen_deposits = excluded.screen_deposits, screen_withdrawals = excluded.screen_withdrawals, updated_at = excluded.updated_at`,
+      `insert into aml_settings (workspace_id, sub_account_id, provider, sealed_token, risk_levels,
+        screen_deposits, screen_withdrawals, updated_at)
+       values ((select workspace_id from sub_accounts where id = $1), $1, 'CHAINALYSIS', $2, $3, $4,
+         $5, $6)
+       on conflict (workspace_id, sub_account_id) do update set risk_levels = excluded.risk_levels,
+         screen_deposits = excluded.screen_deposits,
+         screen_withdrawals = excluded.screen_withdrawals, updated_at = excluded.updated_at`,
       [
         this.subAccount,
         sealToken(this.services, this.subAccount, 'key'),
@@ -225,7 +241,8 @@ class Fixture {
   /** Sends two concurrent requests to unfreeze an address. Exactly one of them may succeed. */
   async unfreeze(party: string): Promise<void> {
     const frozen = await database.one(
-      'select 1 from frozen_addresses where sub_account_id = $1 and address_key = $2 and unfrozen_at is null',
+      `select 1 from frozen_addresses where sub_account_id = $1 and address_key = $2
+        and unfrozen_at is null`,
       [this.subAccount, party],
     )
     const answered = await this.callUnfreeze(party)
@@ -253,20 +270,26 @@ class Fixture {
    */
   async checkBooks(): Promise<void> {
     const sums = await database.query<{ kind: string; sum: string }>(
-      'select kind, sum(balance)::text sum from ledger_accounts where workspace_id = $1 group by kind',
+      `select kind, sum(balance)::text sum from ledger_accounts where workspace_id = $1
+        group by kind`,
       [this.workspace],
     )
     const of = (kind: string) => Number(sums.find((each) => each.kind === kind)?.sum ?? 0)
     const counts = await database.one<{ credited: number; frozen: number }>(
-      `select count(*) filter (where state = 'CREDITED')::int credited, count(*) filter (where status = 'pending' and plan ? 'frozen_wallet')::int frozen from transactions where workspace_id = $1 and kind = 'DEPOSIT'`,
+      `select count(*) filter (where state = 'CREDITED')::int credited,
+        count(*) filter (where status = 'pending' and plan ? 'frozen_wallet')::int frozen
+        from transactions where workspace_id = $1 and kind = 'DEPOSIT'`,
       [this.workspace],
     )
     const totals = await database.one<{ frozen: number; unfrozen: number }>(
-      `select count(*) filter (where type = 'address.frozen')::int frozen, count(*) filter (where type = 'address.unfrozen')::int unfrozen from events where workspace_id = $1`,
+      `select count(*) filter (where type = 'address.frozen')::int frozen,
+        count(*) filter (where type = 'address.unfrozen')::int unfrozen from events
+        where workspace_id = $1`,
       [this.workspace],
     )
     const freezes = await database.one<{ frozen: number; unfrozen: number }>(
-      'select count(*)::int frozen, count(unfrozen_at)::int unfrozen from frozen_addresses where workspace_id = $1',
+      `select count(*)::int frozen, count(unfrozen_at)::int unfrozen from frozen_addresses
+        where workspace_id = $1`,
       [this.workspace],
     )
     assert.deepEqual(totals, freezes, 'one event for each freezing and unfreezing')
@@ -439,8 +462,10 @@ test('a transfer frozen before signing releases its nonce, and is rebuilt when i
   assert.equal((await fixture.row(id)).state, 'SIGNING')
   await database.query(`update transactions set attempts = 0 where id = $1`, [id])
   await database.query(
-    `insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned, fee_max, workspace_id)
-       values ($1, $2, 'ETH', 'BUILT', $3, 0, '{}', 1, (select workspace_id from transactions where id = $2))`,
+    `insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned,
+       fee_max, workspace_id)
+       values ($1, $2, 'ETH', 'BUILT', $3, 0, '{}', 1, (select workspace_id from transactions
+         where id = $2))`,
     [randomUUID(), id, randomUUID()],
   )
   fixture.truth.set(to, 'SEVERE')

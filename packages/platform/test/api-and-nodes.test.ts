@@ -270,8 +270,10 @@ async function waitingTransfer(): Promise<string> {
   })
   await database.query(`update transactions set state = 'BROADCASTING' where id = $1`, [id])
   await database.query(
-    `insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned, fee_max, hash, signed, workspace_id)
-       values ($1, $2, 'ETH', 'SIGNED', 'x', 0, $3, 1, '0x1', '0x', (select workspace_id from transactions where id = $2))`,
+    `insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned,
+       fee_max, hash, signed, workspace_id)
+       values ($1, $2, 'ETH', 'SIGNED', 'x', 0, $3, 1, '0x1', '0x',
+         (select workspace_id from transactions where id = $2))`,
     [randomUUID(), id, JSON.stringify(unsigned)],
   )
   return id
@@ -351,7 +353,8 @@ test('a signed write of more than 64 KiB gets 413 before authentication; 64 KiB 
 async function work(id: string, most = 8): Promise<TransactionRow> {
   for (let step = 0; step < most; step++) {
     const row = await database.one<TransactionRow>(
-      `update transactions set lease_token = gen_random_uuid(), attempts = attempts + 1 where id = $1 and status = 'pending' returning *`,
+      `update transactions set lease_token = gen_random_uuid(), attempts = attempts + 1
+        where id = $1 and status = 'pending' returning *`,
       [id],
     )
     if (!row) break
@@ -365,7 +368,8 @@ async function work(id: string, most = 8): Promise<TransactionRow> {
 test('a transfer whose signed request no node can read is voided, and its money is released', async () => {
   const books = () =>
     database.query(
-      `select kind, asset, balance::text from ledger_accounts where kind in ('available', 'reserved') order by 1, 2`,
+      `select kind, asset, balance::text from ledger_accounts
+        where kind in ('available', 'reserved') order by 1, 2`,
     )
   const before = await books()
   const broken: [
@@ -386,7 +390,8 @@ test('a transfer whose signed request no node can read is voided, and its money 
   for (const [what, change] of broken) {
     const { id } = (await create(transferOf('ETH'))).body as { id: string }
     const row = (await database.one<TransactionRow>(
-      `update transactions set state = 'VOIDING', plan = '{"reason":"refused"}' where id = $1 returning *`,
+      `update transactions set state = 'VOIDING', plan = '{"reason":"refused"}' where id = $1
+        returning *`,
       [id],
     )) as TransactionRow
     await database.query('update transactions set request = $2 where id = $1', [
@@ -406,7 +411,8 @@ test('a transfer whose signed request no node can read is voided, and its money 
 test('a transfer of a caller that no node knows fails, and its money is released', async () => {
   const stranger = randomUUID()
   await database.query(
-    `insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', $3)`,
+    `insert into api_users (api_key, sub_account_id, role, public_key_pem)
+      values ($1, $2, 'full', $3)`,
     [stranger, subAccountId, PUBLIC_KEY],
   )
   const response = await send(

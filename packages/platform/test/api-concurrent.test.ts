@@ -29,7 +29,8 @@ const balances = async (subAccountId: string) =>
   Object.fromEntries(
     (
       await api.database.query<{ kind: string; balance: string }>(
-        `select a.kind, a.balance::text from ledger_accounts a join wallets w on w.id = a.wallet_id where w.sub_account_id = $1`,
+        `select a.kind, a.balance::text from ledger_accounts a join wallets w on w.id = a.wallet_id
+          where w.sub_account_id = $1`,
         [subAccountId],
       )
     ).map(({ kind, balance }) => [kind, BigInt(balance)]),
@@ -235,7 +236,8 @@ test('a batch of requests counts each for its subject, and uses no nonce beyond 
   )
   assert.deepEqual(await admit([other, 'a', free, 100]), [{ ok: false, n: 4 }])
   const spent = await api.database.query(
-    'select api_key, nonce, expires_at from request_nonces where api_key = any($1) order by nonce, api_key = $2',
+    `select api_key, nonce, expires_at from request_nonces where api_key = any($1) order by nonce,
+      api_key = $2`,
     [[mine, other], mine],
   )
   const expires = new Date(now.getTime() + 600_000)
@@ -294,7 +296,8 @@ test('in a batch of receipts, one that a node refuses does not prevent storing t
         token: string
         receipts: { receipt: { node: number; of: string } }[]
       }>(
-        `select memo, request->>'token' token, receipts from transactions where sub_account_id = $1 and receipts <> '[]'`,
+        `select memo, request->>'token' token, receipts from transactions where sub_account_id = $1
+          and receipts <> '[]'`,
         [user.subAccountId],
       )
     const rows = await waitFor(

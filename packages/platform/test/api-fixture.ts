@@ -137,12 +137,14 @@ export async function openApi(): Promise<void> {
     [workspaceId],
   )
   await database.query(
-    `insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', $3)`,
+    `insert into api_users (api_key, sub_account_id, role, public_key_pem)
+      values ($1, $2, 'full', $3)`,
     [apiKey, subAccountId, PUBLIC_KEY],
   )
   for (const asset of Object.keys(DESTINATIONS)) {
     const wallet = await one(
-      `insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $4) returning id`,
+      `insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $4)
+        returning id`,
       [workspaceId, subAccountId, asset, (registry.asset(asset) as Asset).network],
     )
     await database.transaction((tx) =>

@@ -91,7 +91,8 @@ test('a repeated request returns the first response, and warns if its payload di
   }
   assert.deepEqual(await made(), [first.body.id])
   const events = await api.database.query(
-    `select payload->>'id' id, sub_account_id owner from events where type = 'transaction.created' and workspace_id = $1`,
+    `select payload->>'id' id, sub_account_id owner from events where type = 'transaction.created'
+      and workspace_id = $1`,
     [user.workspaceId],
   )
   assert.deepEqual(events, [{ id: first.body.id, owner: user.subAccountId }], 'told once')
@@ -154,7 +155,8 @@ test('a request repeated while the first is being stored returns the first trans
   const waiting = async () =>
     (
       await database.one<{ n: number }>(
-        `select count(*)::int n from pg_stat_activity where wait_event_type = 'Lock' and query ~ '(create|write)_withdrawal'`,
+        `select count(*)::int n from pg_stat_activity where wait_event_type = 'Lock'
+          and query ~ '(create|write)_withdrawal'`,
       )
     )?.n
   const until = async (n: number, other: Promise<unknown>) => {
@@ -238,8 +240,10 @@ test('stores a withdrawal together with its exchange transfer or refund, or neit
 
   const account = randomUUID()
   await database.query(
-    `insert into exchange_accounts (id, workspace_id, sub_account_id, exchange, label, key_hash, key_hint, allow_withdrawal, permissions,
-       checked_at, balances_at, created_at, updated_at) values ($1, $2, $3, 'kraken', 'a', $1::uuid::text, 'h', true, '{}', $4, $4, $4, $4)`,
+    `insert into exchange_accounts (id, workspace_id, sub_account_id, exchange, label, key_hash,
+       key_hint, allow_withdrawal, permissions,
+       checked_at, balances_at, created_at, updated_at)
+         values ($1, $2, $3, 'kraken', 'a', $1::uuid::text, 'h', true, '{}', $4, $4, $4, $4)`,
     [account, user.workspaceId, user.subAccountId, new Date()],
   )
   const goes = () => ({
@@ -274,12 +278,14 @@ test('stores a withdrawal together with its exchange transfer or refund, or neit
     sent,
   ]
   await database.query(
-    `insert into invoices (id, workspace_id, sub_account_id, status, tolerance, response, expires_at, created_at, updated_at)
+    `insert into invoices (id, workspace_id, sub_account_id, status, tolerance, response,
+      expires_at, created_at, updated_at)
      values ($1, $2, $3, 'Processing', 0, '', '2099-01-01', now(), now())`,
     [invoice, user.workspaceId, user.subAccountId],
   )
   await database.query(
-    `insert into invoice_payments (transaction_id, invoice_id, workspace_id, asset, amount, status, counts, seen_at)
+    `insert into invoice_payments (transaction_id, invoice_id, workspace_id, asset, amount, status,
+      counts, seen_at)
      values ($1, $2, $3, 'BTC', 15000000, 'confirmed', true, now())`,
     [paid, invoice, user.workspaceId],
   )
@@ -326,7 +332,8 @@ test('finds a stored response only by its workspace, owner and key together', as
 
   await database.query(
     `insert into invoices
-       (id, workspace_id, sub_account_id, tolerance, sequence_id, payload_hash, response, expires_at, created_at, updated_at)
+       (id, workspace_id, sub_account_id, tolerance, sequence_id, payload_hash, response,
+         expires_at, created_at, updated_at)
      values ($1, $2, $3, 0, 'kept', 'ab', 'what was said', '2099-01-01', now(), now())`,
     [randomUUID(), one.user.workspaceId, one.user.subAccountId],
   )

@@ -50,9 +50,11 @@ const memos = async (query: Record<string, string>, user?: User) => {
 /** Inserts `count` confirmed withdrawals. `memo` is an SQL expression over the row number `n`. */
 const insert = (count: number, memo: string) =>
   api.database.query(
-    `insert into transactions (id, kind, workspace_id, sub_account_id, asset, network, amount, fee_asset, source_type, destination_type,
+    `insert into transactions (id, kind, workspace_id, sub_account_id, asset, network, amount,
+      fee_asset, source_type, destination_type,
      destination_id, memo, state, status, created_at, confirmed_at)
-   select gen_random_uuid(), 'WITHDRAWAL', $1, $2, 'BTC', 'BTC', n, 'BTC', 'INTERNAL', 'EXTERNAL', 'bcrt1qexample', ${memo}, 'CONFIRMED',
+   select gen_random_uuid(), 'WITHDRAWAL', $1, $2, 'BTC', 'BTC', n, 'BTC', 'INTERNAL', 'EXTERNAL',
+     'bcrt1qexample', ${memo}, 'CONFIRMED',
      'confirmed', timestamptz '2026-01-01' - n * interval '1 second', timestamptz '2026-01-01'
    from generate_series(1, $3::int) n`,
     [acme.workspaceId, acme.subAccountId, count],

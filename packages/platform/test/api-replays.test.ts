@@ -219,7 +219,8 @@ test('an invalid body is refused while the first request of its sequence_id is b
       '/dac/v1/transaction',
       transferBody('BTC', '0.1', TO, { sequence_id: 'raced' }),
     )
-    const waiting = `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query ~ '(create|write)_withdrawal'`
+    const waiting = `select 1 from pg_stat_activity where wait_event_type = 'Lock'
+      and query ~ '(create|write)_withdrawal'`
     while ((await api.database.query(waiting)).length === 0)
       await new Promise((resolve) => setTimeout(resolve, 10))
     const early = await bad()
@@ -247,9 +248,12 @@ const KEPT: Record<string, (owner: Owner) => Promise<void>> = {
   orders: async ({ workspaceId, subAccountId }) => {
     const account = await linked(workspaceId, subAccountId)
     await api.database.query(
-      `insert into orders (id, workspace_id, sub_account_id, account_id, exchange, market, base, quote, side, type, amount, price,
-         time_in_force, post_only, client_id, platform_fee, sequence_id, payload_hash, response, next_run_at, created_at, updated_at)
-       values ($1, $2, $3, $4, 'kraken', 'BTC/USD', 'BTC', 'USD', 'buy', 'limit', 1, 1, 'GTC', false, $1::uuid::text, 0, 'once', 'ab',
+      `insert into orders (id, workspace_id, sub_account_id, account_id, exchange, market, base,
+         quote, side, type, amount, price,
+         time_in_force, post_only, client_id, platform_fee, sequence_id, payload_hash, response,
+           next_run_at, created_at, updated_at)
+       values ($1, $2, $3, $4, 'kraken', 'BTC/USD', 'BTC', 'USD', 'buy', 'limit', 1, 1, 'GTC',
+         false, $1::uuid::text, 0, 'once', 'ab',
          '{"id":"first"}', $5, $5, $5)`,
       [randomUUID(), workspaceId, subAccountId, account, new Date()],
     )
@@ -257,9 +261,12 @@ const KEPT: Record<string, (owner: Owner) => Promise<void>> = {
   exchange_transfers: async ({ workspaceId, subAccountId }) => {
     const account = await linked(workspaceId, subAccountId)
     await api.database.query(
-      `insert into exchange_transfers (id, workspace_id, sub_account_id, account_id, exchange, direction, asset, network, coin, amount,
-         address, client_id, state, sequence_id, payload_hash, response, next_run_at, created_at, updated_at)
-       values ($1, $2, $3, $4, 'kraken', 'from_exchange', 'BTC', 'BTC', 'XBT', 1, $5, $1::uuid::text, 'NEW', 'once', 'ab', '{"id":"first"}', $6, $6,
+      `insert into exchange_transfers (id, workspace_id, sub_account_id, account_id, exchange,
+         direction, asset, network, coin, amount,
+         address, client_id, state, sequence_id, payload_hash, response, next_run_at, created_at,
+           updated_at)
+       values ($1, $2, $3, $4, 'kraken', 'from_exchange', 'BTC', 'BTC', 'XBT', 1, $5,
+         $1::uuid::text, 'NEW', 'once', 'ab', '{"id":"first"}', $6, $6,
          $6)`,
       [randomUUID(), workspaceId, subAccountId, account, TO, new Date()],
     )
@@ -267,7 +274,8 @@ const KEPT: Record<string, (owner: Owner) => Promise<void>> = {
   invoices: async ({ workspaceId, subAccountId }) => {
     await api.database.query(
       `insert into invoices
-         (id, workspace_id, sub_account_id, tolerance, sequence_id, payload_hash, response, expires_at, created_at, updated_at)
+         (id, workspace_id, sub_account_id, tolerance, sequence_id, payload_hash, response,
+           expires_at, created_at, updated_at)
        values ($1, $2, $3, 0, 'once', 'ab', '{"id":"first"}', '2099-01-01', now(), now())`,
       [randomUUID(), workspaceId, subAccountId],
     )
@@ -279,9 +287,11 @@ const KEPT: Record<string, (owner: Owner) => Promise<void>> = {
       [owner.subAccountId],
     )
     await api.database.query(
-      `insert into conversions (id, workspace_id, sub_account_id, account_id, exchange, market, side, from_coin, to_coin, given, amount, price,
+      `insert into conversions (id, workspace_id, sub_account_id, account_id, exchange, market,
+         side, from_coin, to_coin, given, amount, price,
          receive, others, expires_at, order_id, sequence_id, payload_hash, response, created_at)
-       values ($1, $2, $3, $4, 'kraken', 'BTC/USD', 'buy', 'USD', 'BTC', 1, 1, 1, 1, '[]', '2099-01-01', $5, 'once', 'ab', '{"id":"first"}',
+       values ($1, $2, $3, $4, 'kraken', 'BTC/USD', 'buy', 'USD', 'BTC', 1, 1, 1, 1, '[]',
+         '2099-01-01', $5, 'once', 'ab', '{"id":"first"}',
          now())`,
       [randomUUID(), owner.workspaceId, owner.subAccountId, order?.account_id, order?.id],
     )
@@ -292,7 +302,8 @@ const KEPT: Record<string, (owner: Owner) => Promise<void>> = {
     })
     assert.equal(created.status, 200, created.text)
     await api.database.query(
-      `insert into idempotency (workspace_id, wallet_id, sequence_id, transaction_id, payload_hash, response)
+      `insert into idempotency (workspace_id, wallet_id, sequence_id, transaction_id, payload_hash,
+        response)
        values ($1, $2, 'once', $3, 'ab', '{"id":"first"}')`,
       [owner.workspaceId, created.body.id, randomUUID()],
     )
@@ -302,8 +313,10 @@ const KEPT: Record<string, (owner: Owner) => Promise<void>> = {
 async function linked(workspaceId: string, subAccountId: string): Promise<string> {
   const id = randomUUID()
   await api.database.query(
-    `insert into exchange_accounts (id, workspace_id, sub_account_id, exchange, label, key_hash, key_hint, allow_withdrawal, permissions,
-       checked_at, balances_at, created_at, updated_at) values ($1, $2, $3, 'kraken', 'a', $1::uuid::text, 'h', true, '{}', $4, $4, $4, $4)`,
+    `insert into exchange_accounts (id, workspace_id, sub_account_id, exchange, label, key_hash,
+       key_hint, allow_withdrawal, permissions,
+       checked_at, balances_at, created_at, updated_at)
+         values ($1, $2, $3, 'kraken', 'a', $1::uuid::text, 'h', true, '{}', $4, $4, $4, $4)`,
     [id, workspaceId, subAccountId, new Date()],
   )
   return id
@@ -374,7 +387,8 @@ test("a refund with a used sequence_id is replayed, but another sub-account's in
   const invoice = newInvoiceId(api.services)
   await api.database.query(
     `insert into invoices
-       (id, workspace_id, sub_account_id, status, tolerance, response, expires_at, created_at, updated_at)
+       (id, workspace_id, sub_account_id, status, tolerance, response, expires_at, created_at,
+         updated_at)
      values ($1, $2, $3, 'Paid', 0, '', '2099-01-01', now(), now())`,
     [invoice, user.workspaceId, user.subAccountId],
   )

@@ -169,7 +169,8 @@ export class Api {
     // The chains cannot report their heights, so the heights are written to the database.
     for (const { code } of registry.networks)
       await database.query(
-        'insert into network_scans (network, height, tip_height, final_height) values ($1, 1, 1, 1) on conflict do nothing',
+        `insert into network_scans (network, height, tip_height, final_height) values ($1, 1, 1, 1)
+          on conflict do nothing`,
         [code],
       )
     this.server = await buildServer(this.services, endpoints, {
@@ -190,7 +191,8 @@ export class Api {
     const one = async (sql: string, values: unknown[]) =>
       (await database.one<{ id: string }>(sql, values))?.id as string
     const workspaceId = await one(
-      'insert into workspaces (name) values ($1) on conflict (name) do update set name = excluded.name returning id',
+      `insert into workspaces (name) values ($1) on conflict (name) do update
+        set name = excluded.name returning id`,
       [workspace],
     )
     await database.query('select prepaid_adjust($1, $2, 1000000000, 0)', [
@@ -204,7 +206,8 @@ export class Api {
       [workspaceId, o.subAccount ?? 'main'],
     )
     await database.query(
-      'insert into api_users (api_key, sub_account_id, role, public_key_pem, rate_limit) values ($1, $2, $3, $4, $5)',
+      `insert into api_users (api_key, sub_account_id, role, public_key_pem, rate_limit)
+        values ($1, $2, $3, $4, $5)`,
       [apiKey, subAccountId, o.role ?? 'full', PUBLIC_KEY, o.rateLimit ?? null],
     )
     return { apiKey, base: this.base, workspace, workspaceId, subAccountId }
@@ -258,12 +261,11 @@ export class Api {
   }
 
   async #number(workspaceId: string): Promise<number> {
-    const row = await this.#database
-      .get()
-      .one<{ at: number }>(
-        'select count(*)::int at from workspaces where created_at < (select created_at from workspaces where id = $1)',
-        [workspaceId],
-      )
+    const row = await this.#database.get().one<{ at: number }>(
+      `select count(*)::int at from workspaces where created_at < (select created_at
+          from workspaces where id = $1)`,
+      [workspaceId],
+    )
     return row?.at ?? 0
   }
 }

@@ -58,7 +58,8 @@ async function create(more: Record<string, unknown> = {}): Promise<TransferRespo
 
 const leased = async (id: string) =>
   (await api.database.one<TransactionRow<'WITHDRAWAL'>>(
-    'update transactions set lease_token = gen_random_uuid(), attempts = attempts + 1 where id = $1 returning *',
+    `update transactions set lease_token = gen_random_uuid(), attempts = attempts + 1 where id = $1
+      returning *`,
     [id],
   )) as TransactionRow<'WITHDRAWAL'>
 const lastEvent = async (id: string) =>
@@ -90,7 +91,8 @@ test('a transfer that fails before submission has no network fee; its platform f
     assert.ok((await prepaid()) < before)
     if (how === 'fails')
       await api.database.query(
-        `update transactions set state = 'VOIDING', plan = plan || '{"reason":"a test"}' where id = $1`,
+        `update transactions set state = 'VOIDING', plan = plan || '{"reason":"a test"}'
+          where id = $1`,
         [made.id],
       )
     else
@@ -303,7 +305,8 @@ test('finds a transfer by its exact sequence_id in the caller’s sub-account, u
   )
 
   await api.database.query(
-    `insert into transactions (id, kind, workspace_id, sub_account_id, asset, network, amount, fee_asset, source_type,
+    `insert into transactions (id, kind, workspace_id, sub_account_id, asset, network, amount,
+       fee_asset, source_type,
        destination_type, state, status, sequence_id)
      select gen_random_uuid(), 'WITHDRAWAL', $1, $2, 'BTC', 'BTC', 1, 'BTC', 'INTERNAL', 'EXTERNAL',
        'CONFIRMED', 'confirmed', 'many ' || n from generate_series(1, 20000) n`,

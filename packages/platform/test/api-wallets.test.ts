@@ -156,7 +156,8 @@ test('an inactive wallet refuses addresses, transfers and rules, replays request
   ])
     await assert.rejects(api.database.query(attempt), /only added/)
   const events = await api.database.query<{ status: string }>(
-    `select payload->>'status' status from events where type = 'wallet.updated' and workspace_id = $1 order by id`,
+    `select payload->>'status' status from events where type = 'wallet.updated'
+      and workspace_id = $1 order by id`,
     [user.workspaceId],
   )
   assert.deepEqual(
@@ -194,9 +195,11 @@ test('a standing rule waits while its wallet is inactive, and continues when it 
   })
   const id = randomUUID()
   await api.database.query(
-    `insert into forward_rules (id, workspace_id, sub_account_id, wallet_id, asset, network, min_amount, daily_cap, destination,
+    `insert into forward_rules (id, workspace_id, sub_account_id, wallet_id, asset, network,
+       min_amount, daily_cap, destination,
        expires_at, state, request, waiting, next_run_at, created_at)
-     values ($1, $2, $3, $4, 'BTC', 'BTC', 1000000, 100000000, $5, '2099-01-01', 'ACTIVE', $6, 10000000, $7, $7)`,
+     values ($1, $2, $3, $4, 'BTC', 'BTC', 1000000, 100000000, $5, '2099-01-01', 'ACTIVE', $6,
+       10000000, $7, $7)`,
     [
       id,
       user.workspaceId,
@@ -209,7 +212,8 @@ test('a standing rule waits while its wallet is inactive, and continues when it 
   )
   const rule = async () =>
     (await api.database.one<RuleRow & { forwards: number }>(
-      'select r.*, (select count(*)::int from forwards where rule_id = r.id) forwards from forward_rules r where id = $1',
+      `select r.*, (select count(*)::int from forwards where rule_id = r.id) forwards
+        from forward_rules r where id = $1`,
       [id],
     )) as RuleRow & { forwards: number }
   await setWallet(api.services, { id: wallet.id, status: 'inactive' })

@@ -94,17 +94,15 @@ test('a ledger balance above the chain’s is a deficit, even if another account
   const { source } = fixture
   const before = await audit(services)
   const address = before.differences[0]?.subject.split(' ')[1] ?? source
-  await database
-    .get()
-    .query(
-      `update ledger_accounts set balance = balance + 10 ^ 18 where asset = 'ETH' and balance > 0 and kind = 'unswept' and address = $1`,
-      [address],
-    )
-  await database
-    .get()
-    .query(
-      `update ledger_accounts set balance = balance + 10 ^ 18 where asset = 'ETH' and balance > 0 and kind = 'available'`,
-    )
+  await database.get().query(
+    `update ledger_accounts set balance = balance + 10 ^ 18 where asset = 'ETH' and balance > 0
+        and kind = 'unswept' and address = $1`,
+    [address],
+  )
+  await database.get().query(
+    `update ledger_accounts set balance = balance + 10 ^ 18 where asset = 'ETH' and balance > 0
+        and kind = 'available'`,
+  )
   const report = await audit(services)
   assert.ok(
     report.differences.some(({ kind, network }) => kind === 'deficit' && network === 'ETH'),

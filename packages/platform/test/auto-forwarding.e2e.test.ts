@@ -735,7 +735,8 @@ test(
       ).database_url,
     )
     await database.query(
-      `update forward_rules set created_at = created_at - interval '1 minute' where state = 'PENDING'`,
+      `update forward_rules set created_at = created_at - interval '1 minute'
+        where state = 'PENDING'`,
     )
     await database.close()
     await waitFor(

@@ -455,7 +455,8 @@ test(
       assert.deepEqual(await database.query('select name from workspaces'), [{ name: 'acme' }])
       assert.deepEqual(
         await database.query(
-          "select setting from pg_settings where name in ('archive_command', 'restore_command', 'recovery_end_command') and setting not in ('', '(disabled)')",
+          `select setting from pg_settings where name in ('archive_command', 'restore_command',
+            'recovery_end_command') and setting not in ('', '(disabled)')`,
         ),
         [],
       )

@@ -100,8 +100,10 @@ async function transfer(family: FamilyName, feeCap?: string) {
   }
   async function addCoin({ code }: Network, txid: string): Promise<void> {
     await database.get().query(
-      `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, block_height, workspace_id)
-         values ($1, $2, 0, $3, $4, $5, 0, 'deposit', true, 1, (select workspace_id from wallets where id = $4))`,
+      `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin,
+         spendable, block_height, workspace_id)
+         values ($1, $2, 0, $3, $4, $5, 0, 'deposit', true, 1, (select workspace_id from wallets
+           where id = $4))`,
       [code, txid, own, alice.wallets[asset], HELD.toString()],
     )
   }
@@ -146,18 +148,19 @@ async function transfer(family: FamilyName, feeCap?: string) {
       { ...scope, kind: 'reserved', amount: 5_000_001n },
     ])
     await tx.query(
-      `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id,
+      `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network,
+         amount, fee_asset, source_type, source_id,
          destination_type, destination_id, state, status, plan)
-       values ($1, 'WITHDRAWAL', $2, $3, $4, $5, $6, 5000000, $5, 'INTERNAL', $7, 'EXTERNAL', $8, 'QUEUED', 'pending', '{"fee_reserve":"1"}')`,
+       values ($1, 'WITHDRAWAL', $2, $3, $4, $5, $6, 5000000, $5, 'INTERNAL', $7, 'EXTERNAL', $8,
+         'QUEUED', 'pending', '{"fee_reserve":"1"}')`,
       [id, alice.workspace, alice.subAccount, alice.wallets[asset], asset, network.code, own, to],
     )
   })
-  const row = await database
-    .get()
-    .one<TransactionRow>(
-      'update transactions set lease_token = gen_random_uuid(), attempts = 1 where id = $1 returning *',
-      [id],
-    )
+  const row = await database.get().one<TransactionRow>(
+    `update transactions set lease_token = gen_random_uuid(), attempts = 1 where id = $1
+        returning *`,
+    [id],
+  )
   await runStep(fixture.services, row as TransactionRow)
   const after = (await database
     .get()

@@ -36,9 +36,11 @@ beforeEach(async () => {
 async function withdrawal(dueMs: number): Promise<string> {
   const id = randomUUID()
   await database.query(
-    `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type,
+    `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network,
+       amount, fee_asset, source_type,
        destination_type, state, status, next_run_at)
-     values ($1, 'WITHDRAWAL', $2, $3, $4, 'ETH', 'ETH', 7, 'ETH', 'INTERNAL', 'EXTERNAL', 'CONFIRMING', 'pending', $5)`,
+     values ($1, 'WITHDRAWAL', $2, $3, $4, 'ETH', 'ETH', 7, 'ETH', 'INTERNAL', 'EXTERNAL',
+       'CONFIRMING', 'pending', $5)`,
     [id, alice.workspace, alice.subAccount, alice.wallets['ETH'], new Date(dueMs)],
   )
   return id
@@ -166,7 +168,8 @@ test('in-memory caches expire normally when the clock is set back by hours', asy
   )
   const key = randomUUID()
   await database.query(
-    `insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', $3)`,
+    `insert into api_users (api_key, sub_account_id, role, public_key_pem)
+      values ($1, $2, 'full', $3)`,
     [key, alice.subAccount, PUBLIC_KEY],
   )
   const callers = new Callers(database, { ...systemEnvironment(), now: () => now })

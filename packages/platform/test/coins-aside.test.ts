@@ -123,12 +123,11 @@ async function another(fixture: FamilyFixture, workspaceId?: string): Promise<Ca
         .one<{ id: string }>(`insert into workspaces (name) values ('other') returning id`, [])
     )?.id as string)
   const subAccount = (
-    await database
-      .get()
-      .one<{ id: string }>(
-        `insert into sub_accounts (workspace_id, name, path_index) values ($1, 'second', 2) returning id`,
-        [workspace],
-      )
+    await database.get().one<{ id: string }>(
+      `insert into sub_accounts (workspace_id, name, path_index) values ($1, 'second', 2)
+          returning id`,
+      [workspace],
+    )
   )?.id as string
   return {
     ...fixture.caller,

@@ -80,19 +80,22 @@ async function rowsOf(id: string): Promise<unknown> {
   const rows = async (sql: string) => (await api.database.query(sql, [id])).map(own)
   return {
     transaction: await rows(
-      `select t.*, null created_at, null updated_at, null next_run_at, null sequence_id from transactions t where id = $1::uuid`,
+      `select t.*, null created_at, null updated_at, null next_run_at, null sequence_id
+        from transactions t where id = $1::uuid`,
     ),
     states: await rows(
       `select state, reason from transaction_states where transaction_id = $1::uuid`,
     ),
     postings: await rows(
-      `select e.kind, e.reference, a.kind account, a.asset, p.amount::text, a.overdrawn from ledger_entries e
+      `select e.kind, e.reference, a.kind account, a.asset, p.amount::text, a.overdrawn
+         from ledger_entries e
          left join ledger_postings p on p.workspace_id = e.workspace_id and p.entry_id = e.id
          left join ledger_accounts a on a.workspace_id = p.workspace_id and a.id = p.account_id
        where e.reference = $1 order by 1, 3`,
     ),
     events: await rows(
-      `select type, sub_account_id, payload - 'created_at' payload from events where payload->>'id' = $1`,
+      `select type, sub_account_id, payload - 'created_at' payload from events
+        where payload->>'id' = $1`,
     ),
     keys: await rows(
       `select wallet_id, payload_hash, response from idempotency where transaction_id = $1::uuid`,
@@ -104,7 +107,8 @@ const balances = async (workspace: string) =>
   new Map(
     (
       await api.database.query<{ name: string; balance: string }>(
-        `select coalesce(wallet_id::text, '') || ' ' || kind "name", balance::text from ledger_accounts where workspace_id = $1`,
+        `select coalesce(wallet_id::text, '') || ' ' || kind "name", balance::text
+          from ledger_accounts where workspace_id = $1`,
         [workspace],
       )
     ).map(({ name, balance }) => [name, BigInt(balance)]),
@@ -118,14 +122,16 @@ async function assertBooks(workspace: string): Promise<void> {
     await api.database.query(
       `select a.id from ledger_accounts a where a.workspace_id = $1
        and a.balance <> (
-         select coalesce(sum(amount), 0) from ledger_postings p where p.workspace_id = a.workspace_id and p.account_id = a.id)`,
+         select coalesce(sum(amount), 0) from ledger_postings p
+           where p.workspace_id = a.workspace_id and p.account_id = a.id)`,
       [workspace],
     ),
     [],
   )
   assert.deepEqual(
     await api.database.query(
-      `select entry_id from ledger_postings where workspace_id = $1 group by entry_id having sum(amount) <> 0`,
+      `select entry_id from ledger_postings where workspace_id = $1 group by entry_id
+        having sum(amount) <> 0`,
       [workspace],
     ),
     [],
@@ -237,7 +243,8 @@ test('an account overdrawn by a reorganisation may be refilled in steps, and not
     Object.fromEntries(
       (
         await api.database.query<{ kind: string; id: string; balance: string; overdrawn: boolean }>(
-          `select kind, id::text, balance::text, overdrawn from ledger_accounts where wallet_id = $1`,
+          `select kind, id::text, balance::text, overdrawn from ledger_accounts
+            where wallet_id = $1`,
           [wallet],
         )
       ).map((row) => [row.kind, row]),
@@ -464,7 +471,8 @@ test('under any concurrency, keys are used once and no wallet is overdrawn', asy
           sequence_id: string
           total: string
         }>(
-          `select id, wallet_id, sequence_id, (amount + (plan->>'fee_reserve')::numeric)::text total from transactions
+          `select id, wallet_id, sequence_id, (amount + (plan->>'fee_reserve')::numeric)::text total
+            from transactions
          where workspace_id = $1 and kind = 'WITHDRAWAL' and sequence_id is not null`,
           [workspace],
         )

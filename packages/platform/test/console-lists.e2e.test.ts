@@ -90,10 +90,13 @@ test('the transaction search finds senders, destinations, ids and memos, and is 
 })
 
 test('a memo prefix with too many matches asks for more characters; an address is still found', async () => {
-  const more = `insert into transactions (id, kind, workspace_id, sub_account_id, asset, network, amount, fee_asset, source_type, destination_type,
+  const more = `insert into transactions (id, kind, workspace_id, sub_account_id, asset, network,
+       amount, fee_asset, source_type, destination_type,
        destination_id, memo, state, status, created_at, confirmed_at)
-     select gen_random_uuid(), kind, workspace_id, sub_account_id, asset, network, n, fee_asset, source_type, destination_type,
-       case n when 1 then 'payroll' else 'bcrt1qexample' end, 'payroll ' || n, 'CONFIRMED', 'confirmed', timestamptz '2026-01-01',
+     select gen_random_uuid(), kind, workspace_id, sub_account_id, asset, network, n, fee_asset,
+       source_type, destination_type,
+       case n when 1 then 'payroll' else 'bcrt1qexample' end, 'payroll ' || n, 'CONFIRMED',
+         'confirmed', timestamptz '2026-01-01',
        timestamptz '2026-01-01' from transactions, generate_series(1, 1001) n where id = $1`
   await api.database.query(more, [ids[0]])
   await page.goto(`${origin}/console/w/acme/main/transactions`)

@@ -71,7 +71,8 @@ test('attack: a removed person cannot rejoin by an invitation that they made or 
   )
   await takeLink(api, others, { email: 'guest@example.test' })
   const log = await api.database.one<{ details: { withdrawn_invitations: string[] } }>(
-    `select details from audit_log where workspace_id = $1 and action = 'person.removed' order by seq desc limit 1`,
+    `select details from audit_log where workspace_id = $1 and action = 'person.removed'
+      order by seq desc limit 1`,
     [workspace],
   )
   assert.equal(log?.details.withdrawn_invitations.length, 3)
@@ -150,7 +151,8 @@ test('attack: invitations made by a person during their own removal are invalid'
     for (const { body } of links)
       if (body.link !== undefined) await assertClosed(tokenOf(body.link))
     const open = await api.database.query(
-      'select 1 from invitations where invited_by = $1 and accepted_at is null and revoked_at is null',
+      `select 1 from invitations where invited_by = $1 and accepted_at is null
+        and revoked_at is null`,
       [mallory.id],
     )
     assert.equal(open.length, 0)

@@ -1029,9 +1029,11 @@ test('audit log entries written concurrently form one chain', async () => {
 
 const insertMany = (count: number, memo: string) =>
   api.database.query(
-    `insert into transactions (id, kind, workspace_id, sub_account_id, asset, network, amount, fee_asset, source_type, destination_type,
+    `insert into transactions (id, kind, workspace_id, sub_account_id, asset, network, amount,
+      fee_asset, source_type, destination_type,
      destination_id, memo, state, status, created_at, confirmed_at, amount_usd)
-   select gen_random_uuid(), 'WITHDRAWAL', $1, $2, 'BTC', 'BTC', n, 'BTC', 'INTERNAL', 'EXTERNAL', 'bcrt1qexample', $3, 'CONFIRMED',
+   select gen_random_uuid(), 'WITHDRAWAL', $1, $2, 'BTC', 'BTC', n, 'BTC', 'INTERNAL', 'EXTERNAL',
+     'bcrt1qexample', $3, 'CONFIRMED',
      'confirmed', $4::timestamptz - (n / 7) * interval '1 second', $4, n
    from generate_series(1, $5::int) n`,
     [acme.workspaceId, acme.subAccountId, memo, new Date(clock.now()), count],
@@ -1108,7 +1110,8 @@ test('overview, time series, health and settings report correct values and no se
     return body
   }
   const wallet = await api.database.one<{ id: string }>(
-    `insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, 'BTC', 'BTC') returning id`,
+    `insert into wallets (workspace_id, sub_account_id, asset, network)
+      values ($1, $2, 'BTC', 'BTC') returning id`,
     [acme.workspaceId, acme.subAccountId],
   )
   assert.ok(wallet)

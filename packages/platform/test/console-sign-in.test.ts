@@ -657,8 +657,10 @@ test('no log and no table contains a token, a code or a secret in clear text', a
   Object.assign(api.services, { log })
   assert.ok(lines.length >= 2 && lines.every((line) => !line.includes(token)), lines.join('\n'))
   const all = await api.database.query<{ row: string }>(
-    `select row_to_json(t)::text row from people t union all select row_to_json(t)::text from recovery_codes t
-     union all select row_to_json(t)::text from sign_in_steps t union all select row_to_json(t)::text from audit_log t
+    `select row_to_json(t)::text row from people t union all select row_to_json(t)::text
+      from recovery_codes t
+     union all select row_to_json(t)::text from sign_in_steps t
+       union all select row_to_json(t)::text from audit_log t
      union all select row_to_json(t)::text from invitations t`,
   )
   const stored = all.map(({ row }) => row).join('\n')

@@ -77,7 +77,8 @@ interface Paid {
 async function tagsAt(address: string, count: number): Promise<Record<string, number | null>> {
   const rows = await waitFor(`${count} payments to ${address}`, async () => {
     const matches = await platform.database.query<Paid>(
-      `select memo, hash, status, failure_reason from transactions where kind = 'WITHDRAWAL' and destination_id = $1`,
+      `select memo, hash, status, failure_reason from transactions where kind = 'WITHDRAWAL'
+        and destination_id = $1`,
       [address],
     )
     for (const { status, failure_reason: reason } of matches)

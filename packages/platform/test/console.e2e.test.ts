@@ -611,7 +611,8 @@ step(
     await page.getByText('This one').waitFor()
     await look(page, 'account')
     await platform.database.query(
-      `update sessions set confirmed_at = confirmed_at - interval '1 hour' where person_id = (select id from people where email = $1)`,
+      `update sessions set confirmed_at = confirmed_at - interval '1 hour'
+        where person_id = (select id from people where email = $1)`,
       [EMAIL],
     )
     // The change bypasses the platform, which caches a session for a moment.

@@ -89,11 +89,10 @@ async function standbys(names: string): Promise<void> {
     const held = await until(async () =>
       isOver
         ? 'none'
-        : await installation
-            .get()
-            .one<{ pid: number }>(
-              `select pid from pg_stat_activity where wait_event = 'SyncRep' and query like '%emit_message%' and pid <> pg_backend_pid()`,
-            ),
+        : await installation.get().one<{ pid: number }>(
+            `select pid from pg_stat_activity where wait_event = 'SyncRep'
+                and query like '%emit_message%' and pid <> pg_backend_pid()`,
+          ),
     )
     if (held !== 'none') await installation.get().query('select pg_cancel_backend($1)', [held.pid])
     await committed
@@ -149,11 +148,10 @@ test('a commit that waits too long for a standby is reported as unknown, and is 
   await standbys(NOBODY)
   t.after(() => standbys(''))
   const waitingCount = async () =>
-    (await installation
-      .get()
-      .one<{ count: number }>(
-        `select count(*)::integer count from pg_stat_activity where datname = 'hanging' and wait_event = 'SyncRep'`,
-      ))!.count
+    (await installation.get().one<{ count: number }>(
+      `select count(*)::integer count from pg_stat_activity where datname = 'hanging'
+          and wait_event = 'SyncRep'`,
+    ))!.count
   const whole = failure(database.transaction((tx) => tx.query('insert into kept values (1)')))
   const alone = failure(insert(database, 2))
   await until(async () => (await waitingCount()) === 2 || undefined)

@@ -137,7 +137,8 @@ test('a database that lacks the last of the merged migrations receives them', as
   })
   const shape = (database: Database) =>
     database.query(
-      `select table_name, column_name, data_type, is_nullable, column_default from information_schema.columns where table_schema = 'public' order by 1, 2`,
+      `select table_name, column_name, data_type, is_nullable, column_default
+        from information_schema.columns where table_schema = 'public' order by 1, 2`,
     )
   const indexes = (database: Database) =>
     database.query(`select indexdef from pg_indexes where schemaname = 'public' order by 1`)
@@ -168,7 +169,8 @@ test('replaces a changed function, drops one without a file, and keeps the other
   const heads = async () =>
     (
       await database.query<{ head: string }>(
-        `select oid::regprocedure::text head from pg_proc where pronamespace = 'public'::regnamespace order by 1`,
+        `select oid::regprocedure::text head from pg_proc
+          where pronamespace = 'public'::regnamespace order by 1`,
       )
     ).map(({ head }) => head)
 
@@ -220,7 +222,8 @@ test('the database and the types accept the same states and plan fields per tran
   ))!
   const make = (kind: string, state: string, plan: object) =>
     database.query(
-      `insert into transactions (id, kind, workspace_id, asset, network, amount, fee_asset, source_type, destination_type, state, status, plan)
+      `insert into transactions (id, kind, workspace_id, asset, network, amount, fee_asset,
+        source_type, destination_type, state, status, plan)
      values (gen_random_uuid(), $1, $2, 'ETH', 'ETH', 1, 'ETH', 'X', 'X', $3, 'pending', $4)`,
       [kind, id, state, JSON.stringify(plan)],
     )
@@ -269,11 +272,10 @@ test('a lost connection is distinguished from an error of a statement', async (t
     )
   const asleep = async () => {
     const sleeping = () =>
-      installation
-        .get()
-        .one(
-          `select 1 from pg_stat_activity where query like '%pg_sleep(60)%' and pid <> pg_backend_pid()`,
-        )
+      installation.get().one(
+        `select 1 from pg_stat_activity where query like '%pg_sleep(60)%'
+            and pid <> pg_backend_pid()`,
+      )
     while (!(await sleeping())) await new Promise((resolve) => setTimeout(resolve, 10))
     cut()
   }
@@ -293,11 +295,10 @@ test('a lost connection is distinguished from an error of a statement', async (t
   )
   const [alone] = await Promise.all([failure(database.query('select pg_sleep(60)')), asleep()])
   assert.equal(isConnectionError(alone), true, String(alone))
-  await installation
-    .get()
-    .query(
-      `select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep(60)%' and pid <> pg_backend_pid()`,
-    )
+  await installation.get().query(
+    `select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep(60)%'
+        and pid <> pg_backend_pid()`,
+  )
   const [inside] = await Promise.all([
     failure(
       database.transaction(async (tx) => {

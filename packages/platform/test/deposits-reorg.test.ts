@@ -322,7 +322,8 @@ async function check(fixture: DepositFixture, tenants: readonly Tenant[]): Promi
     )
     if (traitsOf(fixture.network).deposits !== 'spendable') continue
     const coins = await fixture.database.query<{ coin: string }>(
-      `select txid || ':' || vout || ' ' || address || ' ' || value coin from utxos where wallet_id = any($1) and spendable order by 1`,
+      `select txid || ':' || vout || ' ' || address || ' ' || value coin from utxos
+        where wallet_id = any($1) and spendable order by 1`,
       [Object.values(tenant.wallets)],
     )
     assert.deepEqual(

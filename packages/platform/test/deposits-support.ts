@@ -261,23 +261,27 @@ export class DepositFixture {
       [name],
     ))!.id
     const subAccount = (await this.database.one<{ id: string }>(
-      `insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', 1) returning id`,
+      `insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', 1)
+        returning id`,
       [workspace],
     ))!.id
     const wallets: Record<string, string> = {}
     for (const asset of this.assets) {
       wallets[asset] = (await this.database.one<{ id: string }>(
-        'insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $4) returning id',
+        `insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $4)
+          returning id`,
         [workspace, subAccount, asset, code],
       ))!.id
     }
     for (const [index, address] of [omnibus, deposit].entries()) {
       await this.database.query(
-        'insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind) values ($1, $2, $3, $4, $5, $6)',
+        `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index,
+          kind) values ($1, $2, $3, $4, $5, $6)`,
         [code, address, workspace, subAccount, index, index === 0 ? 'omnibus' : 'deposit'],
       )
       await this.database.query(
-        'insert into wallet_addresses (wallet_id, network, address, address_tag, workspace_id) select $1, $2, $3, $4, workspace_id from wallets where id = $1',
+        `insert into wallet_addresses (wallet_id, network, address, address_tag,
+          workspace_id) select $1, $2, $3, $4, workspace_id from wallets where id = $1`,
         [wallets[this.assets[0]], code, address, index === 0 ? '1' : null],
       )
     }
@@ -287,8 +291,10 @@ export class DepositFixture {
   /** Enables the screening of deposits. */
   async screenDeposits(tenant: Tenant): Promise<void> {
     await this.database.query(
-      `insert into aml_settings (sub_account_id, provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals, updated_at, workspace_id)
-       values ($1, 'CHAINALYSIS', $2, '{SEVERE}', true, false, $3, (select workspace_id from sub_accounts where id = $1))`,
+      `insert into aml_settings (sub_account_id, provider, sealed_token, risk_levels,
+        screen_deposits, screen_withdrawals, updated_at, workspace_id)
+       values ($1, 'CHAINALYSIS', $2, '{SEVERE}', true, false, $3,
+         (select workspace_id from sub_accounts where id = $1))`,
       [tenant.subAccount, sealToken(this.services, tenant.subAccount, 'key'), new Date(this.now)],
     )
   }
@@ -302,7 +308,8 @@ export class DepositFixture {
     for (let round = 0; round < 3; round++) {
       const rows = await this.database.query<TransactionRow>(
         `update transactions set lease_token = gen_random_uuid(), attempts = attempts + 1
-         where kind = 'DEPOSIT' and state in ('SCREENING', 'FROZEN') and status = 'pending' returning *`,
+         where kind = 'DEPOSIT' and state in ('SCREENING', 'FROZEN') and status = 'pending'
+           returning *`,
       )
       for (const row of rows) await runStep(this.services, row)
     }
@@ -317,7 +324,8 @@ export class DepositFixture {
 
   async deposits(): Promise<(TransactionRow & { block_height: string | null })[]> {
     return this.database.query(
-      `select t.*, t.amount::text, d.block_height::text from transactions t join deposits d on d.transaction_id = t.id
+      `select t.*, t.amount::text, d.block_height::text from transactions t
+        join deposits d on d.transaction_id = t.id
        order by t.created_at, t.id`,
     )
   }
@@ -325,7 +333,8 @@ export class DepositFixture {
   /** Returns a tenant's ledger balances by asset, without zero balances. */
   async books(tenant: Tenant): Promise<Record<string, string>> {
     const rows = await this.database.query<{ asset: string; sum: string }>(
-      `select asset, sum(balance)::text sum from ledger_accounts where workspace_id = $1 and kind <> 'chain' group by asset
+      `select asset, sum(balance)::text sum from ledger_accounts where workspace_id = $1
+        and kind <> 'chain' group by asset
        having sum(balance) <> 0 order by asset`,
       [tenant.workspace],
     )

@@ -80,7 +80,8 @@ test('events that are committed late are listed after those already read', async
     'it comes after what was read',
   )
   const ids = await api.database.query<{ id: string; position: string }>(
-    'select id::text, position::text from events where position is not null order by events.position',
+    `select id::text, position::text from events where position is not null
+      order by events.position`,
   )
   assert.deepEqual(
     ids.map(({ position }) => Number(position)),
@@ -287,7 +288,8 @@ test('events that a full database could not store are delivered once there is sp
 test('existing events get positions in order when the log is introduced, and are not sent again', async () => {
   const user = await api.user('before')
   await api.database.query(
-    `insert into events (workspace_id, sub_account_id, type, payload) select $1, $2, 'wallet.updated', jsonb_build_object('id', n) from generate_series(1, 450) n`,
+    `insert into events (workspace_id, sub_account_id, type, payload) select $1, $2,
+      'wallet.updated', jsonb_build_object('id', n) from generate_series(1, 450) n`,
     [user.workspaceId, user.subAccountId],
   )
   const { status } = await call(user, 'POST', '/dac/v1/webhooks', {
@@ -325,13 +327,15 @@ test('writes nothing while there are no events', async () => {
     async () =>
       (
         await api.database.query(
-          `select 1 from pg_stat_activity where backend_type in ('autovacuum launcher', 'autovacuum worker')`,
+          `select 1 from pg_stat_activity where backend_type in ('autovacuum launcher',
+            'autovacuum worker')`,
         )
       ).length === 0,
   )
   const written = async () =>
     await api.database.one<{ lsn: string; xid: string }>(
-      'select pg_current_wal_insert_lsn()::text lsn, pg_snapshot_xmax(pg_current_snapshot())::text xid',
+      `select pg_current_wal_insert_lsn()::text lsn,
+        pg_snapshot_xmax(pg_current_snapshot())::text xid`,
     )
   const before = await written()
   for (let n = 0; n < 5; n++) {

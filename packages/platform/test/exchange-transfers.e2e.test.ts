@@ -280,7 +280,8 @@ test('pays a withdrawal once if the response is lost or the process is killed', 
     )
     assert.deepEqual([killed.id, killed.status], [id === '' ? killed.id : id, 'completed'])
     const rows = await platform.database.query(
-      `select 1 from transactions where source_type = 'EXCHANGE' and source_id = $1 and amount < 6000000`,
+      `select 1 from transactions where source_type = 'EXCHANGE' and source_id = $1
+        and amount < 6000000`,
       [accounts[exchange]],
     )
     assert.equal(rows.length, 2)

@@ -139,7 +139,8 @@ class TransferFixture extends InvoiceFixture {
     BigInt(
       (
         await this.database.one<{ sum: string }>(
-          `select coalesce(sum(balance), 0)::text sum from ledger_accounts where asset = 'BTC' and kind = 'available'`,
+          `select coalesce(sum(balance), 0)::text sum from ledger_accounts where asset = 'BTC'
+            and kind = 'available'`,
         )
       )?.sum ?? '0',
     )

@@ -20,9 +20,11 @@ async function expired(family: FamilyName, client: Record<string, unknown>) {
   Object.assign(fixture.chain, client)
   const id = randomUUID()
   await database.get().query(
-    `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id,
+    `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network,
+       amount, fee_asset, source_type, source_id,
        destination_type, destination_id, state, status, hash, request)
-     values ($1, 'WITHDRAWAL', $2, $3, $4, $5, $6, 7, $5, 'INTERNAL', $7, 'EXTERNAL', 'somebody', 'CONFIRMING', 'pending', 'ours', '{}')`,
+     values ($1, 'WITHDRAWAL', $2, $3, $4, $5, $6, 7, $5, 'INTERNAL', $7, 'EXTERNAL', 'somebody',
+       'CONFIRMING', 'pending', 'ours', '{}')`,
     [
       id,
       alice.workspace,
@@ -34,17 +36,18 @@ async function expired(family: FamilyName, client: Record<string, unknown>) {
     ],
   )
   await database.get().query(
-    `insert into chain_transactions (id, transaction_id, network, state, account, unsigned, signed, hash, fee_max, valid_until, workspace_id)
-       values ($1, $2, $3, 'SIGNED', $4, '{"bytes":"00ff","inputs":[]}', 'aa', 'ours', 1, 1000, (select workspace_id from transactions where id = $2))`,
+    `insert into chain_transactions (id, transaction_id, network, state, account, unsigned, signed,
+       hash, fee_max, valid_until, workspace_id)
+       values ($1, $2, $3, 'SIGNED', $4, '{"bytes":"00ff","inputs":[]}', 'aa', 'ours', 1, 1000,
+         (select workspace_id from transactions where id = $2))`,
     [randomUUID(), id, fixture.network.code, alice.omnibus],
   )
   const step = async () => {
-    const row = await database
-      .get()
-      .one<TransactionRow>(
-        'update transactions set lease_token = gen_random_uuid(), attempts = attempts + 1 where id = $1 returning *',
-        [id],
-      )
+    const row = await database.get().one<TransactionRow>(
+      `update transactions set lease_token = gen_random_uuid(), attempts = attempts + 1
+          where id = $1 returning *`,
+      [id],
+    )
     await runStep(fixture.services, row as TransactionRow)
     const after = await database
       .get()

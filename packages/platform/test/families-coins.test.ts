@@ -189,8 +189,10 @@ class Fixture {
       this.#made.set(txid, bytes)
     }
     await database.get().query(
-      `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, block_height, spent_by, workspace_id)
-       values ($1, $2, 0, $3, $4, $5, 5, 'deposit', true, 1, $6, (select workspace_id from wallets where id = $4))`,
+      `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin,
+        spendable, block_height, spent_by, workspace_id)
+       values ($1, $2, 0, $3, $4, $5, 5, 'deposit', true, 1, $6, (select workspace_id from wallets
+         where id = $4))`,
       [network.code, txid, this.own, this.wallet, value.toString(), o.spentBy ?? null],
     )
     return txid
@@ -199,9 +201,11 @@ class Fixture {
   async transfer(o: { feeRate?: string; amount?: bigint } = {}): Promise<TransactionRow> {
     const name = this.asset.asset_name
     return (await database.get().one<TransactionRow>(
-      `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id,
+      `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network,
+         amount, fee_asset, source_type, source_id,
          destination_type, destination_id, state, status, plan, fee_rate)
-       values ($1, 'WITHDRAWAL', $2, $3, $4, $5, $6, $7, $5, 'INTERNAL', $8, 'EXTERNAL', $9, 'QUEUED', 'pending', '{}', $10)
+       values ($1, 'WITHDRAWAL', $2, $3, $4, $5, $6, $7, $5, 'INTERNAL', $8, 'EXTERNAL', $9,
+         'QUEUED', 'pending', '{}', $10)
        returning *`,
       [
         randomUUID(),
@@ -245,8 +249,10 @@ class Fixture {
       state === 'BUILT' ? null : createHash('sha256').update(built.unsigned.bytes).digest('hex'),
     ]
     await database.get().query(
-      `insert into chain_transactions (id, transaction_id, network, state, unsigned, fee_max, hash, attempt, workspace_id)
-       values ($1, $2, $3, $4, $5, $6, $7, (select count(*) + 1 from chain_transactions where transaction_id = $2),
+      `insert into chain_transactions (id, transaction_id, network, state, unsigned, fee_max, hash,
+        attempt, workspace_id)
+       values ($1, $2, $3, $4, $5, $6, $7, (select count(*) + 1 from chain_transactions
+         where transaction_id = $2),
        (select workspace_id from transactions where id = $2))`,
       [id, row.id, row.network, state, JSON.stringify(built.unsigned), `${built.worst}`, hash],
     )
@@ -390,8 +396,10 @@ for (const family of FAMILIES) {
     fixture.requests = []
     assert.equal(await fixture.chain.coins?.previous(txid, signed), shown)
     await database.get().query(
-      `insert into chain_transactions (id, transaction_id, network, state, unsigned, fee_max, hash, signed, workspace_id)
-       values ($1, $2, $3, 'SIGNED', '{}', 1, $4, $5, (select workspace_id from transactions where id = $2))`,
+      `insert into chain_transactions (id, transaction_id, network, state, unsigned, fee_max, hash,
+        signed, workspace_id)
+       values ($1, $2, $3, 'SIGNED', '{}', 1, $4, $5, (select workspace_id from transactions
+         where id = $2))`,
       [randomUUID(), row.id, row.network, txid, signed],
     )
     assert.equal(await fixture.chain.coins?.previous(txid), shown)
@@ -543,8 +551,10 @@ test('utxo: a replacement spends the same inputs, and its fee reservation never 
   const next = await fixture.transfer()
   const spender = await fixture.write(next, { ...built, coins: [] }, 'BUILT')
   await database.get().query(
-    `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, spent_by, workspace_id)
-     values ('BTC', $1, 1, $2, $3, 1, 1, 'change', true, $4, (select workspace_id from wallets where id = $3))`,
+    `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin,
+      spendable, spent_by, workspace_id)
+     values ('BTC', $1, 1, $2, $3, 1, 1, 'change', true, $4, (select workspace_id from wallets
+       where id = $3))`,
     [waiting[0]?.hash, fixture.change, fixture.wallet, spender.id],
   )
   assert.deepEqual(await fixture.build(prepared), {

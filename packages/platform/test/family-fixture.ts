@@ -176,7 +176,8 @@ export class FamilyFixture {
     const workspaceId = await one(`insert into workspaces (name) values ('acme') returning id`, [])
     const index = 1
     const subAccountId = await one(
-      `insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', $2) returning id`,
+      `insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', $2)
+        returning id`,
       [workspaceId, index],
     )
     const apiKey = randomUUID()
@@ -405,7 +406,8 @@ export class FamilyFixture {
 
   pending(): Promise<unknown[]> {
     return this.database.query(
-      `select kind, state, last_error, plan->>'reason' reason from transactions where status = 'pending'`,
+      `select kind, state, last_error, plan->>'reason' reason from transactions
+        where status = 'pending'`,
     )
   }
 
@@ -419,7 +421,8 @@ export class FamilyFixture {
   /** Returns the wallet's available balance in the smallest unit. */
   async available(): Promise<bigint> {
     const row = await this.database.one<{ balance: string }>(
-      `select coalesce(sum(balance), 0)::text balance from ledger_accounts where wallet_id = $1 and asset = $2 and kind = 'available'`,
+      `select coalesce(sum(balance), 0)::text balance from ledger_accounts where wallet_id = $1
+        and asset = $2 and kind = 'available'`,
       [this.walletId, this.place.code],
     )
     return BigInt(row?.balance ?? '0')
@@ -435,7 +438,8 @@ export class FamilyFixture {
    */
   async onChain(id: string): Promise<number> {
     const rows = await this.database.query<{ hash: string }>(
-      `select hash from chain_transactions where transaction_id = $1 and step is null and hash is not null`,
+      `select hash from chain_transactions where transaction_id = $1 and step is null
+        and hash is not null`,
       [id],
     )
     let count = 0
@@ -452,7 +456,8 @@ export class FamilyFixture {
     assert.deepEqual((await audit(this.services)).differences, [])
     assert.deepEqual(
       await this.database.query(
-        `select kind, balance::text from ledger_accounts where kind in ('reserved', 'tank_reserved', 'float_reserved') and balance <> 0`,
+        `select kind, balance::text from ledger_accounts where kind in ('reserved', 'tank_reserved',
+          'float_reserved') and balance <> 0`,
       ),
       [],
     )

@@ -138,12 +138,11 @@ class Scenario {
       unsigned: { bytes: string }
     }[]) {
       if (purpose.kind !== 'pay') continue
-      const result = await database
-        .get()
-        .one<{ destination_id: string }>(
-          `select t.destination_id from transactions t join chain_transactions c on c.transaction_id = t.id where c.unsigned->>'bytes' = $1`,
-          [unsigned.bytes],
-        )
+      const result = await database.get().one<{ destination_id: string }>(
+        `select t.destination_id from transactions t
+            join chain_transactions c on c.transaction_id = t.id where c.unsigned->>'bytes' = $1`,
+        [unsigned.bytes],
+      )
       this.shown.push(result?.destination_id ?? 'nobody knows')
     }
   }
@@ -153,14 +152,14 @@ class Scenario {
     await this.fixture.open()
     const { apiKey, subAccountId, workspaceId } = this.fixture.caller
     const { environment } = services
-    await database
-      .get()
-      .query(
-        `insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', '')`,
-        [apiKey, subAccountId],
-      )
     await database.get().query(
-      `insert into aml_settings (workspace_id, sub_account_id, provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals,
+      `insert into api_users (api_key, sub_account_id, role, public_key_pem)
+          values ($1, $2, 'full', '')`,
+      [apiKey, subAccountId],
+    )
+    await database.get().query(
+      `insert into aml_settings (workspace_id, sub_account_id, provider, sealed_token, risk_levels,
+         screen_deposits, screen_withdrawals,
          updated_at)
        values ($4, $1, 'CHAINALYSIS', $2, '{SEVERE}', false, true, $3)`,
       [
@@ -350,10 +349,13 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         const { network } = fixture.services.networks.get(family.code)
         const open = () =>
           database.get().query(
-            `with other as (insert into sub_accounts (workspace_id, name, path_index) values ($1, 'other', 2) returning id)
-           insert into frozen_addresses (id, workspace_id, sub_account_id, space, address_key, address, asset, source, risk_level,
+            `with other as (insert into sub_accounts (workspace_id, name, path_index)
+              values ($1, 'other', 2) returning id)
+           insert into frozen_addresses (id, workspace_id, sub_account_id, space, address_key,
+             address, asset, source, risk_level,
              transaction_id, frozen_at)
-           select gen_random_uuid(), $1, id, $2, $3, $4, $5, 'CHAINALYSIS', 'SEVERE', $6, $7 from other`,
+           select gen_random_uuid(), $1, id, $2, $3, $4, $5, 'CHAINALYSIS', 'SEVERE', $6, $7
+             from other`,
             [
               fixture.caller.workspaceId,
               spaceOf(network),

@@ -95,7 +95,8 @@ test('the tank pays the fee of the final block if a reorganisation changes its b
     const feeOf = async () =>
       (
         await fixture.database.one<{ fee: string }>(
-          `select c.fee::text from chain_transactions c join transactions t on t.id = c.transaction_id where t.kind = 'FUEL'`,
+          `select c.fee::text from chain_transactions c
+            join transactions t on t.id = c.transaction_id where t.kind = 'FUEL'`,
         )
       )?.fee
     const before = await feeOf()

@@ -42,7 +42,8 @@ const assertEmitted = (type: string) =>
     async () =>
       (
         await platform.database.query(
-          "select 1 from events e join workspaces w on w.id = e.workspace_id where w.name = 'thin' and e.type = $1",
+          `select 1 from events e join workspaces w on w.id = e.workspace_id where w.name = 'thin'
+            and e.type = $1`,
           [type],
         )
       ).length > 0,

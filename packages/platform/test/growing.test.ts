@@ -46,12 +46,15 @@ const tablesOf = () =>
   database.get().query<Table>(
     `with columns as (
      select c.oid, c.relname, (
-       select a.attnum from pg_attribute a where a.attrelid = c.oid and a.attname = 'workspace_id' and not a.attisdropped) workspace
+       select a.attnum from pg_attribute a where a.attrelid = c.oid and a.attname = 'workspace_id'
+         and not a.attisdropped) workspace
      from pg_class c where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace)
    select relname "name", workspace is not null "has",
-     exists (select 1 from pg_index x where x.indrelid = t.oid and x.indisprimary and x.indkey[0] = workspace) leads,
+     exists (select 1 from pg_index x where x.indrelid = t.oid and x.indisprimary
+       and x.indkey[0] = workspace) leads,
      array(select i.relname::text from pg_index x join pg_class i on i.oid = x.indexrelid
-       where x.indrelid = t.oid and x.indisunique and x.indkey[0] is distinct from workspace order by 1) others
+       where x.indrelid = t.oid and x.indisunique and x.indkey[0] is distinct from workspace
+         order by 1) others
    from columns t order by relname`,
   )
 
@@ -102,10 +105,12 @@ test("PostgreSQL refuses a reference to another workspace's row", async () => {
   const keys = await database
     .get()
     .query<{ of: string; at: string; name: string; mine: string; theirs: string }>(
-      `select k.conrelid::regclass::text "of", k.confrelid::regclass::text "at", k.conname "name", a.attname mine, b.attname theirs
+      `select k.conrelid::regclass::text "of", k.confrelid::regclass::text "at", k.conname "name",
+        a.attname mine, b.attname theirs
      from pg_constraint k
        join pg_attribute a on a.attrelid = k.conrelid and a.attnum = k.conkey[1]
-       join pg_attribute b on b.attrelid = k.confrelid and b.attnum = k.confkey[1] where k.contype = 'f'`,
+       join pg_attribute b on b.attrelid = k.confrelid and b.attnum = k.confkey[1]
+         where k.contype = 'f'`,
     )
   const loose = keys.filter(
     ({ at, mine, theirs }) =>

@@ -311,7 +311,8 @@ export class TestPlatform {
     here.dieAt = null
     if (!died) {
       const latest = await this.database.query(
-        'select kind, state, attempts, last_error, next_run_at, lease_until from transactions order by created_at desc limit 5',
+        `select kind, state, attempts, last_error, next_run_at, lease_until from transactions
+          order by created_at desc limit 5`,
       )
       throw new Error(
         `${checkpoint} was never reached; what was to lead there answered ${inspect(answer)}; ${inspect(latest)}\n${this.output.slice(-2000)}`,
@@ -386,7 +387,8 @@ export class TestPlatform {
   async tried(id: string, times = 2): Promise<void> {
     await waitFor(`${times} tries of ${id}`, () =>
       this.database.one(
-        `select 1 from transactions where (id = $1 or parent_id = $1) and (status <> 'pending' or attempts >= $2 and lease_token is null)`,
+        `select 1 from transactions where (id = $1 or parent_id = $1)
+          and (status <> 'pending' or attempts >= $2 and lease_token is null)`,
         [id, times],
       ),
     )
@@ -394,7 +396,8 @@ export class TestPlatform {
 
   /** Resolves once no work is due. */
   async atRest(): Promise<void> {
-    const due = `select 1 from transactions where status = 'pending' and (lease_token is not null or next_run_at <= $1) limit 1`
+    const due = `select 1 from transactions where status = 'pending'
+      and (lease_token is not null or next_run_at <= $1) limit 1`
     await waitFor(
       'rest',
       async () => (await this.database.one(due, [this.database.now()])) === undefined,

@@ -210,9 +210,11 @@ test("a worker keeps its long-running work, and a dead worker's work is taken ov
   const tenant = await fixture.tenant(`alice ${randomUUID()}`)
   const id = randomUUID()
   await database.query(
-    `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type,
+    `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network,
+       amount, fee_asset, source_type,
        destination_type, state, status, next_run_at)
-     values ($1, 'WITHDRAWAL', $2, $3, $4, 'ETH', 'ETH', 7, 'ETH', 'INTERNAL', 'EXTERNAL', 'CONFIRMING', 'pending', $5)`,
+     values ($1, 'WITHDRAWAL', $2, $3, $4, 'ETH', 'ETH', 7, 'ETH', 'INTERNAL', 'EXTERNAL',
+       'CONFIRMING', 'pending', $5)`,
     [id, tenant.workspace, tenant.subAccount, tenant.wallets['ETH'], new Date(now)],
   )
   const ended = Promise.withResolvers<void>()
@@ -333,7 +335,8 @@ test('a process with another secrets key is refused, and several hosts need an e
   await database.query(`insert into installation (network) values ('local') on conflict do nothing`)
   await database.query('update installation set sealed_mark = null')
   await database.query(
-    'insert into webhook_keys (public_key_pem, sealed_private_key) values ($1, $2) on conflict do nothing',
+    `insert into webhook_keys (public_key_pem, sealed_private_key) values ($1, $2)
+      on conflict do nothing`,
     ['-', ours.seal('webhook key', 'key')],
   )
   await assert.rejects(

@@ -50,7 +50,8 @@ async function concurrentTransfers(fixture: FamilyFixture, count: number): Promi
 }
 const fuels = async (fixture: FamilyFixture) =>
   fixture.database.query<{ state: string; parts: number }>(
-    `select f.state, (select count(*)::int from fuel_parts p where p.fuel_id = f.id) parts from transactions f
+    `select f.state, (select count(*)::int from fuel_parts p where p.fuel_id = f.id) parts
+      from transactions f
    where kind = 'FUEL' order by created_at, id`,
   )
 async function confirmed(fixture: FamilyFixture, ids: readonly string[]): Promise<void> {
@@ -185,7 +186,8 @@ const wereTogether = (runs: readonly number[]) => assert.ok(Math.max(...runs) >=
 const numbers = async (fixture: FamilyFixture) =>
   (
     await fixture.database.query<{ nonce: number }>(
-      `select c.nonce::int nonce from chain_transactions c join transactions t on t.id = c.transaction_id
+      `select c.nonce::int nonce from chain_transactions c
+        join transactions t on t.id = c.transaction_id
    where t.kind = 'WITHDRAWAL' and c.state = 'CONFIRMED' order by c.nonce`,
     )
   ).map(({ nonce }) => nonce)
@@ -236,7 +238,8 @@ test('while the nodes are unreachable the whole batch waits, and then continues'
     for (let turns = 0; turns < 6; turns++) await fixture.turn()
     assert.equal(
       await fixture.database.one(
-        "select 1 from chain_transactions c join transactions t on t.id = c.transaction_id where t.kind = 'WITHDRAWAL' and c.hash is not null",
+        `select 1 from chain_transactions c join transactions t on t.id = c.transaction_id
+          where t.kind = 'WITHDRAWAL' and c.hash is not null`,
       ),
       undefined,
     )
@@ -299,5 +302,6 @@ test('a payment of a batch that must wait does not delay the earlier ones', () =
   }))
 const numbersSigned = (fixture: FamilyFixture) =>
   fixture.database.query(
-    `select 1 from chain_transactions c join transactions t on t.id = c.transaction_id where t.kind = 'WITHDRAWAL' and c.hash is not null`,
+    `select 1 from chain_transactions c join transactions t on t.id = c.transaction_id
+      where t.kind = 'WITHDRAWAL' and c.hash is not null`,
   )

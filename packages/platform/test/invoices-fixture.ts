@@ -100,18 +100,21 @@ export class InvoiceFixture extends DepositFixture {
       ((await this.database.one<{ id: string }>(sql, values)) as { id: string }).id
     const workspaceId = await one(`insert into workspaces (name) values ('shop') returning id`, [])
     const subAccountId = await one(
-      `insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', 1) returning id`,
+      `insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', 1)
+        returning id`,
       [workspaceId],
     )
     for (const asset of assets) {
       await one(
-        'insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $4) returning id',
+        `insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $4)
+          returning id`,
         [workspaceId, subAccountId, asset, this.network.code],
       )
     }
     const apiKey = randomUUID()
     await this.database.query(
-      `insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', $3)`,
+      `insert into api_users (api_key, sub_account_id, role, public_key_pem)
+        values ($1, $2, 'full', $3)`,
       [apiKey, subAccountId, PUBLIC_KEY],
     )
     this.caller = {

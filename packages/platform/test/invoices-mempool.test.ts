@@ -349,7 +349,8 @@ test('the mempool is queried only while an invoice is pending, and only at nodes
     fixture.mempool,
     async () => {
       const rows = await fixture.database.query<{ network: string }>(
-        `select network from invoice_offers o join invoices i on i.id = o.invoice_id where i.status = 'Pending'`,
+        `select network from invoice_offers o join invoices i on i.id = o.invoice_id
+          where i.status = 'Pending'`,
       )
       return new Set(rows.map(({ network }) => network))
     },

@@ -36,7 +36,8 @@ test('all of 1,000 API-created invoices paid in one block are screened and credi
   await timed('screened, credited and Paid', () => fixture.settle())
   assert.deepEqual(await states(), [`${COUNT} Paid`])
   const credited = await fixture.database.one<{ total: string }>(
-    `select coalesce(sum(amount), 0)::text total from transactions where kind = 'DEPOSIT' and state = 'CREDITED'`,
+    `select coalesce(sum(amount), 0)::text total from transactions where kind = 'DEPOSIT'
+      and state = 'CREDITED'`,
   )
   assert.equal(credited?.total, String(100_000_000n * BigInt(COUNT)))
   assert.equal(

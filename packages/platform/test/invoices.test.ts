@@ -309,8 +309,10 @@ test('a payer may select at most ten assets of one invoice', async () => {
   const fixture = await open()
   const { inv_id: id } = await fixture.create({ fiat: 'USD', fiat_amount: 100 })
   await fixture.database.query(
-    `insert into invoice_offers (workspace_id, invoice_id, asset, network, position, amount, confirmations, address)
-     select (select workspace_id from invoices where id = $1), $1, name, 'X', 100 + n, 1, 0, 'x' || n from unnest($2::text[]) with ordinality as a(name, n)`,
+    `insert into invoice_offers (workspace_id, invoice_id, asset, network, position, amount,
+      confirmations, address)
+     select (select workspace_id from invoices where id = $1), $1, name, 'X', 100 + n, 1, 0,
+       'x' || n from unnest($2::text[]) with ordinality as a(name, n)`,
     [
       id,
       registry.assets
@@ -623,11 +625,15 @@ test('all of 1,000 invoices paid in one block become Paid', async (t) => {
   // here.
   for (const statement of [
     `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind)
-     select network, '0xpaid' || n, workspace_id, sub_account_id, 1000 + n, kind from chain_addresses, generate_series(2, 1000) n where kind = 'deposit'`,
-    `insert into invoices select (i).* from (select jsonb_populate_record(i, jsonb_build_object('id', 'inv_' || lpad(to_hex(n), 32, '0'))) i
+     select network, '0xpaid' || n, workspace_id, sub_account_id, 1000 + n, kind
+       from chain_addresses, generate_series(2, 1000) n where kind = 'deposit'`,
+    `insert into invoices select (i).*
+      from (select jsonb_populate_record(i,
+      jsonb_build_object('id', 'inv_' || lpad(to_hex(n), 32, '0'))) i
      from invoices i, generate_series(2, 1000) n) rows`,
     `insert into invoice_offers select (o).* from (select jsonb_populate_record(o,
-       jsonb_build_object('invoice_id', 'inv_' || lpad(to_hex(n), 32, '0'), 'address', '0xpaid' || n)) o
+       jsonb_build_object('invoice_id', 'inv_' || lpad(to_hex(n), 32, '0'), 'address',
+         '0xpaid' || n)) o
      from invoice_offers o, generate_series(2, 1000) n) rows`,
   ])
     await fixture.database.query(statement)
@@ -655,7 +661,8 @@ test('all of 1,000 invoices paid in one block become Paid', async (t) => {
   // Crediting is the same for every deposit and is not part of an invoice's work, so all deposits
   // but the last are marked as credited.
   await fixture.database.query(
-    `update transactions set state = 'CREDITED', status = 'confirmed' where kind = 'DEPOSIT' and id <> (select max(id::text)::uuid from transactions)`,
+    `update transactions set state = 'CREDITED', status = 'confirmed' where kind = 'DEPOSIT'
+      and id <> (select max(id::text)::uuid from transactions)`,
   )
   await fixture.database.query('update invoices set due_at = $1', [new Date(fixture.now)])
   fixture.chain.bury()

@@ -26,7 +26,8 @@ before(async () => {
       [owner, workspace],
     )
     await database().query(
-      `insert into wallets (id, workspace_id, sub_account_id, asset, network) values ($1, $2, $3, 'ETH', 'ETH')`,
+      `insert into wallets (id, workspace_id, sub_account_id, asset, network)
+        values ($1, $2, $3, 'ETH', 'ETH')`,
       [wallet, workspace, owner],
     )
     places.push({ workspace, wallet: null }, { workspace, wallet })
@@ -162,8 +163,10 @@ test('every entry balances, is stored once, and overdraws accounts only if permi
         overdrawn: boolean
         posted: string
       }>(
-        `select concat_ws(' ', workspace_id, coalesce(wallet_id::text, 'null'), asset, kind, coalesce(address, 'null')) name, balance::text, overdrawn,
-         (select coalesce(sum(p.amount), 0)::text from ledger_postings p where p.account_id = a.id) posted
+        `select concat_ws(' ', workspace_id, coalesce(wallet_id::text, 'null'), asset, kind,
+          coalesce(address, 'null')) name, balance::text, overdrawn,
+         (select coalesce(sum(p.amount), 0)::text from ledger_postings p
+           where p.account_id = a.id) posted
        from ledger_accounts a where balance <> 0 or overdrawn`,
       )
       const shown = [...model.balances]
@@ -236,7 +239,8 @@ test('a request waits for the transaction that creates the same account, then us
     const isWaiting = async () =>
       (
         await database().query(
-          `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%ledger_account(%'`,
+          `select 1 from pg_stat_activity where wait_event_type = 'Lock'
+            and query like '%ledger_account(%'`,
         )
       ).length > 0
     while (!pending.ended && !(await isWaiting()))
@@ -279,7 +283,8 @@ test('a wallet can send its balance above the chain’s reserve, and reading it 
   await database().transaction(async (tx) => {
     await tx.query('select spendable($1, $2, $3, 1, 0)', [workspace, wallet, 'ETH'])
     const free = await database().query(
-      'select 1 from ledger_accounts where wallet_id = $1 and asset = $2 and kind = $3 for update skip locked',
+      `select 1 from ledger_accounts where wallet_id = $1 and asset = $2 and kind = $3
+        for update skip locked`,
       [wallet, 'ETH', 'available'],
     )
     assert.deepEqual(free, [], 'nobody else takes of it meanwhile')
@@ -356,8 +361,10 @@ test('an entry belongs to one workspace, and foreign postings, wallets and paren
   )
   await assert.rejects(
     database().query(
-      `insert into transactions (id, kind, workspace_id, wallet_id, asset, network, amount, fee_asset, source_type, destination_type, state, status)
-     values (gen_random_uuid(), 'WITHDRAWAL', $1, $2, 'ETH', 'ETH', 1, 'ETH', 'X', 'X', 'CREATED', 'pending')`,
+      `insert into transactions (id, kind, workspace_id, wallet_id, asset, network, amount,
+        fee_asset, source_type, destination_type, state, status)
+     values (gen_random_uuid(), 'WITHDRAWAL', $1, $2, 'ETH', 'ETH', 1, 'ETH', 'X', 'X', 'CREATED',
+       'pending')`,
       [second.workspace, wallet],
     ),
     /transactions_wallet/,

@@ -106,10 +106,13 @@ test('list pages and totals equal a row-by-row count, for any query, write and a
       async (rows, changes, folded, questions) => {
         const { workspace, owner } = await subAccount()
         const ids: { id: string }[] = await database().query(
-          `insert into transactions (id, kind, workspace_id, sub_account_id, asset, network, amount, fee_asset, source_type, destination_type,
+          `insert into transactions (id, kind, workspace_id, sub_account_id, asset, network, amount,
+            fee_asset, source_type, destination_type,
            state, status, created_at)
-         select gen_random_uuid(), kind, $1, $2, asset, 'ETH', 1, 'ETH', 'INTERNAL', 'EXTERNAL', state, status, at
-         from jsonb_to_recordset($3) r(kind text, asset text, status text, state text, at timestamptz) returning id`,
+         select gen_random_uuid(), kind, $1, $2, asset, 'ETH', 1, 'ETH', 'INTERNAL', 'EXTERNAL',
+           state, status, at
+         from jsonb_to_recordset($3) r(kind text, asset text, status text, state text,
+           at timestamptz) returning id`,
           [
             workspace,
             owner,
@@ -171,38 +174,53 @@ test('every list counts additions, changes and removals during concurrent aggreg
   const hook = randomUUID()
   const account = randomUUID()
   await database().query(
-    `insert into webhooks (id, workspace_id, sub_account_id, url, events, format, sealed_secret, secret_made_at, created_at, updated_at)
+    `insert into webhooks (id, workspace_id, sub_account_id, url, events, format, sealed_secret,
+      secret_made_at, created_at, updated_at)
      values ($1, $2, $3, 'http://127.0.0.1/', '{*}', 'standard', '', $4, $4, $4)`,
     [hook, workspace, owner, new Date(START)],
   )
   await database().query(
-    `insert into exchange_accounts (id, workspace_id, sub_account_id, exchange, label, key_hash, key_hint, allow_withdrawal, permissions,
-       checked_at, balances_at, created_at, updated_at) values ($1, $2, $3, 'kraken', 'a', 'h', 'h', true, '{}', $4, $4, $4, $4)`,
+    `insert into exchange_accounts (id, workspace_id, sub_account_id, exchange, label, key_hash,
+       key_hint, allow_withdrawal, permissions,
+       checked_at, balances_at, created_at, updated_at) values ($1, $2, $3, 'kraken', 'a', 'h', 'h',
+         true, '{}', $4, $4, $4, $4)`,
     [account, workspace, owner, new Date(START)],
   )
   const made = `$2::timestamptz + n * interval '17 minutes'`
   const inserts: Record<string, string> = {
-    invoices: `insert into invoices (id, workspace_id, sub_account_id, status, exception, tolerance, response, expires_at, created_at, updated_at)
-      select 'inv' || n, '${workspace}', $1, (array['Pending', 'Paid'])[1 + n % 2], (array['late', null])[1 + n % 2], 0, '', $2, ${made}, $2
+    invoices: `insert into invoices (id, workspace_id, sub_account_id, status, exception, tolerance,
+      response, expires_at, created_at, updated_at)
+      select 'inv' || n, '${workspace}', $1, (array['Pending', 'Paid'])[1 + n % 2],
+        (array['late', null])[1 + n % 2], 0, '', $2, ${made}, $2
       from generate_series(1, 40) n`,
-    orders: `insert into orders (id, workspace_id, sub_account_id, account_id, exchange, market, base, quote, side, type, amount, price,
+    orders: `insert into orders (id, workspace_id, sub_account_id, account_id, exchange, market,
+        base, quote, side, type, amount, price,
         time_in_force, post_only, client_id, status, platform_fee, response, created_at, updated_at)
-      select gen_random_uuid(), '${workspace}', $1, '${account}', 'kraken', 'BTC/USD', 'BTC', 'USD', (array['buy', 'sell'])[1 + n % 2], 'limit',
-        1, 1, 'GTC', false, 'c' || n, (array['open', 'filled'])[1 + n % 2], 0, '', ${made}, $2 from generate_series(1, 40) n`,
-    exchange_transfers: `insert into exchange_transfers (id, workspace_id, sub_account_id, account_id, exchange, direction, asset, network,
+      select gen_random_uuid(), '${workspace}', $1, '${account}', 'kraken', 'BTC/USD', 'BTC', 'USD',
+        (array['buy', 'sell'])[1 + n % 2], 'limit',
+        1, 1, 'GTC', false, 'c' || n, (array['open', 'filled'])[1 + n % 2], 0, '', ${made}, $2
+          from generate_series(1, 40) n`,
+    exchange_transfers: `insert into exchange_transfers (id, workspace_id, sub_account_id,
+        account_id, exchange, direction, asset, network,
         coin, amount, address, state, status, response, created_at, updated_at)
-      select gen_random_uuid(), '${workspace}', $1, '${account}', 'kraken', 'to_exchange', 'BTC', 'BTC', 'XBT', 1, 'a', 'NEW', 'pending', '',
+      select gen_random_uuid(), '${workspace}', $1, '${account}', 'kraken', 'to_exchange', 'BTC',
+        'BTC', 'XBT', 1, 'a', 'NEW', 'pending', '',
         ${made}, $2 from generate_series(1, 40) n`,
-    webhook_deliveries: `insert into webhook_deliveries (id, webhook_id, workspace_id, event_uid, type, object, position, body, status,
+    webhook_deliveries: `insert into webhook_deliveries (id, webhook_id, workspace_id, event_uid,
+        type, object, position, body, status,
         tries_left, next_at, created_at, updated_at)
-      select gen_random_uuid(), $1, '${workspace}', gen_random_uuid(), 'wallet.updated', 'o', n, '', 'pending', 1, $2, ${made}, $2
+      select gen_random_uuid(), $1, '${workspace}', gen_random_uuid(), 'wallet.updated', 'o', n, '',
+        'pending', 1, $2, ${made}, $2
       from generate_series(1, 40) n`,
   }
   const changes: Record<string, string> = {
-    invoices: `update invoices set status = 'Invalid' where sub_account_id = $1 and status = 'Pending'`,
+    invoices: `update invoices set status = 'Invalid' where sub_account_id = $1
+      and status = 'Pending'`,
     orders: `update orders set status = 'cancelled' where sub_account_id = $1 and status = 'open'`,
-    exchange_transfers: `update exchange_transfers set status = 'completed' where sub_account_id = $1 and created_at < $2::timestamptz + interval '3 hours'`,
-    webhook_deliveries: `update webhook_deliveries set status = 'delivered', next_at = null where webhook_id = $1 and position % 3 = 0`,
+    exchange_transfers: `update exchange_transfers set status = 'completed'
+      where sub_account_id = $1 and created_at < $2::timestamptz + interval '3 hours'`,
+    webhook_deliveries: `update webhook_deliveries set status = 'delivered', next_at = null
+      where webhook_id = $1 and position % 3 = 0`,
   }
   const lists = Object.keys(inserts) as ListQuestion['list'][]
   const fold = () => database().query('select fold_list_counts(7)')

@@ -108,7 +108,8 @@ for (const place of PLACES) {
       await fixture.scan()
       assert.equal(await fixture.available(), before)
       const [deposit] = await fixture.database.query<{ status: string; confirmations: number }>(
-        `select status, confirmations from transactions where kind = 'DEPOSIT' order by created_at desc, id limit 1`,
+        `select status, confirmations from transactions where kind = 'DEPOSIT'
+          order by created_at desc, id limit 1`,
       )
       assert.equal(deposit?.status, 'pending')
       head.end()

@@ -68,7 +68,8 @@ async function staged(
 
 const seen = (fixture: FamilyFixture, asset: string) =>
   fixture.database.query<{ amount: string }>(
-    `select d.amount::text from deposits d where d.network = $1 and d.asset = $2 order by d.block_height`,
+    `select d.amount::text from deposits d where d.network = $1 and d.asset = $2
+      order by d.block_height`,
     [fixture.place.code, asset],
   )
 

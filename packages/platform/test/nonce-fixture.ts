@@ -263,7 +263,8 @@ export class NonceFixture {
     if (tank) {
       const address = this.addressOf(TANK_SUB_ACCOUNT)
       await this.database.query(
-        `insert into chain_addresses (network, address, workspace_id, path_index, kind) values ($1, $2, $3, 0, 'tank')`,
+        `insert into chain_addresses (network, address, workspace_id, path_index, kind)
+          values ($1, $2, $3, 0, 'tank')`,
         [code, address, workspace],
       )
       await this.database.query(
@@ -278,11 +279,13 @@ export class NonceFixture {
         [workspace, `sub-${sub}`, sub],
       )
       const wallet = await one(
-        `insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $3) returning id`,
+        `insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $3)
+          returning id`,
         [workspace, subAccount, code],
       )
       await this.database.query(
-        `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind)
+        `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index,
+          kind)
          values ($4, $1, $2, $3, 0, 'omnibus')`,
         [this.addressOf(sub), workspace, subAccount, code],
       )
@@ -400,7 +403,8 @@ export class NonceFixture {
       return true
     }
     const next = await this.database.one<{ wait: string | null }>(
-      `select extract(epoch from min(greatest(next_run_at, lease_until)) - $1::timestamptz) * 1000 wait from transactions
+      `select extract(epoch from min(greatest(next_run_at,
+        lease_until)) - $1::timestamptz) * 1000 wait from transactions
        where status = 'pending' and next_run_at is not null`,
       [this.database.now()],
     )
@@ -470,7 +474,8 @@ export class NonceFixture {
         'nonces are used one after the other',
       )
       const settled = await this.database.query<{ nonce: string }>(
-        `select distinct nonce from chain_transactions where account = $1 and state = 'CONFIRMED' order by nonce`,
+        `select distinct nonce from chain_transactions where account = $1 and state = 'CONFIRMED'
+          order by nonce`,
         [account],
       )
       assert.deepEqual(
@@ -487,7 +492,8 @@ export class NonceFixture {
     const report = await audit(this.services)
     assert.deepEqual(report.differences, [])
     const left = await this.database.query(
-      `select kind, balance::text from ledger_accounts where kind in ('reserved', 'tank_reserved', 'float_reserved') and balance <> 0`,
+      `select kind, balance::text from ledger_accounts where kind in ('reserved', 'tank_reserved',
+        'float_reserved') and balance <> 0`,
     )
     assert.deepEqual(left, [])
     return counts

@@ -445,13 +445,15 @@ test('an order left for an hour is not sent; one sent before a database restore 
   // Restores the backup from before the order was sent.
   await fixture.database.query('delete from order_fills where order_id = $1', [id])
   await fixture.database.query(
-    `delete from ledger_postings where entry_id in (select id from ledger_entries where kind = 'venue-fill')`,
+    `delete from ledger_postings where entry_id in (select id from ledger_entries
+      where kind = 'venue-fill')`,
   )
   await fixture.database.query(`delete from ledger_entries where kind = 'venue-fill'`)
   const { state, status, venue_id, filled, cost, fees, sent_at, fee_charged, next_run_at } =
     before[0] as Record<string, unknown>
   await fixture.database.query(
-    `update orders set state = $2, status = $3, venue_id = $4, filled = $5, cost = $6, fees = $7, sent_at = $8, fee_charged = $9,
+    `update orders set state = $2, status = $3, venue_id = $4, filled = $5, cost = $6, fees = $7,
+      sent_at = $8, fee_charged = $9,
     next_run_at = $10, last_error = null where id = $1`,
     [
       id,

@@ -118,14 +118,16 @@ test(
     // Settings of a transaction end with the transaction, and no state remains in a session.
     const pooled = openDatabase(url, { pooled: true, max: 1 })
     undo.push(() => pooled.close())
-    const limits = `select current_setting('statement_timeout') statement, current_setting('idle_in_transaction_session_timeout') idle`
+    const limits = `select current_setting('statement_timeout') statement,
+      current_setting('idle_in_transaction_session_timeout') idle`
     assert.deepEqual(await pooled.transaction((tx) => tx.query(limits)), [
       { statement: '30s', idle: '1min' },
     ])
     assert.deepEqual(await pooled.query(limits), [{ statement: '0', idle: '0' }])
     const direct = platform.database
     const sessions = await direct.query<{ pid: number }>(
-      `select pid from pg_stat_activity where datname = 'custody' and pid <> pg_backend_pid() and backend_type = 'client backend'`,
+      `select pid from pg_stat_activity where datname = 'custody' and pid <> pg_backend_pid()
+        and backend_type = 'client backend'`,
     )
     assert.ok(sessions.length > 0 && sessions.length <= 3, `${sessions.length} sessions for all`)
     assert.deepEqual(await pooled.query('select name from pg_prepared_statements'), [])

@@ -55,7 +55,8 @@ const today = () => new Date(platform.clock()).toISOString().slice(0, 10)
 /** Sets the volume of a day, in millionths of a dollar. */
 const setVolume = (daysAgo: number, amount: bigint) =>
   platform.database.query(
-    `insert into prepaid_volumes values ($1, $2::date - $3::int, $4) on conflict (workspace_id, day) do update set amount_usd = excluded.amount_usd`,
+    `insert into prepaid_volumes values ($1, $2::date - $3::int, $4) on conflict (workspace_id, day)
+      do update set amount_usd = excluded.amount_usd`,
     [workspaceId, today(), daysAgo, amount.toString()],
   )
 /**
@@ -111,7 +112,8 @@ test(
     // changes.
     await platform.operator('prepaid-fee adjust', { workspace: 'growing', amount: '-98000' })
     await platform.database.query(
-      `update prepaid_accounts set paid_month = (date_trunc('month', $2::date) - interval '1 month')::date where workspace_id = $1`,
+      `update prepaid_accounts set paid_month = (date_trunc('month',
+        $2::date) - interval '1 month')::date where workspace_id = $1`,
       [workspaceId, today()],
     )
     await nextDay()
@@ -125,7 +127,8 @@ test(
     assert.deepEqual(await tierAndBalance(), ['ENTERPRISE', '498.75'])
 
     const tiers = await platform.database.query<{ tier: string }>(
-      `select payload->>'tier' tier from events where workspace_id = $1 and type = 'prepaid_fee.tier_changed' order by id`,
+      `select payload->>'tier' tier from events where workspace_id = $1
+        and type = 'prepaid_fee.tier_changed' order by id`,
       [workspaceId],
     )
     assert.deepEqual(

@@ -58,7 +58,10 @@ class Model {
     const done = await database
       .transaction(async (tx) => {
         await tx.query(
-          `insert into transactions (id, kind, workspace_id, asset, network, amount, fee_asset, source_type, destination_type, state, status) values ($1, 'WITHDRAWAL', $2, 'ETH', 'ETH', 1, 'ETH', 'INTERNAL', 'EXTERNAL', 'CREATED', 'pending')`,
+          `insert into transactions (id, kind, workspace_id, asset, network, amount, fee_asset,
+            source_type, destination_type, state, status)
+            values ($1, 'WITHDRAWAL', $2, 'ETH', 'ETH', 1, 'ETH', 'INTERNAL', 'EXTERNAL', 'CREATED',
+            'pending')`,
           [id, this.workspace],
         )
         await reservePlatformFee(tx, {
@@ -145,8 +148,12 @@ class Model {
       sum(({ charged, refunded }) => charged && !refunded, 'value'),
     )
     const wrong = await database.query(
-      `select a.id from ledger_accounts a left join ledger_postings p on p.account_id = a.id where a.workspace_id = $1 group by a.workspace_id, a.id having a.balance <> coalesce(sum(p.amount), 0)
-       union all select p.entry_id from ledger_postings p join ledger_accounts a on a.id = p.account_id where a.workspace_id = $1 group by p.entry_id having sum(p.amount) <> 0`,
+      `select a.id from ledger_accounts a left join ledger_postings p on p.account_id = a.id
+        where a.workspace_id = $1 group by a.workspace_id, a.id
+        having a.balance <> coalesce(sum(p.amount), 0)
+       union all select p.entry_id from ledger_postings p
+         join ledger_accounts a on a.id = p.account_id where a.workspace_id = $1 group by p.entry_id
+         having sum(p.amount) <> 0`,
       [this.workspace],
     )
     assert.deepEqual(wrong, [])
@@ -374,8 +381,10 @@ test('an unreserved fee is neither charged nor returned', async () => {
     )?.done
   const free = randomUUID()
   await database.query(
-    `insert into transactions (id, kind, workspace_id, asset, network, amount, fee_asset, source_type, destination_type, state, status, platform_fee)
-     values ($1, 'WITHDRAWAL', $2, 'ETH', 'ETH', 1, 'ETH', 'INTERNAL', 'EXTERNAL', 'CREATED', 'pending', 5)`,
+    `insert into transactions (id, kind, workspace_id, asset, network, amount, fee_asset,
+      source_type, destination_type, state, status, platform_fee)
+     values ($1, 'WITHDRAWAL', $2, 'ETH', 'ETH', 1, 'ETH', 'INTERNAL', 'EXTERNAL', 'CREATED',
+       'pending', 5)`,
     [free, model.workspace],
   )
   assert.deepEqual(
@@ -431,8 +440,10 @@ test('a reserved fee is charged or returned once, in its own workspace only', as
     Object.fromEntries(
       (
         await database.query<{ kind: string; balance: string }>(
-          `select kind, balance::text from ledger_accounts where workspace_id = $1 and kind <> 'chain'
-     union all select 'volume', coalesce(sum(amount_usd), 0)::text from prepaid_volumes where workspace_id = $1`,
+          `select kind, balance::text from ledger_accounts where workspace_id = $1
+            and kind <> 'chain'
+     union all select 'volume', coalesce(sum(amount_usd), 0)::text from prepaid_volumes
+       where workspace_id = $1`,
           [model.workspace],
         )
       ).map(({ kind, balance }) => [kind, balance]),
@@ -467,8 +478,10 @@ test('a reserved fee is charged or returned once, in its own workspace only', as
   ] as const) {
     await database.query(
       `insert into transactions
-         (id, kind, workspace_id, asset, network, amount, fee_asset, source_type, destination_type, state, status, platform_fee)
-       values ($1, 'WITHDRAWAL', $2, 'ETH', 'ETH', 1, 'ETH', 'INTERNAL', 'EXTERNAL', 'CREATED', 'pending', $3)`,
+         (id, kind, workspace_id, asset, network, amount, fee_asset, source_type, destination_type,
+           state, status, platform_fee)
+       values ($1, 'WITHDRAWAL', $2, 'ETH', 'ETH', 1, 'ETH', 'INTERNAL', 'EXTERNAL', 'CREATED',
+         'pending', $3)`,
       [of, model.workspace, fee],
     )
   }

@@ -86,7 +86,8 @@ const adjust = (workspace: string, amount: string) =>
   platform.operator('prepaid-fee adjust', { workspace, amount })
 const events = async (workspace: string) =>
   await database.query<{ type: string; payload: Record<string, unknown> }>(
-    `select e.type, e.payload from events e join workspaces w on w.id = e.workspace_id where w.name = $1 and e.type like 'prepaid_fee.%' order by e.id`,
+    `select e.type, e.payload from events e join workspaces w on w.id = e.workspace_id
+      where w.name = $1 and e.type like 'prepaid_fee.%' order by e.id`,
     [workspace],
   )
 const fault = (network: string, mode: string) =>

@@ -141,7 +141,8 @@ export class RecoveryFixture {
       'unadopted_steps',
     )
     await this.database.query(
-      `insert into network_scans (network, height, tip_height, final_height) values ('ETH', 100, 100, 95)
+      `insert into network_scans (network, height, tip_height, final_height)
+         values ('ETH', 100, 100, 95)
          on conflict (network) do update set height = 100, rescan_from = null`,
     )
     const one = async (sql: string, values: unknown[]) =>
@@ -150,11 +151,13 @@ export class RecoveryFixture {
       this.workspace,
     ])
     const sub = await one(
-      `insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', 1) returning id`,
+      `insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', 1)
+        returning id`,
       [this.workspaceId],
     )
     this.walletId = await one(
-      `insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, 'ETH', 'ETH') returning id`,
+      `insert into wallets (workspace_id, sub_account_id, asset, network)
+        values ($1, $2, 'ETH', 'ETH') returning id`,
       [this.workspaceId, sub],
     )
     for (const [index, kind, owner] of [
@@ -162,13 +165,15 @@ export class RecoveryFixture {
       [1, 'deposit', sub],
     ] as const) {
       await this.database.query(
-        'insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind) values ($1, $2, $3, $4, $5, $6)',
+        `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index,
+          kind) values ($1, $2, $3, $4, $5, $6)`,
         ['ETH', addressAt(1, index), this.workspaceId, owner, index, kind],
       )
     }
     const tank = addressAt(TANK_SUB_ACCOUNT, OMNIBUS_INDEX)
     await this.database.query(
-      `insert into chain_addresses (network, address, workspace_id, path_index, kind) values ('ETH', $1, $2, 0, 'tank')`,
+      `insert into chain_addresses (network, address, workspace_id, path_index, kind)
+        values ('ETH', $1, $2, 0, 'tank')`,
       [tank, this.workspaceId],
     )
     await this.database.query(
@@ -315,7 +320,8 @@ export class RecoveryFixture {
   async work(): Promise<void> {
     for (let round = 0; round < 6; round++) {
       const rows = await this.database.query<TransactionRow>(
-        `update transactions set lease_token = gen_random_uuid(), attempts = attempts + 1 where workspace_id = $1
+        `update transactions set lease_token = gen_random_uuid(), attempts = attempts + 1
+           where workspace_id = $1
            and status = 'pending' and state in ('CONFIRMING', 'BROADCASTING') returning *`,
         [this.workspaceId],
       )
@@ -329,7 +335,8 @@ export class RecoveryFixture {
    */
   async transactions(): Promise<TransactionRow[]> {
     return this.database.query<TransactionRow>(
-      `select * from transactions where workspace_id = $1 and not (kind = 'SWEEP' and state = 'QUEUED') order by id`,
+      `select * from transactions where workspace_id = $1
+        and not (kind = 'SWEEP' and state = 'QUEUED') order by id`,
       [this.workspaceId],
     )
   }
@@ -337,7 +344,8 @@ export class RecoveryFixture {
   /** Returns all data that a second run must not change. */
   async books(): Promise<unknown> {
     return this.database.query(
-      `select a.kind, a.address, a.balance::text, (select count(*)::int from ledger_postings p where p.account_id = a.id) postings
+      `select a.kind, a.address, a.balance::text, (select count(*)::int from ledger_postings p
+         where p.account_id = a.id) postings
          from ledger_accounts a where a.workspace_id = $1 order by 1, 2`,
       [this.workspaceId],
     )

@@ -91,8 +91,11 @@ async function happen(
   }[kind]
   if (kind === 'pay' && isKnown) {
     await database.query(
-      `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id, destination_type, destination_id, state, status, sequence_id, plan)
-       select $1, 'WITHDRAWAL', workspace_id, sub_account_id, id, 'ETH', 'ETH', $2, 'ETH', 'INTERNAL', $3, 'EXTERNAL', $4, 'QUEUED',
+      `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network,
+        amount, fee_asset, source_type, source_id, destination_type, destination_id, state, status,
+        sequence_id, plan)
+       select $1, 'WITHDRAWAL', workspace_id, sub_account_id, id, 'ETH', 'ETH', $2, 'ETH',
+         'INTERNAL', $3, 'EXTERNAL', $4, 'QUEUED',
          'pending', $5, '{"fee_reserve":"0"}' from wallets where id = $6`,
       [id, value.toString(), OMNIBUS, STRANGER, sequence, at.walletId],
     )
@@ -161,7 +164,8 @@ test(
             if (!isKnown)
               assert.ok(
                 await database.one(
-                  'select 1 from idempotency where wallet_id = $1 and sequence_id = $2 and transaction_id = $3',
+                  `select 1 from idempotency where wallet_id = $1 and sequence_id = $2
+                    and transaction_id = $3`,
                   [at.walletId, sequence, id],
                 ),
               )
@@ -270,7 +274,8 @@ test('a transaction that was signed and never mined is sent again, unchanged, an
   const balance = async (kind: string) =>
     (
       await database.one<{ sum: string }>(
-        'select coalesce(sum(balance), 0)::text sum from ledger_accounts where wallet_id = $1 and kind = $2',
+        `select coalesce(sum(balance), 0)::text sum from ledger_accounts where wallet_id = $1
+          and kind = $2`,
         [at.walletId, kind],
       )
     )?.sum
@@ -285,7 +290,8 @@ test('a transaction that was signed and never mined is sent again, unchanged, an
     [(START - 7n).toString(), '0'],
   )
   const float = await database.one<{ balance: string }>(
-    `select balance::text from ledger_accounts where workspace_id = $1 and kind = 'float' and address = $2`,
+    `select balance::text from ledger_accounts where workspace_id = $1 and kind = 'float'
+      and address = $2`,
     [at.workspaceId, OMNIBUS],
   )
   assert.equal(
@@ -321,7 +327,8 @@ test('users and revocations are restored only if two nodes report them', async (
     ],
   )
   const rows = await database.query<{ api_key: string; revoked: boolean; path_index: number }>(
-    'select api_key, revoked_at is not null revoked, s.path_index from api_users u join sub_accounts s on s.id = u.sub_account_id where s.workspace_id = $1',
+    `select api_key, revoked_at is not null revoked, s.path_index from api_users u
+      join sub_accounts s on s.id = u.sub_account_id where s.workspace_id = $1`,
     [at.workspaceId],
   )
   assert.deepEqual(
@@ -464,9 +471,11 @@ test('a recovered forward belongs to its rule, and its deposits are not forwarde
   const at = await openFixture()
   const rule = randomUUID()
   await database.query(
-    `insert into forward_rules (id, workspace_id, sub_account_id, wallet_id, asset, network, min_amount, daily_cap, destination,
+    `insert into forward_rules (id, workspace_id, sub_account_id, wallet_id, asset, network,
+       min_amount, daily_cap, destination,
        expires_at, state, request, waiting, created_at)
-     select $1, workspace_id, sub_account_id, id, 'ETH', 'ETH', 1, 100, $2, now() + interval '1 day', 'ACTIVE', '{}', 3, now() - interval
+     select $1, workspace_id, sub_account_id, id, 'ETH', 'ETH', 1, 100, $2,
+       now() + interval '1 day', 'ACTIVE', '{}', 3, now() - interval
        '1 day' from wallets where id = $3`,
     [rule, STRANGER, at.walletId],
   )
@@ -501,8 +510,10 @@ test('a recovered forward belongs to its rule, and its deposits are not forwarde
   ] as const) {
     const deposit = randomUUID()
     await database.query(
-      `insert into transactions (id, kind, workspace_id, wallet_id, asset, network, amount, fee_asset, source_type, destination_type,
-         state, status) values ($1, 'DEPOSIT', $2, $3, 'ETH', 'ETH', $4, 'ETH', 'EXTERNAL', 'INTERNAL', 'CREDITED', 'confirmed')`,
+      `insert into transactions (id, kind, workspace_id, wallet_id, asset, network, amount,
+         fee_asset, source_type, destination_type,
+         state, status) values ($1, 'DEPOSIT', $2, $3, 'ETH', 'ETH', $4, 'ETH', 'EXTERNAL',
+           'INTERNAL', 'CREDITED', 'confirmed')`,
       [deposit, at.workspaceId, at.walletId, amount],
     )
     await noteIncoming(
@@ -530,15 +541,19 @@ test('recovery drops an unsigned transaction whose nonce a recovered transaction
   at.mine(made, OMNIBUS, STRANGER, pay.amount)
   const other = randomUUID()
   await database.query(
-    `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type,
+    `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network,
+       amount, fee_asset, source_type,
        source_id, destination_type, destination_id, state, status, plan)
-     select $1, 'WITHDRAWAL', workspace_id, sub_account_id, id, 'ETH', 'ETH', 1, 'ETH', 'INTERNAL', $2, 'EXTERNAL', $3, 'SIGNING',
+     select $1, 'WITHDRAWAL', workspace_id, sub_account_id, id, 'ETH', 'ETH', 1, 'ETH', 'INTERNAL',
+       $2, 'EXTERNAL', $3, 'SIGNING',
        'pending', '{"float_taken":"0"}' from wallets where id = $4`,
     [other, OMNIBUS, STRANGER, at.walletId],
   )
   await database.query(
-    `insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned, fee_max, workspace_id)
-       values ($1, $2, 'ETH', 'BUILT', $3, 0, '{"bytes":"00"}', 1, (select workspace_id from transactions where id = $2))`,
+    `insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned,
+       fee_max, workspace_id)
+       values ($1, $2, 'ETH', 'BUILT', $3, 0, '{"bytes":"00"}', 1,
+         (select workspace_id from transactions where id = $2))`,
     [randomUUID(), other, OMNIBUS],
   )
   const report = await at.reconcile()
@@ -547,7 +562,8 @@ test('recovery drops an unsigned transaction whose nonce a recovered transaction
     [pay.id],
   )
   const rows = await database.query<{ state: string; built: string }>(
-    `select t.state, c.state built from transactions t join chain_transactions c on c.transaction_id = t.id where t.id = $1`,
+    `select t.state, c.state built from transactions t
+      join chain_transactions c on c.transaction_id = t.id where t.id = $1`,
     [other],
   )
   assert.deepEqual(rows, [{ state: 'FUELING', built: 'VOID' }])

@@ -362,7 +362,8 @@ test('two nodes are enough to publish a statement, and one node is not', async (
 test('a statement reports a deficit if more is owed than held', async () => {
   // Simulates a payment with stolen keys: the ledger contains coins that the chain does not have.
   await platform.database.query(
-    `update ledger_accounts set balance = balance + 900000000 where id = (select a.id from ledger_accounts a
+    `update ledger_accounts set balance = balance + 900000000
+      where id = (select a.id from ledger_accounts a
       join wallets w on w.id = a.wallet_id join workspaces k on k.id = w.workspace_id
       where k.name = 'other' and a.asset = 'BTC' and a.kind = 'available')`,
   )
@@ -375,7 +376,8 @@ test('a statement reports a deficit if more is owed than held', async () => {
   assert.equal(verified.proven.find(({ asset }) => asset === 'BTC')?.balance, '1300000000')
   assert.match((await platform.cli('reserves', 'list')).stdout, /short of BTC\n.*\n.*\n$/)
   await platform.database.query(
-    `update ledger_accounts set balance = balance - 900000000 where id = (select a.id from ledger_accounts a
+    `update ledger_accounts set balance = balance - 900000000
+      where id = (select a.id from ledger_accounts a
       join wallets w on w.id = a.wallet_id join workspaces k on k.id = w.workspace_id
       where k.name = 'other' and a.asset = 'BTC' and a.kind = 'available')`,
   )

@@ -402,11 +402,10 @@ test('hashes equal those that this test computes from the text of the document',
 
 test('every kind of ledger account belongs to exactly one category of the statement', async () => {
   await installation.started
-  const [row] = await installation
-    .get()
-    .query<{ check: string }>(
-      `select pg_get_constraintdef(oid) "check" from pg_constraint where conname = 'ledger_accounts_kind_check'`,
-    )
+  const [row] = await installation.get().query<{ check: string }>(
+    `select pg_get_constraintdef(oid) "check" from pg_constraint
+        where conname = 'ledger_accounts_kind_check'`,
+  )
   const kinds = [...(row?.check ?? '').matchAll(/'(\w+)'/g)].map(([, kind]) => kind as string)
   assert.ok(kinds.length > 15, 'the check was found')
   assert.deepEqual(

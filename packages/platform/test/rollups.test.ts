@@ -90,8 +90,10 @@ interface Made {
  */
 async function made(fixture: FamilyFixture): Promise<Made[]> {
   const rows = await fixture.database.query<Made & { signed: string }>(
-    `select t.kind, c.signed, c.nonce::text, c.state, c.attempt, c.fee::text, c.account from chain_transactions c
-     join transactions t on t.id = c.transaction_id where c.signed is not null order by t.created_at, c.attempt`,
+    `select t.kind, c.signed, c.nonce::text, c.state, c.attempt, c.fee::text, c.account
+      from chain_transactions c
+     join transactions t on t.id = c.transaction_id where c.signed is not null
+       order by t.created_at, c.attempt`,
   )
   const { parseTransaction } = await import('viem')
   return rows.map(({ signed, ...row }) => ({
@@ -120,7 +122,8 @@ async function swept(fixture: FamilyFixture, amounts: Record<string, string>): P
   await fixture.scan()
   const done = () =>
     fixture.database.query<{ asset: string }>(
-      `select distinct asset from transactions where kind = 'SWEEP' and state = 'CONFIRMED' order by asset`,
+      `select distinct asset from transactions where kind = 'SWEEP' and state = 'CONFIRMED'
+        order by asset`,
     )
   for (let round = 0; (await done()).length < Object.keys(amounts).length; round++) {
     assert.ok(
@@ -311,7 +314,8 @@ test('a native sweep refused for too little gas is rebuilt with the same amount'
       await fixture.scan()
       const read = () =>
         fixture.database.query<{ state: string; last_error: string | null }>(
-          `select state, last_error from transactions where kind = 'SWEEP' and source_id = $1 and state <> 'QUEUED'`,
+          `select state, last_error from transactions where kind = 'SWEEP' and source_id = $1
+            and state <> 'QUEUED'`,
           [address],
         )
       for (

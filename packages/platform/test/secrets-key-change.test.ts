@@ -104,7 +104,8 @@ async function fill(): Promise<void> {
     [workspace.id],
   )) as [{ id: string }]
   await database.query(
-    `insert into aml_settings (sub_account_id, workspace_id, provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals)
+    `insert into aml_settings (sub_account_id, workspace_id, provider, sealed_token, risk_levels,
+      screen_deposits, screen_withdrawals)
      values ($1, $2, 'TRM', $3, '{}', true, true)`,
     [account.id, workspace.id, seal('sealed_token', account.id, 'token')],
   )
@@ -115,7 +116,8 @@ async function fill(): Promise<void> {
     randomUUID(),
   ] as [string, string, string, string]
   await database.query(
-    `insert into webhooks (id, workspace_id, sub_account_id, url, events, format, sealed_secret, sealed_previous_secret, secret_made_at, created_at, updated_at)
+    `insert into webhooks (id, workspace_id, sub_account_id, url, events, format, sealed_secret,
+      sealed_previous_secret, secret_made_at, created_at, updated_at)
      values ($1, $2, $3, 'https://example.com/', '{*}', 'standard', $4, $5, now(), now(), now())`,
     [
       webhook,
@@ -126,16 +128,21 @@ async function fill(): Promise<void> {
     ],
   )
   await database.query(
-    `insert into exchange_accounts (id, workspace_id, sub_account_id, exchange, label, key_hash, key_hint, allow_withdrawal, permissions, sealed_credentials,
-       checked_at, balances_at, created_at, updated_at) values ($1, $2, $3, 'kraken', 'main', 'h', '…', false, '{}', $4, now(), now(), now(), now())`,
+    `insert into exchange_accounts (id, workspace_id, sub_account_id, exchange, label, key_hash,
+       key_hint, allow_withdrawal, permissions, sealed_credentials,
+       checked_at, balances_at, created_at, updated_at)
+         values ($1, $2, $3, 'kraken', 'main', 'h', '…', false, '{}', $4, now(), now(), now(),
+         now())`,
     [exchange, workspace.id, account.id, seal('sealed_credentials', exchange, '{"apiKey":"k"}')],
   )
   await database.query(
-    `insert into people (id, email, name, totp_secret, created_at) values ($1, 'a@example.com', 'A', $2, now())`,
+    `insert into people (id, email, name, totp_secret, created_at)
+      values ($1, 'a@example.com', 'A', $2, now())`,
     [person, seal('totp_secret', person, 'otp')],
   )
   await database.query(
-    `insert into reserve_snapshots (id, created_at, statement, holdings, hash, signatures, secret) values ($1, now(), '{}', '{}', 'h', '[]', $2)`,
+    `insert into reserve_snapshots (id, created_at, statement, holdings, hash, signatures, secret)
+      values ($1, now(), '{}', '{}', 'h', '[]', $2)`,
     [statement, seal('secret', statement, 'seed')],
   )
   await database.query(
@@ -162,7 +169,8 @@ test('every binary column is sealed and listed, or is known to contain no secret
     'workspace_keys.public_key',
   ]
   const columns = await database.query<{ name: string }>(
-    `select table_name || '.' || column_name as name from information_schema.columns where table_schema = 'public' and data_type = 'bytea'`,
+    `select table_name || '.' || column_name as name from information_schema.columns
+      where table_schema = 'public' and data_type = 'bytea'`,
   )
   const listed = SEALED.map(({ table, column }) => `${table}.${column}`)
   assert.deepEqual(
@@ -195,7 +203,8 @@ test(
       /^custody: aml_settings \S+: sealed_token cannot be decrypted: check that CUSTODY_SECRETS_KEY.* is the key of this database\. Nothing was changed\n$/,
     )
     await database.query(
-      `insert into processes (id, role, host, started_at, seen_at) values ($1, 'worker', 'host-1', now(), now())`,
+      `insert into processes (id, role, host, started_at, seen_at)
+        values ($1, 'worker', 'host-1', now(), now())`,
       [randomUUID()],
     )
     const running = await change(oldKey, '--new-key', file)

@@ -391,7 +391,8 @@ test('a fuel transaction is booked only by quorum, not by one endpoint’s repor
   const fuelHash = async () =>
     (
       await fixture.database.one<{ hash: string }>(
-        `select c.hash from chain_transactions c join transactions t on t.id = c.transaction_id where t.kind = 'FUEL' and c.hash is not null`,
+        `select c.hash from chain_transactions c join transactions t on t.id = c.transaction_id
+          where t.kind = 'FUEL' and c.hash is not null`,
       )
     )?.hash
   for (let round = 0; !(await fuelHash()); round++)
@@ -500,7 +501,8 @@ test('a scan starts at a block that a quorum reports as final', async () => {
     await fixture.database.query('delete from blocks')
     await commitScanStart(fixture.services, network)
     return fixture.database.one(
-      'select s.height::integer, b.hash from network_scans s join blocks b on b.network = s.network and b.height = s.height',
+      `select s.height::integer, b.hash from network_scans s join blocks b on b.network = s.network
+        and b.height = s.height`,
     )
   }
   const honestly = await start()

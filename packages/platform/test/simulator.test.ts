@@ -188,7 +188,8 @@ test('the check refuses a commit with an unbalanced entry or a negative or unpos
       /does not sum to zero: ETH 1/,
     )
     const moved = (by: string) =>
-      `update ledger_accounts set balance = balance + (case when kind = 'chain' then ${by} else -${by} end)`
+      `update ledger_accounts set balance = balance + (case when kind = 'chain' then ${by}
+        else -${by} end)`
     await database.query('alter table ledger_accounts drop constraint ledger_not_negative')
     await refused(
       () =>

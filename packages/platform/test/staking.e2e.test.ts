@@ -635,7 +635,8 @@ test('a stake that the chain never accepts fails at its expiry, and its TRX is r
     async () =>
       (
         await database.query(
-          `select 1 from chain_transactions c join transactions t on t.id = c.transaction_id where $1 in (t.id, t.parent_id) and c.state = 'SIGNED' and c.broadcast_at is not null`,
+          `select 1 from chain_transactions c join transactions t on t.id = c.transaction_id
+            where $1 in (t.id, t.parent_id) and c.state = 'SIGNED' and c.broadcast_at is not null`,
           [dying.body.id],
         )
       ).length > 0,
@@ -651,7 +652,8 @@ test('a stake that the chain never accepts fails at its expiry, and its TRX is r
   const isSent = async (step: string) =>
     (
       await database.query(
-        'select 1 from chain_transactions where transaction_id = $1 and step = $2 and broadcast_at is not null',
+        `select 1 from chain_transactions where transaction_id = $1 and step = $2
+          and broadcast_at is not null`,
         [half.body.id, step],
       )
     ).length > 0

@@ -46,7 +46,8 @@ async function sweepOf(
   fixture.chain.bury()
   await fixture.settle()
   const row = await fixture.database.one<TransactionRow<'SWEEP'>>(
-    `update transactions set lease_token = gen_random_uuid() where kind = 'SWEEP' and asset = $1 returning *`,
+    `update transactions set lease_token = gen_random_uuid() where kind = 'SWEEP' and asset = $1
+      returning *`,
     [token],
   )
   assert.ok(row, 'the deposit queued a sweep')

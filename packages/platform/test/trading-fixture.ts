@@ -133,12 +133,14 @@ export class TradingFixture {
       workspace,
     ])
     const subAccountId = await one(
-      `insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', 1) returning id`,
+      `insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', 1)
+        returning id`,
       [workspaceId],
     )
     const apiKey = randomUUID()
     await this.database.query(
-      `insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', $3)`,
+      `insert into api_users (api_key, sub_account_id, role, public_key_pem)
+        values ($1, $2, 'full', $3)`,
       [apiKey, subAccountId, PUBLIC_KEY],
     )
     if (prepaidUsd > 0)
@@ -243,7 +245,8 @@ export class TradingFixture {
   /** Returns the balances of the ledger by coin, and the fees that the platform charged. */
   async books(): Promise<Record<string, string>> {
     const rows = await this.database.query<{ kind: string; asset: string; balance: string }>(
-      `select kind, asset, trim_scale(balance / case when asset = 'USD' then 1000000 else 1000000000000000000 end)::text balance from ledger_accounts
+      `select kind, asset, trim_scale(balance / case when asset = 'USD' then 1000000
+        else 1000000000000000000 end)::text balance from ledger_accounts
        where balance <> 0 and kind not in ('chain', 'venue_outside') order by 1, 2`,
     )
     return Object.fromEntries(rows.map(({ kind, asset, balance }) => [`${kind} ${asset}`, balance]))
@@ -252,7 +255,8 @@ export class TradingFixture {
   async events(id: string): Promise<string[]> {
     return (
       await this.database.query<{ said: string }>(
-        `select replace(type, 'order.', '') || ' ' || coalesce(payload->>'status', '') || ' ' || coalesce(payload->>'sub_status', '') said from events
+        `select replace(type, 'order.', '') || ' ' || coalesce(payload->>'status',
+          '') || ' ' || coalesce(payload->>'sub_status', '') said from events
        where payload->>'id' = $1 order by id`,
         [id],
       )

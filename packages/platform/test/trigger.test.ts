@@ -85,7 +85,8 @@ const refused = (event: string, more: Record<string, unknown>, expected: RegExp)
   })
 const written = async () =>
   api.database.one<Record<string, string>>(
-    `select (select count(*) from events)::text events, (select count(*) from webhook_deliveries)::text deliveries,
+    `select (select count(*) from events)::text events,
+      (select count(*) from webhook_deliveries)::text deliveries,
      (select sum(failures) from webhooks)::text failures`,
   )
 

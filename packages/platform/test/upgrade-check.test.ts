@@ -70,7 +70,8 @@ test(
 
     await database.query('delete from migrations where name = $1', [NEWEST])
     await database.query(
-      `insert into processes (id, role, host, started_at, seen_at) values ($1, 'worker', 'host-1', $2, $2)`,
+      `insert into processes (id, role, host, started_at, seen_at)
+        values ($1, 'worker', 'host-1', $2, $2)`,
       [randomUUID(), new Date()],
     )
     const before = await appliedMigrations()
@@ -98,7 +99,8 @@ test(
     await database.query('delete from migrations where name = $1', [NEWEST])
     const tables = () =>
       database.query(
-        `select relname, relfilenode from pg_class where relnamespace = 'public'::regnamespace order by relname`,
+        `select relname, relfilenode from pg_class where relnamespace = 'public'::regnamespace
+          order by relname`,
       )
     const was = await tables()
     await assert.rejects(

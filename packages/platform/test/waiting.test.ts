@@ -67,7 +67,8 @@ async function staged(play: (chainState: ChainState) => Promise<void>): Promise<
   await fixture.open()
   const { apiKey, subAccountId } = fixture.caller
   await fixture.database.query(
-    `insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', $3)`,
+    `insert into api_users (api_key, sub_account_id, role, public_key_pem)
+      values ($1, $2, 'full', $3)`,
     [apiKey, subAccountId, PUBLIC_KEY],
   )
   Object.assign(fixture.services, {

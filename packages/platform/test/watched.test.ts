@@ -27,7 +27,8 @@ beforeEach(async () => {
 async function register(tx: Queryable): Promise<string> {
   const address = `0x${randomBytes(20).toString('hex')}`
   await tx.query(
-    `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind) values ('ETH', $1, $2, $3, $4, 'deposit')`,
+    `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind)
+      values ('ETH', $1, $2, $3, $4, 'deposit')`,
     [address, alice.workspace, alice.subAccount, 100 + ++made],
   )
   return address
@@ -172,12 +173,11 @@ test('a scanner at the tip goes back if the operator orders a rescan', async () 
   fixture.chain.mine()
   await fixture.scan()
   assert.deepEqual(await destinations(), new Set())
-  await database
-    .get()
-    .query(
-      `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind) values ('ETH', $1, $2, $3, 99, 'deposit')`,
-      [address, alice.workspace, alice.subAccount],
-    )
+  await database.get().query(
+    `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index,
+        kind) values ('ETH', $1, $2, $3, 99, 'deposit')`,
+    [address, alice.workspace, alice.subAccount],
+  )
   await database
     .get()
     .query(

@@ -131,7 +131,8 @@ const tell = async (owner: Owner, count: number) => {
 const pending = async (name: string) =>
   (
     await api.database.one<{ n: number }>(
-      `select count(*)::int n from webhook_deliveries d join webhooks w on w.id = d.webhook_id where w.url like $1 and d.status = 'pending'`,
+      `select count(*)::int n from webhook_deliveries d join webhooks w on w.id = d.webhook_id
+        where w.url like $1 and d.status = 'pending'`,
       [`%${name}`],
     )
   )?.n
@@ -307,7 +308,8 @@ test('a graceful stop returns running deliveries, and the next process sends the
   await first.until(() => first.of('ending-hangs').length === 3)
   await first.end()
   const row = await api.database.one<{ failures: number; leased: number }>(
-    `select failures, (select count(*)::int from webhook_deliveries where webhook_id = w.id and lease_token is not null) leased from webhooks w where id = $1`,
+    `select failures, (select count(*)::int from webhook_deliveries where webhook_id = w.id
+      and lease_token is not null) leased from webhooks w where id = $1`,
     [id],
   )
   assert.deepEqual(row, { failures: 0, leased: 0 })

@@ -113,7 +113,8 @@ test('a deposit and a transfer emit every event, in the standard and the classic
     `/dac/v1/transaction/${id}`,
   )
   const subAccount = await platform.database.one<{ id: string }>(
-    `select s.id from sub_accounts s join workspaces w on w.id = s.workspace_id where w.name = 'hooks'`,
+    `select s.id from sub_accounts s join workspaces w on w.id = s.workspace_id
+      where w.name = 'hooks'`,
   )
   const fuel = await platform.database.one<{ fee: string }>(
     `select fee::text from transactions where parent_id = $1 and kind = 'FUEL'`,
@@ -200,7 +201,8 @@ test('events committed before the platform died are delivered later, even to a f
     'every delivery',
     async () =>
       (await platform.database.one(
-        `select 1 from webhook_deliveries where status = 'pending' and (lease_token is not null or tries = 0)`,
+        `select 1 from webhook_deliveries where status = 'pending'
+          and (lease_token is not null or tries = 0)`,
       )) === undefined,
   )
 })

@@ -360,7 +360,8 @@ test('webhooks receive later subscribed events of their sub-account and workspac
   )
   assert.deepEqual([theirs!.got.length, other!.got.length], [0, 0])
   const { n } = (await api.database.one<{ n: number }>(
-    `select count(*)::int n from webhook_deliveries d join webhooks w on w.id = d.webhook_id where w.url = any($1)`,
+    `select count(*)::int n from webhook_deliveries d join webhooks w on w.id = d.webhook_id
+      where w.url = any($1)`,
     [[theirs!.url, other!.url]],
   )) as { n: number }
   assert.equal(n, 0, 'no delivery was even written')

@@ -239,7 +239,8 @@ export interface Index {
 
 export const INDEXES = `select i.relname "name", t.relname "of", a.attname "first" from pg_index x
   join pg_class i on i.oid = x.indexrelid join pg_class t on t.oid = x.indrelid
-  left join pg_attribute a on a.attrelid = t.oid and a.attnum = x.indkey[0] where t.relnamespace = 'public'::regnamespace`
+  left join pg_attribute a on a.attrelid = t.oid and a.attnum = x.indkey[0]
+    where t.relnamespace = 'public'::regnamespace`
 
 const IS_HOT: ReadonlySet<string> = new Set(HOT)
 const IS_GLOBAL: ReadonlySet<string> = new Set(GLOBAL)

@@ -28,7 +28,8 @@ export async function startFloor(
   const users: Record<string, FloorUser> = {}
   for (const apiKey of apiKeys) {
     const owner = await database.one<{ workspace: string; sub_account: string }>(
-      `select s.workspace_id workspace, s.id sub_account from api_users u join sub_accounts s on s.id = u.sub_account_id where u.api_key = $1`,
+      `select s.workspace_id workspace, s.id sub_account from api_users u
+        join sub_accounts s on s.id = u.sub_account_id where u.api_key = $1`,
       [apiKey],
     )
     const { workspace, sub_account: subAccount } = owner as {
@@ -37,15 +38,18 @@ export async function startFloor(
     }
     const wallet = (
       await database.one<{ id: string }>(
-        `insert into floor.wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, 'ETH', 'ETH') returning id`,
+        `insert into floor.wallets (workspace_id, sub_account_id, asset, network)
+          values ($1, $2, 'ETH', 'ETH') returning id`,
         [workspace, subAccount],
       )
     )?.id as string
     const account = async (walletId: string | null, asset: string, kind: string) =>
       (
         await database.one<{ id: string }>(
-          `insert into floor.ledger_accounts as a (workspace_id, wallet_id, asset, kind, balance) values ($1, $2, $3, $4, $5)
-       on conflict (workspace_id, wallet_id, asset, kind, address) do update set balance = a.balance returning id`,
+          `insert into floor.ledger_accounts as a (workspace_id, wallet_id, asset, kind, balance)
+            values ($1, $2, $3, $4, $5)
+       on conflict (workspace_id, wallet_id, asset, kind, address) do update set balance = a.balance
+         returning id`,
           [workspace, walletId, asset, kind, RICH],
         )
       )?.id as string

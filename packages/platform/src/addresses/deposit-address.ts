@@ -35,7 +35,8 @@ function newTag(services: Services): string {
 async function nextIndex(tx: Queryable, network: Network, owner: SubAccount): Promise<number> {
   const last = await tx.one<{ index: number }>(
     `select coalesce(max(path_index), 0) as index from chain_addresses
-     where workspace_id = $3 and network = $1 and sub_account_id = $2 and kind in ('omnibus', 'deposit')`,
+     where workspace_id = $3 and network = $1 and sub_account_id = $2
+       and kind in ('omnibus', 'deposit')`,
     [network.code, owner.subAccountId, owner.workspaceId],
   )
   return (last?.index ?? 0) + 1
@@ -138,7 +139,8 @@ export async function handOutAddress(
   }
   return announce(
     (await tx.one<AddressRow>(
-      `insert into wallet_addresses (wallet_id, network, address, label, address_tag, workspace_id) values ($1, $2, $3, $4, $6, $8)
+      `insert into wallet_addresses (wallet_id, network, address, label, address_tag, workspace_id)
+        values ($1, $2, $3, $4, $6, $8)
      returning id, $5::text asset, address, address_tag, label, $7::integer path_index, created_at`,
       [wallet.id, network.code, address, o.label, asset.asset_name, tag, index, owner.workspaceId],
     )) as AddressRow,

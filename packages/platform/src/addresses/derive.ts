@@ -47,7 +47,8 @@ export async function ensureAddress(
   await services.addresses.startScan(network)
   const address = await deriveAddress(services, network, owner, index)
   await tx.query(
-    `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind) values ($1, $2, $3, $4, $5, $6)
+    `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind)
+      values ($1, $2, $3, $4, $5, $6)
      on conflict do nothing`,
     [network.code, address, owner.workspaceId, owner.subAccountId, index, kind],
   )

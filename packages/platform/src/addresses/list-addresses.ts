@@ -50,7 +50,8 @@ export const listAddresses = endpoint({
     const ofWallet = 'w.workspace_id = $3 and w.sub_account_id = $1 and w.asset = $2'
     const isKnown = async (id: string) =>
       (await services.database.one(
-        `select 1 from wallet_addresses a join wallets w on w.workspace_id = a.workspace_id and w.id = a.wallet_id
+        `select 1 from wallet_addresses a join wallets w on w.workspace_id = a.workspace_id
+          and w.id = a.wallet_id
        where ${ofWallet} and a.id = $4 and a.workspace_id = $3`,
         [...scope, id],
       )) !== undefined
@@ -63,8 +64,10 @@ export const listAddresses = endpoint({
     }
     const rows = await services.database.query<AddressRow>(
       `select a.id, w.asset, a.address, a.address_tag, a.label, c.path_index, a.created_at
-       from wallet_addresses a join wallets w on w.workspace_id = a.workspace_id and w.id = a.wallet_id
-       join chain_addresses c on c.workspace_id = a.workspace_id and c.network = a.network and c.address = a.address
+       from wallet_addresses a join wallets w on w.workspace_id = a.workspace_id
+         and w.id = a.wallet_id
+       join chain_addresses c on c.workspace_id = a.workspace_id and c.network = a.network
+         and c.address = a.address
        where ${ofWallet} and a.workspace_id = $3 and ($4::uuid is null or (a.created_at, a.id) > (
          select p.created_at, p.id from wallet_addresses p where p.workspace_id = $3 and p.id = $4))
        order by a.created_at, a.id limit $5`,

@@ -12,7 +12,8 @@ export async function listOmnibus(
   address: string,
 ): Promise<void> {
   await tx.query(
-    `insert into wallet_addresses (wallet_id, network, address, handed_out, workspace_id) values ($1, $2, $3, false, $4)
+    `insert into wallet_addresses (wallet_id, network, address, handed_out, workspace_id)
+      values ($1, $2, $3, false, $4)
      on conflict do nothing`,
     [walletId, network, address, workspace],
   )
@@ -26,7 +27,8 @@ export async function handOutOmnibus(
   label: string | null,
 ): Promise<{ id: string; address: string; created_at: Date } | undefined> {
   return tx.one(
-    `update wallet_addresses set handed_out = true, label = $2 where workspace_id = $3 and wallet_id = $1 and not handed_out
+    `update wallet_addresses set handed_out = true, label = $2 where workspace_id = $3
+      and wallet_id = $1 and not handed_out
      returning id, address, created_at`,
     [walletId, label, workspace],
   )

@@ -23,9 +23,11 @@ export async function commitScanStart(services: Services, network: Network): Pro
     const { start, tip } = await startOf(services.networks.get(network.code))
     await services.database.transaction(async (tx) => {
       const mine = await tx.query(
-        `insert into network_scans as s (network, height, tip_height, final_height) values ($1, $2, $3, $2)
+        `insert into network_scans as s (network, height, tip_height, final_height)
+          values ($1, $2, $3, $2)
          on conflict (network) do update set
-           height = excluded.height, tip_height = excluded.tip_height, final_height = excluded.final_height
+           height = excluded.height, tip_height = excluded.tip_height,
+             final_height = excluded.final_height
          where s.height is null returning 1`,
         [network.code, start.height, tip],
       )
@@ -33,7 +35,8 @@ export async function commitScanStart(services: Services, network: Network): Pro
       // either process assigns.
       if (mine.length === 1) {
         await tx.query(
-          'insert into blocks (network, height, hash, parent) values ($1, $2, $3, $4) on conflict do nothing',
+          `insert into blocks (network, height, hash, parent) values ($1, $2, $3, $4)
+            on conflict do nothing`,
           [network.code, start.height, start.hash, start.parent],
         )
       }

@@ -85,7 +85,8 @@ export async function frozenAmong(
 ): Promise<FrozenRow[]> {
   return database.query<FrozenRow>(
     `select f.* from frozen_addresses f
-     where f.workspace_id = $5 and f.sub_account_id = $1 and f.space = $2 and f.address_key = any($3) and f.unfrozen_at is null
+     where f.workspace_id = $5 and f.sub_account_id = $1 and f.space = $2
+       and f.address_key = any($3) and f.unfrozen_at is null
        and ${NOT_RELEASED}`,
     [row.sub_account_id, o.space, o.keys, row.id, row.workspace_id],
   )
@@ -99,7 +100,8 @@ const NOT_RELEASED = `not exists (select 1 from aml_holds h
 /** Returns the addresses that an unfreeze has permanently cleared for a transaction. */
 export async function clearedFor(database: Queryable, row: Screened): Promise<Set<string>> {
   const rows = await database.query<{ address_key: string }>(
-    `select e.address_key from aml_holds h join frozen_addresses e on e.workspace_id = h.workspace_id and e.id = h.freeze_id
+    `select e.address_key from aml_holds h
+      join frozen_addresses e on e.workspace_id = h.workspace_id and e.id = h.freeze_id
      where h.workspace_id = $2 and h.transaction_id = $1 and h.released_at is not null`,
     [row.id, row.workspace_id],
   )
@@ -147,10 +149,12 @@ export async function hold(
   const at = new Date(services.environment.now())
   for (const hit of hits) {
     const created = await tx.one<FrozenRow>(
-      `insert into frozen_addresses (id, workspace_id, sub_account_id, space, address_key, address, address_tag, asset, source,
+      `insert into frozen_addresses (id, workspace_id, sub_account_id, space, address_key, address,
+        address_tag, asset, source,
         risk_level, transaction_id, frozen_at)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-       on conflict (workspace_id, sub_account_id, space, address_key) where unfrozen_at is null do nothing returning *`,
+       on conflict (workspace_id, sub_account_id, space, address_key)
+         where unfrozen_at is null do nothing returning *`,
       [
         services.environment.uuid(),
         row.workspace_id,
@@ -179,7 +183,8 @@ export async function hold(
     const freeze = created ?? (await findFrozen(tx, owner, space, [hit.key]))
     if (!freeze) throw new Error('a frozen address disappeared while its row was locked')
     await tx.query(
-      'insert into aml_holds (workspace_id, transaction_id, freeze_id, held_at) values ($4, $1, $2, $3) on conflict do nothing',
+      `insert into aml_holds (workspace_id, transaction_id, freeze_id, held_at)
+        values ($4, $1, $2, $3) on conflict do nothing`,
       [row.id, freeze.id, at, row.workspace_id],
     )
     if (created)
@@ -194,7 +199,8 @@ export async function hold(
 export async function isHeld(tx: Queryable, row: Screened): Promise<boolean> {
   return (
     (await tx.one(
-      'select 1 from aml_holds where workspace_id = $2 and transaction_id = $1 and released_at is null limit 1',
+      `select 1 from aml_holds where workspace_id = $2 and transaction_id = $1
+        and released_at is null limit 1`,
       [row.id, row.workspace_id],
     )) !== undefined
   )
@@ -212,7 +218,8 @@ export async function findFrozen(
 ): Promise<FrozenRow | undefined> {
   return tx.one<FrozenRow>(
     `select * from frozen_addresses
-     where workspace_id = $4 and sub_account_id = $1 and space = $2 and address_key = any($3) and unfrozen_at is null
+     where workspace_id = $4 and sub_account_id = $1 and space = $2 and address_key = any($3)
+       and unfrozen_at is null
      order by frozen_at, id limit 1`,
     [subAccountId, space, keys, workspaceId],
   )
@@ -229,17 +236,20 @@ export async function lift(
   at: Date,
 ): Promise<void> {
   await tx.query(
-    'update frozen_addresses set unfrozen_at = $2, unfrozen_by = $3 where workspace_id = $4 and id = $1 and unfrozen_at is null',
+    `update frozen_addresses set unfrozen_at = $2, unfrozen_by = $3 where workspace_id = $4
+      and id = $1 and unfrozen_at is null`,
     [freeze.id, at, apiKey, freeze.workspace_id],
   )
   await tx.query(
-    'update aml_holds set released_at = $2 where workspace_id = $3 and freeze_id = $1 and released_at is null',
+    `update aml_holds set released_at = $2 where workspace_id = $3 and freeze_id = $1
+      and released_at is null`,
     [freeze.id, at, freeze.workspace_id],
   )
   // The workers check whether anything else holds the transactions.
   await tx.query(
     `update transactions set next_run_at = $2
-     where workspace_id = $3 and id in (select transaction_id from aml_holds where workspace_id = $3 and freeze_id = $1)
+     where workspace_id = $3 and id in (select transaction_id from aml_holds where workspace_id = $3
+       and freeze_id = $1)
       and state in ('AML_HELD', 'FROZEN') and lease_token is null`,
     [freeze.id, at, freeze.workspace_id],
   )

@@ -42,11 +42,14 @@ export const listFrozen = endpoint({
       query.asset === undefined ? null : spaceOf(findAsset(services, query.asset).network)
     const rows = await services.database.query<FrozenRow & { held: number }>(
       `select f.*, (
-         select count(*)::int from aml_holds h join transactions t on t.workspace_id = h.workspace_id and t.id = h.transaction_id
-         where h.workspace_id = f.workspace_id and h.freeze_id = f.id and h.released_at is null and t.status = 'pending'
+         select count(*)::int from aml_holds h
+           join transactions t on t.workspace_id = h.workspace_id and t.id = h.transaction_id
+         where h.workspace_id = f.workspace_id and h.freeze_id = f.id and h.released_at is null
+           and t.status = 'pending'
        ) held
        from frozen_addresses f
-       where f.workspace_id = $3 and f.sub_account_id = $1 and f.unfrozen_at is null and ($2::text is null or f.space = $2)
+       where f.workspace_id = $3 and f.sub_account_id = $1 and f.unfrozen_at is null
+         and ($2::text is null or f.space = $2)
        order by f.frozen_at desc, f.id limit ${ROWS_MAX}`,
       [caller.subAccountId, space, caller.workspaceId],
     )

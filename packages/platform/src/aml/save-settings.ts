@@ -60,12 +60,15 @@ export const saveAmlSettings = endpoint({
         field: 'aml_token',
       })
     const row = await services.database.one<AmlRow>(
-      `insert into aml_settings (sub_account_id, provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals, updated_at,
+      `insert into aml_settings (sub_account_id, provider, sealed_token, risk_levels,
+         screen_deposits, screen_withdrawals, updated_at,
          workspace_id)
        values ($1, $2, $3, $4, $5, $6, $7, $8)
        on conflict (workspace_id, sub_account_id) do update set
-         provider = excluded.provider, sealed_token = excluded.sealed_token, risk_levels = excluded.risk_levels,
-         screen_deposits = excluded.screen_deposits, screen_withdrawals = excluded.screen_withdrawals, updated_at = excluded.updated_at
+         provider = excluded.provider, sealed_token = excluded.sealed_token,
+           risk_levels = excluded.risk_levels,
+         screen_deposits = excluded.screen_deposits,
+           screen_withdrawals = excluded.screen_withdrawals, updated_at = excluded.updated_at
        returning *`,
       [
         caller.subAccountId,
@@ -81,7 +84,8 @@ export const saveAmlSettings = endpoint({
     // Transactions that wait for the provider are retried immediately with the new settings.
     await services.database.query(
       `update transactions set next_run_at = $2
-       where workspace_id = $3 and sub_account_id = $1 and status = 'pending' and state = 'SCREENING' and lease_token is null
+       where workspace_id = $3 and sub_account_id = $1 and status = 'pending'
+         and state = 'SCREENING' and lease_token is null
         and next_run_at is not null`,
       [caller.subAccountId, services.database.now(), caller.workspaceId],
     )

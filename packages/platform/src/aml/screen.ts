@@ -151,7 +151,8 @@ async function levelsOf(
           )
         }
         await services.database.query(
-          `insert into aml_screenings (workspace_id, transaction_id, provider, address_key, risk_level, screened_at)
+          `insert into aml_screenings (workspace_id, transaction_id, provider, address_key,
+            risk_level, screened_at)
          values ($6, $1, $2, $3, $4, $5)`,
           [
             row.id,
@@ -190,10 +191,12 @@ export async function freshAnswers(
   )
   const rows = await services.database.query<{ address_key: string; risk_level: RiskLevel | null }>(
     `select distinct on (s.address_key) s.address_key, s.risk_level from aml_screenings s
-     where s.workspace_id = $7 and s.transaction_id = $1 and s.provider = $2 and s.screened_at > $3 and s.address_key = any($4)
+     where s.workspace_id = $7 and s.transaction_id = $1 and s.provider = $2 and s.screened_at > $3
+       and s.address_key = any($4)
        and not exists (
          select 1 from frozen_addresses f
-         where f.workspace_id = $7 and f.sub_account_id = $5 and f.space = $6 and f.address_key = s.address_key
+         where f.workspace_id = $7 and f.sub_account_id = $5 and f.space = $6
+           and f.address_key = s.address_key
            and f.frozen_at >= s.screened_at
        )
      order by s.address_key, s.screened_at desc, s.id desc`,

@@ -284,7 +284,8 @@ async function migrateDatabase(
 async function freeLeases(database: Database): Promise<void> {
   for (const table of ['transactions', 'orders', 'exchange_transfers']) {
     await database.query(
-      `update ${table} set lease_until = null, lease_token = null where next_run_at is not null and lease_token is not null`,
+      `update ${table} set lease_until = null, lease_token = null where next_run_at is not null
+        and lease_token is not null`,
     )
   }
   await database.query(

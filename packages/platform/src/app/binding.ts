@@ -63,7 +63,8 @@ export async function checkDatabaseNetwork(
 export async function bindDatabase(database: Database, network: NetworkMode): Promise<void> {
   checkKnown(
     await database.one<{ network: string }>(
-      `with made as (insert into installation (network) values ($1) on conflict do nothing returning network)
+      `with made as (insert into installation (network) values ($1) on conflict do nothing
+        returning network)
      select network from made union all select network from installation limit 1`,
       [network],
     ),

@@ -57,7 +57,8 @@ export function clockLoop({ database, log, settings }: Services): Loop {
               then greatest($1::timestamptz, ${name} - $2::bigint * interval '1 millisecond') else ${name} end`,
             )
             await tx.query(
-              `update ${table} set ${earlier.join(', ')} where ${columns.map((name) => `${name} > $1`).join(' or ')}`,
+              `update ${table} set ${earlier.join(', ')}
+                where ${columns.map((name) => `${name} > $1`).join(' or ')}`,
               [database.now(), Math.round(backMs)],
             )
           }

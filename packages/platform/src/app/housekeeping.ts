@@ -36,7 +36,8 @@ export function housekeepingLoop(services: Services): Loop {
     async run() {
       const now = services.database.now()
       await services.database.query(
-        'delete from request_nonces where ctid in (select ctid from request_nonces where expires_at < $1 limit 50000)',
+        `delete from request_nonces where ctid in (select ctid from request_nonces
+          where expires_at < $1 limit 50000)`,
         [now],
       )
       await services.database.query(
@@ -44,7 +45,8 @@ export function housekeepingLoop(services: Services): Loop {
         [now],
       )
       await services.database.query(
-        `delete from conversions where order_id is null and expires_at < $1::timestamptz - interval '1 day'`,
+        `delete from conversions where order_id is null
+          and expires_at < $1::timestamptz - interval '1 day'`,
         [now],
       )
       await deleteOldRefusals(services.database)

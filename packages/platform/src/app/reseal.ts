@@ -70,7 +70,8 @@ export async function reseal(
     const counts: Record<string, number> = {}
     for (const { table, column, id, owner } of SEALED) {
       const rows = await tx.query<{ id: string; sealed: Buffer }>(
-        `select ${id}::text id, ${column} sealed from ${table} where ${column} is not null order by 1`,
+        `select ${id}::text id, ${column} sealed from ${table} where ${column} is not null
+          order by 1`,
       )
       // Triggers make this table append-only for all other statements.
       if (table === 'reserve_snapshots')

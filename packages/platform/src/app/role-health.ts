@@ -66,7 +66,8 @@ export function heartbeatLoop(
     async run() {
       const now = database.now()
       await database.query(
-        `insert into processes (id, role, host, started_at, seen_at, failing) values ($1, $2, $3, $4, $5, $6)
+        `insert into processes (id, role, host, started_at, seen_at, failing)
+          values ($1, $2, $3, $4, $5, $6)
          on conflict (id) do update set seen_at = excluded.seen_at, failing = excluded.failing`,
         [
           id,

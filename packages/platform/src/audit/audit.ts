@@ -66,7 +66,8 @@ async function attempt(services: Services): Promise<AuditReport> {
  */
 async function networksNotCompared(services: Services, differences: Difference[]): Promise<void> {
   const rows = await services.database.query<{ workspace: string; asset: string; sum: string }>(
-    `select w.name workspace, a.asset, sum(a.balance)::text sum from ledger_accounts a join workspaces w on w.id = a.workspace_id
+    `select w.name workspace, a.asset, sum(a.balance)::text sum from ledger_accounts a
+      join workspaces w on w.id = a.workspace_id
      where a.kind not in ('chain', 'fees', 'prepaid', 'prepaid_reserved', 'venue', 'venue_outside',
        'venue_fees') and a.balance <> 0 group by 1, 2 order by 1, 2`,
   )
@@ -97,7 +98,8 @@ async function checkBooks(
 ): Promise<AuditReport['books']> {
   const unbalanced = await services.database.query<{ id: string; asset: string; sum: string }>(
     `select p.entry_id::text id, a.asset, sum(p.amount)::text sum from ledger_postings p
-      join ledger_accounts a on a.workspace_id = p.workspace_id and a.id = p.account_id group by 1, 2 having sum(p.amount) <> 0 limit 100`,
+      join ledger_accounts a on a.workspace_id = p.workspace_id and a.id = p.account_id group by 1,
+        2 having sum(p.amount) <> 0 limit 100`,
   )
   for (const row of unbalanced) {
     differences.push({
@@ -118,7 +120,8 @@ async function checkBooks(
     sum: string
   }>(
     `select a.id::text, a.asset, a.balance::text, coalesce(sum(p.amount), 0)::text sum
-     from ledger_accounts a left join ledger_postings p on p.workspace_id = a.workspace_id and p.account_id = a.id
+     from ledger_accounts a left join ledger_postings p on p.workspace_id = a.workspace_id
+       and p.account_id = a.id
      group by a.workspace_id, a.id having a.balance <> coalesce(sum(p.amount), 0) limit 100`,
   )
   for (const row of drifted) {
@@ -156,7 +159,8 @@ async function checkReservedFees(services: Services, differences: Difference[]):
          select workspace_id, platform_fee from transactions
          where status = 'pending' and platform_fee > 0 and not exists (
            select 1 from ledger_entries
-              where workspace_id = transactions.workspace_id and kind in ('prepaid-charge', 'prepaid-refund')
+              where workspace_id = transactions.workspace_id
+                and kind in ('prepaid-charge', 'prepaid-refund')
                 and reference = transactions.id::text
          )
          union all select workspace_id, platform_fee from orders where state <> 'ENDED'

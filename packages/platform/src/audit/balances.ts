@@ -27,7 +27,8 @@ export const ownAddresses = (
   workspace: string | null = null,
 ): Promise<OwnAddress[]> =>
   services.database.query<OwnAddress>(
-    `select c.address, c.kind, w.name workspace, coalesce(s.path_index, 0) sub_account, c.path_index from chain_addresses c
+    `select c.address, c.kind, w.name workspace, coalesce(s.path_index, 0) sub_account, c.path_index
+      from chain_addresses c
     join workspaces w on w.id = c.workspace_id left join sub_accounts s on s.id = c.sub_account_id
     where c.network = $1 and ($2::text is null or w.name = $2) order by c.address`,
     [network, workspace],

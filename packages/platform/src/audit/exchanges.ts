@@ -15,7 +15,8 @@ export async function exchangeDifferences(
   differences: Difference[],
 ): Promise<AuditReport['exchanges']> {
   const rows = await services.database.query<AccountRow & { workspace: string }>(
-    `select a.*, w.name workspace from exchange_accounts a join workspaces w on w.id = a.workspace_id where a.status <> 'deleted'
+    `select a.*, w.name workspace from exchange_accounts a
+      join workspaces w on w.id = a.workspace_id where a.status <> 'deleted'
      order by a.created_at, a.id`,
   )
   let [accounts, balances] = [0, 0]

@@ -21,7 +21,8 @@ export async function recordedAudit(services: Services): Promise<AuditReport> {
   const report = await audit(services)
   await services.database
     .query(
-      'insert into audits (at, took_ms, compared, differences, surpluses, ok) values ($1, $2, $3, $4, $5, $6)',
+      `insert into audits (at, took_ms, compared, differences, surpluses, ok)
+        values ($1, $2, $3, $4, $5, $6)`,
       [
         new Date(began),
         services.environment.now() - began,

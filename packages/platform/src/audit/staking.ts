@@ -148,13 +148,16 @@ export async function stakesOnChain(
 
 async function heldBy(services: Services, network: Network): Promise<StakedBalance[]> {
   const rows = await services.database.query<Omit<StakedBalance, 'balance'> & { balance: string }>(
-    `select k.name workspace, o.address account, a.kind, a.address, a.balance::text from ledger_accounts a
-     join workspaces k on k.id = a.workspace_id left join wallets w on w.workspace_id = a.workspace_id and w.id = a.wallet_id
+    `select k.name workspace, o.address account, a.kind, a.address, a.balance::text
+      from ledger_accounts a
+     join workspaces k on k.id = a.workspace_id
+       left join wallets w on w.workspace_id = a.workspace_id and w.id = a.wallet_id
      join chain_addresses o on o.workspace_id = a.workspace_id and o.network = $1 and case
        when w.id is null then o.kind = 'tank'
        else o.sub_account_id = w.sub_account_id and o.kind = 'omnibus' end
      where a.asset = $2 and a.kind in (
-       'staked_energy', 'staked_bandwidth', 'staked_energy_reserved', 'staked_bandwidth_reserved', 'cooling'
+       'staked_energy', 'staked_bandwidth', 'staked_energy_reserved', 'staked_bandwidth_reserved',
+         'cooling'
      )`,
     [network.code, network.native_asset],
   )
@@ -165,9 +168,11 @@ async function movingOn(services: Services, network: Network): Promise<Moving[]>
   const rows = await services.database.query<
     Omit<Moving, 'amount' | 'withdrawn'> & { amount: string; withdrawn: string }
   >(
-    `select t.source_id account, t.destination_id address, c.step, t.plan->>'resource' resource, t.amount::text,
+    `select t.source_id account, t.destination_id address, c.step, t.plan->>'resource' resource,
+      t.amount::text,
       coalesce(c.withdrawn, 0)::text withdrawn
-     from chain_transactions c join transactions t on t.workspace_id = c.workspace_id and t.id = c.transaction_id
+     from chain_transactions c join transactions t on t.workspace_id = c.workspace_id
+       and t.id = c.transaction_id
      where c.network = $1 and c.state = 'INCLUDED' and c.step is not null and c.succeeded`,
     [network.code],
   )

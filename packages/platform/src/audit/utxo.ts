@@ -27,7 +27,8 @@ export async function utxoDifferences(
     `select w.id, s.name workspace,
        coalesce(
          (
-           select sum(balance) from ledger_accounts a where a.workspace_id = w.workspace_id and a.wallet_id = w.id and a.asset = w.asset
+           select sum(balance) from ledger_accounts a where a.workspace_id = w.workspace_id
+             and a.wallet_id = w.id and a.asset = w.asset
              and a.kind in (
              'available', 'reserved', 'frozen'
            )
@@ -35,11 +36,15 @@ export async function utxoDifferences(
          0
        )::text books,
        coalesce((select sum(u.value) from utxos u
-         left join chain_transactions spender on spender.workspace_id = u.workspace_id and spender.id = u.spent_by
-         left join chain_transactions maker on maker.workspace_id = u.workspace_id and maker.network = u.network and maker.hash = u.txid
+         left join chain_transactions spender on spender.workspace_id = u.workspace_id
+           and spender.id = u.spent_by
+         left join chain_transactions maker on maker.workspace_id = u.workspace_id
+           and maker.network = u.network and maker.hash = u.txid
            and u.origin = 'change'
-         where u.workspace_id = w.workspace_id and u.wallet_id = w.id and (u.spent_by is null or spender.state <> 'CONFIRMED')
-           and case when u.origin = 'change' then maker.state = 'CONFIRMED' else u.spendable or ${FROZEN} end), 0)::text coins
+         where u.workspace_id = w.workspace_id and u.wallet_id = w.id
+           and (u.spent_by is null or spender.state <> 'CONFIRMED')
+           and case when u.origin = 'change' then maker.state = 'CONFIRMED' else u.spendable
+             or ${FROZEN} end), 0)::text coins
      from wallets w join workspaces s on s.id = w.workspace_id where w.network = $1`,
     [network.code],
   )
@@ -97,7 +102,8 @@ export async function* coinsOnChain(
   where: string,
 ): AsyncGenerator<Coin & { there: bigint | null }> {
   const coins = await services.database.query<Coin>(
-    `select u.txid, u.vout, u.value::text, s.name workspace, u.address from utxos u join wallets w on w.workspace_id = u.workspace_id
+    `select u.txid, u.vout, u.value::text, s.name workspace, u.address from utxos u
+      join wallets w on w.workspace_id = u.workspace_id
       and w.id = u.wallet_id
       join workspaces s on s.id = w.workspace_id where u.network = $1 and ${where}`,
     [network.code],

@@ -15,7 +15,8 @@ export async function capOf(
 ): Promise<{ left: bigint; waitMs: number }> {
   const now = services.environment.now()
   const used = await tx.one<{ sum: string; oldest: Date | null }>(
-    `select coalesce(sum(f.amount + f.fee_room), 0)::text sum, min(f.created_at) oldest from forwards f
+    `select coalesce(sum(f.amount + f.fee_room), 0)::text sum, min(f.created_at) oldest
+      from forwards f
       join transactions t on t.workspace_id = f.workspace_id and t.id = f.transaction_id
       where f.workspace_id = $3 and f.rule_id = $1 and f.created_at > $2
       and t.status <> 'failed'`,

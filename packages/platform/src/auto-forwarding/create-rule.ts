@@ -73,9 +73,11 @@ export const createRule = endpoint({
     await services.database.transaction(async (tx) => {
       await expireRules(tx, now)
       const written = await tx.query(
-        `insert into forward_rules (id, workspace_id, sub_account_id, wallet_id, asset, network, min_amount, daily_cap,
+        `insert into forward_rules (id, workspace_id, sub_account_id, wallet_id, asset, network,
+          min_amount, daily_cap,
           destination, address_tag, expires_at, request, created_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) on conflict do nothing returning id`,
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) on conflict do nothing
+           returning id`,
         [
           id,
           caller.workspaceId,
@@ -94,7 +96,8 @@ export const createRule = endpoint({
       )
       if (written.length > 0) return
       const existing = await tx.one<{ id: string }>(
-        `select id from forward_rules where workspace_id = $2 and wallet_id = $1 and state in ('PENDING', 'ACTIVE', 'PAUSED')`,
+        `select id from forward_rules where workspace_id = $2 and wallet_id = $1
+          and state in ('PENDING', 'ACTIVE', 'PAUSED')`,
         [wallet.id, caller.workspaceId],
       )
       throw new ApiError(

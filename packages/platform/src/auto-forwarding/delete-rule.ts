@@ -28,7 +28,8 @@ export const deleteRule = endpoint({
     const rule = await findRule(services, caller, params.id)
     // From here on nothing more is forwarded, even if the nodes do not know the deletion yet.
     await services.database.query(
-      `update forward_rules set state = 'ENDING', end_request = $2, next_run_at = $3::timestamptz + interval '10 seconds',
+      `update forward_rules set state = 'ENDING', end_request = $2,
+        next_run_at = $3::timestamptz + interval '10 seconds',
         last_error = null, updated_at = $3
        where workspace_id = $4 and id = $1 and state <> 'ENDED'`,
       [

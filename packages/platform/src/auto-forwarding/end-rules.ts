@@ -24,7 +24,8 @@ export async function endRule(services: Services, rule: RuleRow): Promise<void> 
          state = case when $2 then 'ENDED' else state end,
          next_run_at = case when $2 then null else $6::timestamptz + $3 * interval '1 second' end,
          last_error = case when $2 then null else $4 end, updated_at = $6,
-         end_hashes = (select coalesce(jsonb_agg(distinct h), '[]') from jsonb_array_elements(end_hashes || $5::jsonb) h)
+         end_hashes = (select coalesce(jsonb_agg(distinct h), '[]')
+           from jsonb_array_elements(end_hashes || $5::jsonb) h)
        where workspace_id = $7 and id = $1 and state = 'ENDING' returning state`,
       [
         rule.id,
@@ -61,8 +62,10 @@ export async function endRule(services: Services, rule: RuleRow): Promise<void> 
 async function takeBackForwards(services: Services, tx: Queryable, rule: RuleRow): Promise<void> {
   if (!rule.end_request) return
   const rows = await tx.query<TransactionRow>(
-    `select t.* from forwards f join transactions t on t.workspace_id = f.workspace_id and t.id = f.transaction_id
-     where f.workspace_id = $2 and f.rule_id = $1 and t.status = 'pending' and t.state <> 'VOIDING' for no key update of t`,
+    `select t.* from forwards f join transactions t on t.workspace_id = f.workspace_id
+      and t.id = f.transaction_id
+     where f.workspace_id = $2 and f.rule_id = $1 and t.status = 'pending'
+       and t.state <> 'VOIDING' for no key update of t`,
     [rule.id, rule.workspace_id],
   )
   for (const row of rows) {
@@ -82,7 +85,8 @@ export async function endRules(services: Services): Promise<void> {
     [now],
   )
   const rules = await services.database.query<RuleRow>(
-    `select ${RULE_COLUMNS} from forward_rules r where state = 'ENDING' and next_run_at <= $1 order by next_run_at limit 20`,
+    `select ${RULE_COLUMNS} from forward_rules r where state = 'ENDING' and next_run_at <= $1
+      order by next_run_at limit 20`,
     [now],
   )
   for (const rule of rules) await endRule(services, rule)

@@ -61,7 +61,8 @@ export async function forwardRule(services: Services, rule: RuleRow): Promise<vo
     if (!later) throw error
     // Not if more funds have arrived since; the rule is then checked again immediately.
     await services.database.query(
-      `update forward_rules set next_run_at = $5::timestamptz + $2 * interval '1 millisecond', last_error = $3
+      `update forward_rules set next_run_at = $5::timestamptz + $2 * interval '1 millisecond',
+        last_error = $3
        where workspace_id = $6 and id = $1 and waiting = $4`,
       [
         rule.id,
@@ -166,7 +167,8 @@ async function checkRule(
   const wallet = await findWallet(services.database, caller, asset.asset_name)
   if (wallet.status !== 'active') throw new Later(INACTIVE, REFUSED_WAIT_MS)
   const held = await services.database.one(
-    `select 1 from forwards f join transactions t on t.workspace_id = f.workspace_id and t.id = f.transaction_id
+    `select 1 from forwards f join transactions t on t.workspace_id = f.workspace_id
+      and t.id = f.transaction_id
      where f.workspace_id = $2 and f.rule_id = $1 and t.state = 'AML_HELD' limit 1`,
     [rule.id, rule.workspace_id],
   )
@@ -312,11 +314,13 @@ async function writeForward(
   ])
   tx.emit({ type: 'transaction.created', workspace: rule.workspace_id, payload: response })
   await tx.query(
-    'insert into forwards (transaction_id, rule_id, amount, fee_room, created_at, workspace_id) values ($1, $2, $3, $4, $5, $6)',
+    `insert into forwards (transaction_id, rule_id, amount, fee_room, created_at, workspace_id)
+      values ($1, $2, $3, $4, $5, $6)`,
     [row.id, rule.id, gross.toString(), feeRoom.toString(), now, rule.workspace_id],
   )
   await tx.query(
-    `update forward_rules set waiting = waiting - $2, last_error = null, next_run_at = $3, updated_at = $3
+    `update forward_rules set waiting = waiting - $2, last_error = null, next_run_at = $3,
+       updated_at = $3
        where workspace_id = $4 and id = $1`,
     [rule.id, gross.toString(), now, rule.workspace_id],
   )
@@ -380,7 +384,8 @@ async function costs(
 
 async function ownerOf(services: Services, rule: RuleRow): Promise<Caller> {
   const row = await services.database.one<{ workspace: string; name: string; path_index: number }>(
-    `select w.name workspace, s.name, s.path_index from sub_accounts s join workspaces w on w.id = s.workspace_id
+    `select w.name workspace, s.name, s.path_index from sub_accounts s
+      join workspaces w on w.id = s.workspace_id
       where s.workspace_id = $2 and s.id = $1`,
     [rule.sub_account_id, rule.workspace_id],
   )
@@ -398,7 +403,8 @@ async function ownerOf(services: Services, rule: RuleRow): Promise<Caller> {
 
 async function availableOf(services: Services, rule: RuleRow): Promise<bigint> {
   const row = await services.database.one<{ balance: string }>(
-    `select balance::text from ledger_accounts where workspace_id = $3 and wallet_id = $1 and asset = $2 and kind = 'available'`,
+    `select balance::text from ledger_accounts where workspace_id = $3 and wallet_id = $1
+      and asset = $2 and kind = 'available'`,
     [rule.wallet_id, rule.asset, rule.workspace_id],
   )
   return BigInt(row?.balance ?? '0')

@@ -24,7 +24,8 @@ export const ruleHistory = endpoint({
       services.database.query<TransactionRow>(
         `select t.* from forwards f
           join transactions t on t.workspace_id = f.workspace_id and t.id = f.transaction_id
-        where f.workspace_id = $4 and f.rule_id = $1 order by f.created_at desc, t.id desc limit $2 offset $3`,
+        where f.workspace_id = $4 and f.rule_id = $1 order by f.created_at desc, t.id desc
+          limit $2 offset $3`,
         [rule.id, limit, (page - 1) * limit, rule.workspace_id],
       ),
       services.database.one<{ total: string }>(

@@ -14,11 +14,14 @@ export async function noteIncoming(tx: Queryable, row: TransactionRow, now: Date
     `with counted as (
        insert into forward_deposits (workspace_id, rule_id, transaction_id, generation, amount)
        select workspace_id, id, $2, $3, $4 from forward_rules
-       where workspace_id = $7 and wallet_id = $1 and state in ('PENDING', 'ACTIVE', 'PAUSED') and created_at <= $5 and expires_at > $6
+       where workspace_id = $7 and wallet_id = $1 and state in ('PENDING', 'ACTIVE', 'PAUSED')
+         and created_at <= $5 and expires_at > $6
        on conflict do nothing returning rule_id, amount
      )
-     update forward_rules r set waiting = r.waiting + greatest(0, c.amount - r.ahead), ahead = greatest(0, r.ahead - c.amount),
-       next_run_at = $6, updated_at = $6 from counted c where r.workspace_id = $7 and r.id = c.rule_id`,
+     update forward_rules r set waiting = r.waiting + greatest(0, c.amount - r.ahead),
+       ahead = greatest(0, r.ahead - c.amount),
+       next_run_at = $6, updated_at = $6 from counted c where r.workspace_id = $7
+         and r.id = c.rule_id`,
     [row.wallet_id, row.id, generationOf(row), row.amount, row.created_at, now, row.workspace_id],
   )
 }
@@ -34,7 +37,8 @@ export async function takeBackIncoming(tx: Queryable, row: TransactionRow): Prom
        where workspace_id = $4 and transaction_id = $1 and generation = $2 and not taken_back
        returning rule_id, amount
      )
-     update forward_rules r set waiting = greatest(0, r.waiting - g.amount), updated_at = $3 from gone g
+     update forward_rules r set waiting = greatest(0, r.waiting - g.amount), updated_at = $3
+       from gone g
      where r.workspace_id = $4 and r.id = g.rule_id`,
     [row.id, generationOf(row), tx.now(), row.workspace_id],
   )

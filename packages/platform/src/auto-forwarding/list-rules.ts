@@ -45,7 +45,8 @@ export const listRules = endpoint({
     ]
     const [rows, count] = await Promise.all([
       services.database.query<RuleRow>(
-        `select ${RULE_COLUMNS} from forward_rules r where ${where} order by created_at desc, id desc limit $6 offset $7`,
+        `select ${RULE_COLUMNS} from forward_rules r where ${where} order by created_at desc,
+          id desc limit $6 offset $7`,
         [...values, limit, (page - 1) * limit],
       ),
       services.database.one<{ total: string }>(

@@ -22,7 +22,8 @@ export function autoForwardingLoop(services: Services): Loop {
       await expireRules(services.database, new Date(services.environment.now()))
       await endRules(services)
       const rules = await services.database.query<RuleRow>(
-        `select * from forward_rules where state = 'ACTIVE' and next_run_at <= $2 order by next_run_at limit $1`,
+        `select * from forward_rules where state = 'ACTIVE' and next_run_at <= $2
+          order by next_run_at limit $1`,
         [RULES_PER_RUN, services.database.now()],
       )
       for (const rule of rules) {
@@ -34,7 +35,8 @@ export function autoForwardingLoop(services: Services): Loop {
             'a rule could not be processed; it is retried',
           )
           await services.database.query(
-            `update forward_rules set next_run_at = $3::timestamptz + $2 * interval '1 second' where workspace_id = $4 and id = $1`,
+            `update forward_rules set next_run_at = $3::timestamptz + $2 * interval '1 second'
+              where workspace_id = $4 and id = $1`,
             [rule.id, ERROR_WAIT_S, services.database.now(), rule.workspace_id],
           )
         }

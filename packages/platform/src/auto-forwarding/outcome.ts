@@ -17,10 +17,13 @@ export async function returnForward(
   if (row.plan.cancel) return lookAgain(tx, row)
   await tx.query(
     `with back as (
-       update forwards set returned = true where workspace_id = $6 and transaction_id = $1 and not returned returning rule_id, amount)
-     update forward_rules r set waiting = r.waiting + b.amount, failures = r.failures + 1, last_error = $2, updated_at = $5,
+       update forwards set returned = true where workspace_id = $6 and transaction_id = $1
+         and not returned returning rule_id, amount)
+     update forward_rules r set waiting = r.waiting + b.amount, failures = r.failures + 1,
+       last_error = $2, updated_at = $5,
        next_run_at = case when r.state = 'ACTIVE'
-         then $5::timestamptz + least($4::double precision, $3 * power(2, least(r.failures, 20))) * interval '1 second'
+         then $5::timestamptz + least($4::double precision,
+           $3 * power(2, least(r.failures, 20))) * interval '1 second'
          else r.next_run_at end
      from back b where r.workspace_id = $6 and r.id = b.rule_id`,
     [
@@ -41,7 +44,8 @@ export async function forwardDone(tx: Queryable, row: TransactionRow): Promise<v
 /** Makes the rule due, because the obstacle to further forwards is gone. */
 async function lookAgain(tx: Queryable, row: TransactionRow): Promise<void> {
   await tx.query(
-    `update forward_rules set failures = 0, next_run_at = case when state = 'ACTIVE' then $2 else next_run_at end
+    `update forward_rules set failures = 0, next_run_at = case when state = 'ACTIVE' then $2
+      else next_run_at end
      where workspace_id = $3 and id = $1 and (failures > 0 or last_error is not null)`,
     [row.plan.rule_id, tx.now(), row.workspace_id],
   )

@@ -29,7 +29,8 @@ const turn = (verb: 'pause' | 'resume', summary: string) =>
       const now = new Date(services.environment.now())
       const [from, to] = verb === 'pause' ? ['ACTIVE', 'PAUSED'] : ['PAUSED', 'ACTIVE']
       const turned = await services.database.one<RuleRow>(
-        `update forward_rules set state = $3, next_run_at = case when $3 = 'ACTIVE' then $4::timestamptz end, failures = 0,
+        `update forward_rules set state = $3, next_run_at = case
+          when $3 = 'ACTIVE' then $4::timestamptz end, failures = 0,
         last_error = null, updated_at = $4
        where workspace_id = $5 and id = $1 and state = $2 and expires_at > $4 returning *`,
         [rule.id, from, to, now, rule.workspace_id],

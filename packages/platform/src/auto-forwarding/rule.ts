@@ -151,7 +151,8 @@ export const IS_EXPIRED = `(state in ('ACTIVE', 'PAUSED') and expires_at <= $1)`
 /** Expires rules, so that new ones can be created. Amounts that still wait stay in the wallet. */
 export async function expireRules(tx: Queryable, now: Date): Promise<void> {
   await tx.query(
-    `update forward_rules set state = 'EXPIRED', next_run_at = null, updated_at = $1 where ${IS_EXPIRED}`,
+    `update forward_rules set state = 'EXPIRED', next_run_at = null, updated_at = $1
+      where ${IS_EXPIRED}`,
     [now],
   )
 }

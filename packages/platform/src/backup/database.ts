@@ -122,7 +122,8 @@ export async function takeEmbedded(
     ).rows[0]
     const archiver = (
       await client.query<{ failing: boolean }>(
-        `select failed_count > 0 and (last_archived_time is null or last_failed_time > last_archived_time) as failing
+        `select failed_count > 0 and (last_archived_time is null
+          or last_failed_time > last_archived_time) as failing
        from pg_stat_archiver`,
       )
     ).rows[0]
@@ -133,7 +134,8 @@ export async function takeEmbedded(
     await copyTree(data, to, '', folders)
     const done = (
       await client.query<{ lsn: string; labelfile: string; spcmapfile: string; last: string }>(
-        'select lsn::text, labelfile, spcmapfile, pg_walfile_name(lsn) as last from pg_backup_stop(false)',
+        `select lsn::text, labelfile, spcmapfile, pg_walfile_name(lsn) as last
+          from pg_backup_stop(false)`,
       )
     ).rows[0]
     if (!begun || !done) throw new Error('PostgreSQL did not report the location of its log')
@@ -336,7 +338,8 @@ export async function checkExternalEmpty(databaseUrl: string): Promise<void> {
   try {
     const match = await database.one<{ tables: string }>(
       `select count(*) as tables from pg_class c join pg_namespace n on n.oid = c.relnamespace
-       where c.relkind in ('r', 'p', 'S', 'v') and n.nspname not in ('pg_catalog', 'information_schema')
+       where c.relkind in ('r', 'p', 'S', 'v')
+         and n.nspname not in ('pg_catalog', 'information_schema')
          and n.nspname not like 'pg_toast%'`,
     )
     if (match?.tables !== '0')

@@ -40,15 +40,20 @@ export const listApiUsers = panelEndpoint({
     const rows = await services.database.query<
       ApiUserRequest & { api_key: string | null; key_fingerprint: string | null }
     >(
-      `select u.api_key id, u.api_key, u.label, s.name sub_account, u.role, u.rate_limit, u.ip_allow_list, u.created_at, u.last_used_at,
+      `select u.api_key id, u.api_key, u.label, s.name sub_account, u.role, u.rate_limit,
+         u.ip_allow_list, u.created_at, u.last_used_at,
          u.revoked_at, null key_fingerprint, u.public_key_pem, 'enrolled' enrolment,
-         case when p.id is not null then jsonb_build_object('id', p.id, 'email', p.email, 'name', p.name) end person
-       from api_users u join sub_accounts s on s.id = u.sub_account_id left join people p on p.id = u.person_id
+         case when p.id is not null then jsonb_build_object('id', p.id, 'email', p.email, 'name',
+           p.name) end person
+       from api_users u join sub_accounts s on s.id = u.sub_account_id
+         left join people p on p.id = u.person_id
        where s.workspace_id = $1
        union all
-       select r.id, null, r.label, r.sub_account, r.role, r.rate_limit, r.ip_allow_list, r.created_at, null, null, r.key_fingerprint,
+       select r.id, null, r.label, r.sub_account, r.role, r.rate_limit, r.ip_allow_list,
+         r.created_at, null, null, r.key_fingerprint,
          r.public_key_pem, 'pending',
-         case when p.id is not null then jsonb_build_object('id', p.id, 'email', p.email, 'name', p.name) end
+         case when p.id is not null then jsonb_build_object('id', p.id, 'email', p.email, 'name',
+           p.name) end
        from api_user_requests r left join people p on p.id = r.person_id
        where r.workspace_id = $1 and r.api_key is null and r.withdrawn_at is null
        order by created_at desc, id`,
@@ -166,7 +171,8 @@ async function assertRequestLeft(
   personId: string,
 ): Promise<void> {
   const open = await tx.one<{ all: number; own: number }>(
-    `select count(*)::int "all", count(*) filter (where requested_by = $2)::int own from api_user_requests
+    `select count(*)::int "all", count(*) filter (where requested_by = $2)::int own
+      from api_user_requests
    where workspace_id = $1 and api_key is null and withdrawn_at is null`,
     [workspaceId, personId],
   )
@@ -190,8 +196,10 @@ async function insertRequest(
   request: ApiUserRequest,
 ): Promise<void> {
   await tx.query(
-    `insert into api_user_requests (id, workspace_id, sub_account, role, public_key_pem, key_fingerprint, label, rate_limit,
-     ip_allow_list, person_id, requested_by, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+    `insert into api_user_requests (id, workspace_id, sub_account, role, public_key_pem,
+      key_fingerprint, label, rate_limit,
+     ip_allow_list, person_id, requested_by, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9,
+       $10, $11, $12)`,
     [
       request.id,
       workspaceId,
@@ -252,7 +260,8 @@ export const changeApiUser = panelEndpoint({
       services,
       visitor,
       async (tx) => {
-        const select = `select label, rate_limit, ip_allow_list from api_users where ${OF_WORKSPACE} and revoked_at is null for update`
+        const select = `select label, rate_limit, ip_allow_list from api_users where ${OF_WORKSPACE}
+          and revoked_at is null for update`
         type EditableFields = {
           label: string | null
           rate_limit: number | null
@@ -269,7 +278,8 @@ export const changeApiUser = panelEndpoint({
           ip_allow_list: body.ip_allow_list ?? before.ip_allow_list,
         }
         await tx.query(
-          'update api_users set label = $2, rate_limit = $3, ip_allow_list = $4 where api_key::text = $1',
+          `update api_users set label = $2, rate_limit = $3, ip_allow_list = $4
+            where api_key::text = $1`,
           [params.api_key, changed.label, changed.rate_limit, changed.ip_allow_list],
         )
         return { before, after: changed }
@@ -312,12 +322,14 @@ export const revokeApiUser = panelEndpoint({
         const own = `(${isAdmin} or person_id = $4)`
         const values = [id, member.workspaceId, tx.now(), session.personId]
         const user = await tx.one(
-          `update api_users set revoked_at = coalesce(revoked_at, $3) where ${OF_WORKSPACE} and ${own} returning api_key`,
+          `update api_users set revoked_at = coalesce(revoked_at, $3) where ${OF_WORKSPACE}
+            and ${own} returning api_key`,
           values,
         )
         if (user) return { isRequest: false }
         const request = await tx.one(
-          `update api_user_requests set withdrawn_at = $3 where id::text = $1 and workspace_id = $2 and api_key is null
+          `update api_user_requests set withdrawn_at = $3 where id::text = $1 and workspace_id = $2
+            and api_key is null
            and withdrawn_at is null and ${own} returning id`,
           values,
         )

@@ -82,14 +82,18 @@ export const readHealth = panelEndpoint({
         [member.workspaceId, now],
       ),
       database.one<{ pending: number; oldest_s: number | null; disabled: number }>(
-        `select count(d.id)::int pending, floor(extract(epoch from $2::timestamptz - min(d.created_at)))::int oldest_s,
-           (select count(*)::int from webhooks where workspace_id = $1 and disabled_at is not null) disabled
-         from webhooks w join webhook_deliveries d on d.workspace_id = w.workspace_id and d.webhook_id = w.id and d.status = 'pending'
+        `select count(d.id)::int pending,
+           floor(extract(epoch from $2::timestamptz - min(d.created_at)))::int oldest_s,
+           (select count(*)::int from webhooks where workspace_id = $1
+             and disabled_at is not null) disabled
+         from webhooks w join webhook_deliveries d on d.workspace_id = w.workspace_id
+           and d.webhook_id = w.id and d.status = 'pending'
          where w.workspace_id = $1`,
         [member.workspaceId, now],
       ),
       database.query<{ network: string; status: string }>(
-        `select network, status from gas_tanks where workspace_id = $1 and status <> 'ok' order by network`,
+        `select network, status from gas_tanks where workspace_id = $1 and status <> 'ok'
+          order by network`,
         [member.workspaceId],
       ),
     ])

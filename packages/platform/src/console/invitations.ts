@@ -30,7 +30,8 @@ export const listInvitations = panelEndpoint({
       body: await database.query(
         `select i.id, i.email, i.role, i.created_at, i.expires_at, p.email invited_by
          from invitations i left join people p on p.id = i.invited_by
-         where i.workspace_id = $1 and i.accepted_at is null and i.revoked_at is null and i.expires_at > $2 order by i.created_at desc`,
+         where i.workspace_id = $1 and i.accepted_at is null and i.revoked_at is null
+           and i.expires_at > $2 order by i.created_at desc`,
         [member.workspaceId, database.now()],
       ),
     }
@@ -101,7 +102,8 @@ export const withdrawInvitation = panelEndpoint({
       visitor,
       async (tx) => {
         const row = await tx.one<{ role: Role }>(
-          `update invitations set revoked_at = $3 where id::text = $1 and workspace_id = $2 and accepted_at is null and revoked_at is null
+          `update invitations set revoked_at = $3 where id::text = $1 and workspace_id = $2
+            and accepted_at is null and revoked_at is null
          returning role`,
           [id, visitor.member.workspaceId, tx.now()],
         )

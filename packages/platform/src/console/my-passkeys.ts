@@ -19,7 +19,8 @@ export const listMyPasskeys = panelEndpoint({
   async handler({ services: { database }, visitor: { session } }) {
     return {
       body: await database.query(
-        'select id, name, created_at, last_used_at from passkeys where person_id = $1 order by created_at',
+        `select id, name, created_at, last_used_at from passkeys where person_id = $1
+          order by created_at`,
         [session.personId],
       ),
     }

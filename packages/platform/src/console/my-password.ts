@@ -47,7 +47,8 @@ export const setMyPassword = panelEndpoint({
     await changeOwn(services, visitor, { action: 'password.set' }, async (tx) => {
       await lockPerson(tx, personId)
       const changed = await tx.one(
-        'update people set password_hash = $2 where id = $1 and password_hash is not distinct from $3 returning id',
+        `update people set password_hash = $2 where id = $1
+          and password_hash is not distinct from $3 returning id`,
         [personId, hash, stored?.password_hash ?? null],
       )
       if (!changed)

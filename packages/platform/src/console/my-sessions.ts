@@ -31,7 +31,8 @@ export const listMySessions = panelEndpoint({
       user_agent: string
     }>(
       `select id, created_at, last_seen_at, ip, user_agent from sessions
-       where person_id = $1 and ended_at is null and expires_at > $2 order by last_seen_at desc limit 200`,
+       where person_id = $1 and ended_at is null and expires_at > $2 order by last_seen_at desc
+         limit 200`,
       [session.personId, database.now()],
     )
     return { body: rows.map((row) => ({ ...row, is_current: row.id === session.id })) }

@@ -54,25 +54,31 @@ export const readOverview = panelEndpoint({
         available: string
         pending: string
       }>(
-        `select w.asset, w.network, coalesce(a.held, 0)::text held, coalesce(a.available, 0)::text available,
+        `select w.asset, w.network, coalesce(a.held, 0)::text held,
+           coalesce(a.available, 0)::text available,
            coalesce((select sum(t.amount) from transactions t
-             where t.workspace_id = w.workspace_id and t.sub_account_id = w.sub_account_id and t.wallet_id = w.id and t.kind = 'DEPOSIT'
+             where t.workspace_id = w.workspace_id and t.sub_account_id = w.sub_account_id
+               and t.wallet_id = w.id and t.kind = 'DEPOSIT'
                and t.status = 'pending'), 0)::text pending
          from wallets w left join lateral (
-           select sum(balance) filter (where kind = any($2)) held, sum(balance) filter (where kind = 'available') available
-           from ledger_accounts a where a.workspace_id = w.workspace_id and a.wallet_id = w.id and a.asset = w.asset
+           select sum(balance) filter (where kind = any($2)) held,
+             sum(balance) filter (where kind = 'available') available
+           from ledger_accounts a where a.workspace_id = w.workspace_id and a.wallet_id = w.id
+             and a.asset = w.asset
          ) a on true
          where w.workspace_id = $3 and w.sub_account_id = $1 order by w.asset`,
         [caller.subAccountId, HELD_ACCOUNTS, caller.workspaceId],
       ),
       database.one<{ pending: number; held: number; frozen: number; failed_24h: number }>(
         `select count(*) filter (where status = 'pending')::int pending,
-           count(*) filter (where status = 'pending' and state in ('AML_HELD', 'FROZEN', 'SCREENING'))::int held,
+           count(*) filter (where status = 'pending'
+             and state in ('AML_HELD', 'FROZEN', 'SCREENING'))::int held,
            count(*) filter (where status = 'failed' and updated_at > $2)::int failed_24h,
            (select count(*)::int from frozen_addresses
              where workspace_id = $3 and sub_account_id = $1 and unfrozen_at is null) frozen
          from transactions
-         where workspace_id = $3 and sub_account_id = $1 and kind in ('WITHDRAWAL', 'DEPOSIT', 'STAKE', 'UNSTAKE', 'RELEASE')
+         where workspace_id = $3 and sub_account_id = $1
+           and kind in ('WITHDRAWAL', 'DEPOSIT', 'STAKE', 'UNSTAKE', 'RELEASE')
            and (status = 'pending' or (status = 'failed' and updated_at > $2))`,
         [caller.subAccountId, new Date(services.environment.now() - DAY_MS), caller.workspaceId],
       ),

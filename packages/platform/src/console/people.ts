@@ -32,7 +32,8 @@ export const listPeople = panelEndpoint({
         `select p.id, p.email, p.name, m.role, p.totp_secret is not null has_totp,
            (select max(s.last_seen_at) from sessions s where s.person_id = p.id) last_seen_at,
            (select count(*)::int from passkeys k where k.person_id = p.id) passkeys
-         from memberships m join people p on p.id = m.person_id where m.workspace_id = $1 order by p.name, p.id`,
+         from memberships m join people p on p.id = m.person_id where m.workspace_id = $1
+           order by p.name, p.id`,
         [member.workspaceId],
       ),
     }
@@ -53,7 +54,8 @@ async function membership(
   // All owners of the workspace are locked first: if two owners demote each other, the second
   // request sees the result of the first.
   await tx.query(
-    `select 1 from memberships where workspace_id = $1 and role = 'owner' order by person_id for update`,
+    `select 1 from memberships where workspace_id = $1 and role = 'owner' order by person_id
+      for update`,
     [workspaceId],
   )
   const row = await tx.one<{ email: string; role: Role }>(
@@ -176,7 +178,8 @@ export const removePerson = panelEndpoint({
         )
         const rows = await tx.query<{ api_key: string }>(
           `update api_users set revoked_at = $3 where person_id = $2 and revoked_at is null
-           and sub_account_id in (select id from sub_accounts where workspace_id = $1) returning api_key`,
+           and sub_account_id in (select id from sub_accounts where workspace_id = $1)
+             returning api_key`,
           [member.workspaceId, id, tx.now()],
         )
         const withdrawn = await withdrawInvitationsOf(tx, member.workspaceId, {

@@ -129,12 +129,14 @@ async function levels(
   const inputs = [values[0], asset.asset_name, values[1], values[2]]
   const [now, rows] = await Promise.all([
     database.one<{ sum: string }>(
-      `select coalesce(sum(a.balance), 0)::text sum from ledger_accounts a where a.workspace_id = $4 and a.asset = $2 and ${accounts}`,
+      `select coalesce(sum(a.balance), 0)::text sum from ledger_accounts a where a.workspace_id = $4
+        and a.asset = $2 and ${accounts}`,
       inputs,
     ),
     database.query<{ day: string; sum: string }>(
       `select to_char(e.created_at at time zone 'utc', 'YYYY-MM-DD') as day, sum(p.amount)::text sum
-       from ledger_accounts a join ledger_postings p on p.workspace_id = a.workspace_id and p.account_id = a.id
+       from ledger_accounts a join ledger_postings p on p.workspace_id = a.workspace_id
+         and p.account_id = a.id
          join ledger_entries e on e.workspace_id = p.workspace_id and e.id = p.entry_id
        where a.workspace_id = $4 and a.asset = $2 and ${accounts} and e.created_at >= $5 group by 1`,
       [...inputs, from],
@@ -168,8 +170,10 @@ async function flows(
   { column, asset, from, condition, value }: Flow,
 ): Promise<Days> {
   const rows = await database.query<{ day: string; sum: string }>(
-    `select to_char(confirmed_at at time zone 'utc', 'YYYY-MM-DD') as day, coalesce(sum(${column}), 0)::text sum from transactions
-     where workspace_id = $4 and sub_account_id = $1 and status = 'confirmed' and confirmed_at >= $2 and ${condition} group by 1`,
+    `select to_char(confirmed_at at time zone 'utc', 'YYYY-MM-DD') as day,
+      coalesce(sum(${column}), 0)::text sum from transactions
+     where workspace_id = $4 and sub_account_id = $1 and status = 'confirmed' and confirmed_at >= $2
+       and ${condition} group by 1`,
     [caller.subAccountId, from, value, caller.workspaceId],
   )
   return {

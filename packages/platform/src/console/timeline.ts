@@ -178,7 +178,8 @@ function partsOf(services: Services, caller: Caller, row: TransactionRow, refere
   const { database } = services
   return Promise.all([
     database.query(
-      'select state, reason, at from transaction_states where workspace_id = $3 and transaction_id = $1 order by id limit $2',
+      `select state, reason, at from transaction_states where workspace_id = $3
+        and transaction_id = $1 order by id limit $2`,
       [row.id, ROWS_MAX, row.workspace_id],
     ),
     requestOf(services, row),
@@ -203,7 +204,8 @@ function partsOf(services: Services, caller: Caller, row: TransactionRow, refere
       [row.id, ROWS_MAX, row.workspace_id],
     ),
     database.query<{ id: string; type: string; at: Date }>(
-      `select uid id, type, created_at at from events where workspace_id = $2 and object = $1 order by position limit $3`,
+      `select uid id, type, created_at at from events where workspace_id = $2 and object = $1
+        order by position limit $3`,
       [row.id, caller.workspaceId, ROWS_MAX],
     ),
   ])
@@ -212,8 +214,10 @@ function partsOf(services: Services, caller: Caller, row: TransactionRow, refere
 /** Reads the deliveries of events to the webhooks of a sub-account. */
 function deliveriesOf({ database }: Services, caller: Caller, events: readonly { id: string }[]) {
   return database.query(
-    `select d.id, d.webhook_id webhook, d.event_uid event, d.status, d.tries attempts, d.created_at at
-     from webhooks w join webhook_deliveries d on d.workspace_id = w.workspace_id and d.webhook_id = w.id and d.event_uid = any($1)
+    `select d.id, d.webhook_id webhook, d.event_uid event, d.status, d.tries attempts,
+      d.created_at at
+     from webhooks w join webhook_deliveries d on d.workspace_id = w.workspace_id
+       and d.webhook_id = w.id and d.event_uid = any($1)
      where w.workspace_id = $2 and w.sub_account_id = $3 order by d.created_at, d.id limit $4`,
     [events.map(({ id }) => id), caller.workspaceId, caller.subAccountId, ROWS_MAX],
   )
@@ -229,7 +233,8 @@ async function requestOf({ database }: Services, row: TransactionRow) {
     email: string | null
     name: string | null
   }>(
-    'select u.label, p.id, p.email, p.name from api_users u left join people p on p.id = u.person_id where u.api_key::text = $1',
+    `select u.label, p.id, p.email, p.name from api_users u left join people p on p.id = u.person_id
+      where u.api_key::text = $1`,
     [api_key],
   )
   const { label = null, ...owner } = existing ?? { id: null }
@@ -263,9 +268,11 @@ async function attemptsOf({ database, registry }: Services, row: TransactionRow)
     block_height: string | null
     signed_by: number[] | null
   }>(
-    `select c.attempt, r.kind replacement, c.step, c.hash, c.state, c.fee_max::text, c.fee::text, c.created_at, c.broadcast_at,
+    `select c.attempt, r.kind replacement, c.step, c.hash, c.state, c.fee_max::text, c.fee::text,
+       c.created_at, c.broadcast_at,
        c.block_height::text, c.signed_by
-     from chain_transactions c left join replacements r on r.workspace_id = c.workspace_id and r.id = c.replacement_id
+     from chain_transactions c left join replacements r on r.workspace_id = c.workspace_id
+       and r.id = c.replacement_id
      where c.workspace_id = $3 and c.transaction_id = $1 order by c.attempt limit $2`,
     [row.id, ROWS_MAX, row.workspace_id],
   )
@@ -313,11 +320,13 @@ async function ledgerOf(
     `with recursive kinds as (
        (select kind from ledger_entries where workspace_id = $2 order by kind limit 1)
        union all
-       select (select e.kind from ledger_entries e where e.workspace_id = $2 and e.kind > k.kind order by e.kind limit 1) from kinds k
+       select (select e.kind from ledger_entries e where e.workspace_id = $2 and e.kind > k.kind
+         order by e.kind limit 1) from kinds k
          where k.kind is not null
      )
      select e.created_at at, e.kind entry, a.kind account, p.amount::text, a.asset
-     from kinds k join ledger_entries e on e.workspace_id = $2 and e.kind = k.kind and e.reference = any($1)
+     from kinds k join ledger_entries e on e.workspace_id = $2 and e.kind = k.kind
+       and e.reference = any($1)
        join ledger_postings p on p.workspace_id = $2 and p.entry_id = e.id
        join ledger_accounts a on a.workspace_id = $2 and a.id = p.account_id
      order by e.id, a.id limit $3`,

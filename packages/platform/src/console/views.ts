@@ -10,8 +10,8 @@ const shown = z.array(
   z.object({ id: z.uuid(), name: z.string(), page: z.string(), query: z.string() }),
 )
 
-const LIST =
-  'select id, name, page, query from saved_views where person_id = $1 and workspace_id = $2 order by at'
+const LIST = `select id, name, page, query from saved_views where person_id = $1 and workspace_id = $2
+    order by at`
 
 /** Returns the person's saved list filters. */
 export const listViews = panelEndpoint({
@@ -50,7 +50,8 @@ export const saveViews = panelEndpoint({
         await tx.query('delete from saved_views where person_id = $1 and workspace_id = $2', own)
         for (const [at, { name, page, query }] of views.entries()) {
           await tx.query(
-            'insert into saved_views (id, person_id, workspace_id, name, page, query, at) values ($1, $2, $3, $4, $5, $6, $7)',
+            `insert into saved_views (id, person_id, workspace_id, name, page, query, at)
+              values ($1, $2, $3, $4, $5, $6, $7)`,
             [services.environment.uuid(), ...own, name, page, query, at],
           )
         }

@@ -135,7 +135,8 @@ function countsOf(
   return [
     ...spans.map(
       (span) =>
-        `select bucket, dims, n from list_counts where ${of} and level = ${span.level}${bounds(span)}`,
+        `select bucket, dims, n from list_counts where ${of}
+          and level = ${span.level}${bounds(span)}`,
     ),
     `select ${hour}, dims, n from list_deltas where ${of}${bounds({ from: least, to: most })}`,
   ].join(' union all ')
@@ -170,7 +171,8 @@ async function totalOf(
     .map((edge) => ` + (select count(*) from ${list} where ${where} and ${edge})`)
     .join('')
   const row = await database.one<{ total: string; walked: string }>(
-    `select (coalesce(sum(n) filter (where ${keptCondition(filters, values)}), 0)${edges})::text total,
+    `select (coalesce(sum(n) filter (where ${keptCondition(filters, values)}),
+       0)${edges})::text total,
        coalesce(sum(n) filter (where ${keptCondition(walk, values)}), 0)::text walked
      from (${countsOf(question, spans, values)}) c`,
     values.list,
@@ -201,7 +203,8 @@ async function daysOf(
        where ${keptCondition(question.filters ?? {}, values)} group by bucket having sum(n) > 0
      ), places as (select bucket, n, sum(n) over (order by bucket desc) - n ahead from days)
      select bucket "day", ahead::text from places
-     where ahead < ${values.at(end, 'bigint')} and ahead + n > ${values.at(skip, 'bigint')} order by bucket desc`,
+     where ahead < ${values.at(end, 'bigint')} and ahead + n > ${values.at(skip, 'bigint')}
+       order by bucket desc`,
     values.list,
   )
   return rows.map(({ day, ahead }) => ({ day, ahead: Number(ahead) }))
@@ -222,10 +225,12 @@ async function hoursOf(
   const until = end === null ? '' : ` and bucket < ${values.at(date(end), 'timestamptz')}`
   const within = `bucket >= "day" and bucket < "day" + interval '24 hours'${until}`
   const rows = await database.query<{ bucket: Date; n: string }>(
-    `select bucket, sum(n)::text n from unnest(${values.at(days, 'timestamptz[]')}) "day" cross join lateral (
+    `select bucket, sum(n)::text n from unnest(${values.at(days, 'timestamptz[]')}) "day"
+       cross join lateral (
        select bucket, dims, n from list_counts where ${of} and level = 2 and ${within}
        union all select bucket, dims, n from list_deltas where ${of} and ${within}) c
-     where ${keptCondition(question.filters ?? {}, values)} group by bucket having sum(n) > 0 order by bucket desc`,
+     where ${keptCondition(question.filters ?? {}, values)} group by bucket having sum(n) > 0
+       order by bucket desc`,
     values.list,
   )
   return rows.map(({ bucket, n }) => ({
@@ -254,7 +259,8 @@ async function placeOf(
     lastDay = dayOf(end)
     const values = new Values(question.values)
     const part = await database.one<{ n: string }>(
-      `select count(*)::text n from ${list} where ${where} and created_at >= ${values.at(date(end), 'timestamptz')}`,
+      `select count(*)::text n from ${list} where ${where}
+        and created_at >= ${values.at(date(end), 'timestamptz')}`,
       values.list,
     )
     newest.push(
@@ -340,9 +346,11 @@ export async function readList<Row>(
          place.hours.map(({ to }) => to),
          'timestamptz[]',
        )}) hour (hour_from, hour_to)
-     cross join lateral (select ${columns} from ${list} where ${where} and created_at >= hour_from and created_at < hour_to
+     cross join lateral (select ${columns} from ${list} where ${where} and created_at >= hour_from
+       and created_at < hour_to
        order by created_at desc, id desc limit ${all.at(place.skip + limit, 'bigint')}) shown
-     order by created_at desc, id desc limit ${all.at(limit, 'bigint')} offset ${all.at(place.skip, 'bigint')}`,
+     order by created_at desc, id desc
+       limit ${all.at(limit, 'bigint')} offset ${all.at(place.skip, 'bigint')}`,
     all.list,
   )
   return { rows, total }

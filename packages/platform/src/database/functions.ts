@@ -12,7 +12,8 @@ const FOLDER = new URL('./functions/', import.meta.url)
 async function drop(tx: Queryable, name: string, triggersToo: boolean): Promise<void> {
   const heads = await tx.query<{ head: string }>(
     `select p.oid::regprocedure::text head from pg_proc p
-     where p.pronamespace = current_schema()::regnamespace and p.proname = $1 and ($2 or p.prorettype <> 'trigger'::regtype)`,
+     where p.pronamespace = current_schema()::regnamespace and p.proname = $1
+       and ($2 or p.prorettype <> 'trigger'::regtype)`,
     [name, triggersToo],
   )
   for (const { head } of heads) await tx.query(`drop function ${head}`)

@@ -96,13 +96,19 @@ async function readBooks(
       `${address} ${asset.asset_name}`,
     ) ?? 0n
   const row = await tx.one<{ arriving: string; busy: boolean; quiet: boolean }>(
-    `select coalesce(sum(t.amount) filter (where t.destination_id = $2 and t.asset = $3), 0)::text arriving,
-       coalesce(bool_or(t.kind in ('STAKE', 'UNSTAKE', 'RELEASE')), false) busy, count(*) = 0 and not exists (
-         select 1 from transactions a join deposits d on d.workspace_id = a.workspace_id and d.transaction_id = a.id
-         where a.network = $1 and a.status = 'pending' and a.state = 'CONFIRMING' and d.address = $2 and d.asset = $3 and not d.adopted
+    `select coalesce(sum(t.amount) filter (where t.destination_id = $2 and t.asset = $3),
+       0)::text arriving,
+       coalesce(bool_or(t.kind in ('STAKE', 'UNSTAKE', 'RELEASE')), false) busy, count(*) = 0
+         and not exists (
+         select 1 from transactions a join deposits d on d.workspace_id = a.workspace_id
+           and d.transaction_id = a.id
+         where a.network = $1 and a.status = 'pending' and a.state = 'CONFIRMING' and d.address = $2
+           and d.asset = $3 and not d.adopted
        ) quiet
-     from transactions t where t.network = $1 and t.status = 'pending' and (t.source_id = $2 or t.destination_id = $2)
-       and exists (select 1 from chain_transactions c where c.workspace_id = t.workspace_id and c.transaction_id = t.id and ${IN_FLIGHT})`,
+     from transactions t where t.network = $1 and t.status = 'pending'
+       and (t.source_id = $2 or t.destination_id = $2)
+       and exists (select 1 from chain_transactions c where c.workspace_id = t.workspace_id
+         and c.transaction_id = t.id and ${IN_FLIGHT})`,
     [network.code, address, asset.asset_name],
   )
   return {
@@ -318,7 +324,8 @@ async function isStillHeld(
   if (!before.quiet || !after.quiet || unread > 0n) return false
   await database.transaction(async (tx) => {
     const fresh = await tx.one<TransactionRow>(
-      `select * from transactions where workspace_id = $1 and id = $2 and state = 'CONFIRMING' for update`,
+      `select * from transactions where workspace_id = $1 and id = $2 and state = 'CONFIRMING'
+        for update`,
       [workspace, id],
     )
     if (fresh)

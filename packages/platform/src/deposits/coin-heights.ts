@@ -35,7 +35,8 @@ export async function placeCoins(
 ): Promise<void> {
   if (coins.size === 0) return
   await tx.query(
-    `update utxos u set block_height = b.height from unnest($2::text[], $3::bigint[]) b (txid, height)
+    `update utxos u set block_height = b.height from unnest($2::text[], $3::bigint[]) b (txid,
+      height)
      where u.network = $1 and u.txid = b.txid and u.block_height is distinct from b.height`,
     [network.code, [...coins.keys()], [...coins.values()]],
   )

@@ -74,17 +74,24 @@ export async function recordAside(
     }),
   )
   await tx.query(
-    `insert into coins_aside as c (id, workspace_id, sub_account_id, network, txid, vout, address, value, reason, token_category,
+    `insert into coins_aside as c (id, workspace_id, sub_account_id, network, txid, vout, address,
+       value, reason, token_category,
        token_amount, nft_capability, nft_commitment, block_height, block_hash, found_at)
-     select r.id, r.workspace_id, r.sub_account_id, $1, r.txid, r.vout, r.address, r.value, r.reason, r.category, r.amount, r.capability,
+     select r.id, r.workspace_id, r.sub_account_id, $1, r.txid, r.vout, r.address, r.value,
+       r.reason, r.category, r.amount, r.capability,
        r.commitment, $3, $4, $5
-     from jsonb_to_recordset($2::jsonb) as r(id uuid, workspace_id uuid, sub_account_id uuid, txid text, vout integer, address text,
+     from jsonb_to_recordset($2::jsonb) as r(id uuid, workspace_id uuid, sub_account_id uuid,
+       txid text, vout integer, address text,
        value numeric, reason text, category text, amount text, capability text, commitment text)
-     on conflict (workspace_id, network, txid, vout) do update set sub_account_id = excluded.sub_account_id, address = excluded.address,
-       value = excluded.value, reason = excluded.reason, token_category = excluded.token_category, token_amount = excluded.token_amount,
-       nft_capability = excluded.nft_capability, nft_commitment = excluded.nft_commitment, block_height = excluded.block_height,
+     on conflict (workspace_id, network, txid, vout) do update
+       set sub_account_id = excluded.sub_account_id, address = excluded.address,
+       value = excluded.value, reason = excluded.reason, token_category = excluded.token_category,
+         token_amount = excluded.token_amount,
+       nft_capability = excluded.nft_capability, nft_commitment = excluded.nft_commitment,
+         block_height = excluded.block_height,
        block_hash = excluded.block_hash
-     where c.block_hash <> excluded.block_hash or (c.token_category is null and excluded.token_category is not null)`,
+     where c.block_hash <> excluded.block_hash
+       or (c.token_category is null and excluded.token_category is not null)`,
     [network.code, JSON.stringify(rows), block.height, block.hash, tx.now()],
   )
 }

@@ -42,9 +42,11 @@ export async function creditReady(
 ): Promise<void> {
   const { network } = chain
   const rows = await services.database.query<Row>(
-    `select t.id, t.workspace_id, t.confirmations, d.block_height::text, d.block_hash, d.coinbase, d.adopted,
+    `select t.id, t.workspace_id, t.confirmations, d.block_height::text, d.block_hash, d.coinbase,
+       d.adopted,
        d.txid, d.position, d.address, d.asset, d.amount::text, d.tag, d.occurrence
-     from transactions t join deposits d on d.workspace_id = t.workspace_id and d.transaction_id = t.id
+     from transactions t join deposits d on d.workspace_id = t.workspace_id
+       and d.transaction_id = t.id
      where ${WAITS_FOR_DEPTH} and d.block_height is not null`,
     [network.code],
   )
@@ -57,7 +59,8 @@ export async function creditReady(
       const fresh = await tx.one<TransactionRow>(
         `select t.* from transactions t
         join deposits d on d.workspace_id = t.workspace_id and d.transaction_id = t.id
-        where t.workspace_id = $3 and t.id = $1 and t.state = 'CONFIRMING' and d.block_height = $2 and d.block_hash = $4 for update of t`,
+        where t.workspace_id = $3 and t.id = $1 and t.state = 'CONFIRMING' and d.block_height = $2
+          and d.block_hash = $4 for update of t`,
         [row.id, row.block_height, row.workspace_id, row.block_hash],
       )
       if (fresh) await depthReached(services, tx, fresh, confirmationsOf(row))

@@ -87,7 +87,8 @@ export async function credit(
     `update transactions set state = $2, status = $5, confirmed_at = $3, confirmations = $4,
      plan = plan - 'frozen_wallet' - 'screening_since' - 'screening_alerted' - 'unknown_sender',
      last_error = null, failure_reason = null,
-     next_run_at = null, lease_until = null, lease_token = null, updated_at = greatest($6::timestamptz, $3)
+     next_run_at = null, lease_until = null, lease_token = null,
+       updated_at = greatest($6::timestamptz, $3)
      where workspace_id = $7 and id = $1`,
     [row.id, end.state, end.confirmed_at, confirmations, end.status, tx.now(), row.workspace_id],
   )
@@ -192,7 +193,8 @@ export async function revert(
     [row.id, tx.now(), row.workspace_id, reason],
   )
   await tx.query(
-    'update deposits set block_height = null, block_hash = null where workspace_id = $2 and transaction_id = $1',
+    `update deposits set block_height = null, block_hash = null where workspace_id = $2
+      and transaction_id = $1`,
     [row.id, row.workspace_id],
   )
   if (row.kind === 'DEPOSIT') {

@@ -24,14 +24,17 @@ export async function expectedBalances(
   }
   const accounts = await database.query<{ address: string | null; asset: string; balance: string }>(
     `select case when a.kind in ('available', 'reserved') then o.address when a.kind in ('tank',
-      'tank_reserved') then g.address else a.address end address, a.asset, sum(a.balance)::text balance
+      'tank_reserved') then g.address else a.address end address, a.asset,
+        sum(a.balance)::text balance
      from ledger_accounts a
      left join wallets w on w.workspace_id = a.workspace_id and w.id = a.wallet_id
-     left join chain_addresses o on o.workspace_id = a.workspace_id and o.network = $1 and o.sub_account_id = w.sub_account_id
+     left join chain_addresses o on o.workspace_id = a.workspace_id and o.network = $1
+       and o.sub_account_id = w.sub_account_id
        and o.kind = 'omnibus'
      left join gas_tanks g on g.network = $1 and g.workspace_id = a.workspace_id
      where a.asset = any($2) and ($3::uuid is null or a.workspace_id = $3) and a.kind in (
-       'available', 'reserved', 'unswept', 'frozen', 'float', 'float_reserved', 'suspense', 'tank', 'tank_reserved'
+       'available', 'reserved', 'unswept', 'frozen', 'float', 'float_reserved', 'suspense', 'tank',
+         'tank_reserved'
      ) group by 1, 2`,
     [network.code, assets, workspace],
   )
@@ -56,7 +59,8 @@ export async function expectedBalances(
   const arriving = await database.query<{ destination_id: string; asset: string; amount: string }>(
     `select t.destination_id, t.asset, t.amount::text from transactions t
        join deposits d on d.workspace_id = t.workspace_id and d.transaction_id = t.id
-      where t.network = $1 and t.state in ('CONFIRMING', 'SCREENING') and not t.plan ? 'frozen_wallet' and t.kind in ('DEPOSIT',
+      where t.network = $1 and t.state in ('CONFIRMING', 'SCREENING')
+        and not t.plan ? 'frozen_wallet' and t.kind in ('DEPOSIT',
       'TANK_DEPOSIT') and d.block_height is not null and t.status = 'pending'
         and ($2::uuid is null or t.workspace_id = $2)`,
     [network.code, workspace],
@@ -90,10 +94,13 @@ async function includedTransactions(
   workspace: string | null,
 ): Promise<IncludedTransaction[]> {
   return database.query<IncludedTransaction>(
-    `select c.step, coalesce(c.withdrawn, 0)::text withdrawn, t.plan ? 'fee_wallet' receiver_pays, t.kind, t.asset, t.fee_asset,
+    `select c.step, coalesce(c.withdrawn, 0)::text withdrawn, t.plan ? 'fee_wallet' receiver_pays,
+      t.kind, t.asset, t.fee_asset,
       t.amount::text, t.source_id, t.destination_id, coalesce(c.fee, 0)::text fee, c.succeeded
-     from chain_transactions c join transactions t on t.workspace_id = c.workspace_id and t.id = c.transaction_id
-     where c.network = $1 and c.state = 'INCLUDED' and (t.kind <> 'FUEL' or $2) and ($3::uuid is null or c.workspace_id = $3)`,
+     from chain_transactions c join transactions t on t.workspace_id = c.workspace_id
+       and t.id = c.transaction_id
+     where c.network = $1 and c.state = 'INCLUDED' and (t.kind <> 'FUEL' or $2)
+       and ($3::uuid is null or c.workspace_id = $3)`,
     [network.code, traitsOf(network).nothingExcludes === true, workspace],
   )
 }

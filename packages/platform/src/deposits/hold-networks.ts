@@ -67,8 +67,10 @@ export class HeldNetworks {
         const until = environment.now() + HOLD_MS
         const rows = await database.query<{ network: string; was: string | null }>(
           `update network_scans s set holder = $2, held_until = $3,
-             lease_until = case when s.holder = $2 then s.lease_until end, lease_token = case when s.holder = $2 then s.lease_token end
-           from (select network, holder from network_scans where ${due} order by network for update skip locked) before
+             lease_until = case when s.holder = $2 then s.lease_until end, lease_token = case
+               when s.holder = $2 then s.lease_token end
+           from (select network, holder from network_scans where ${due} order by network
+             for update skip locked) before
            where s.network = before.network returning s.network, before.holder was`,
           [database.now(), this.#id, new Date(until)],
         )

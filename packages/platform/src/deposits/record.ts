@@ -80,7 +80,8 @@ async function findOwned(
   if (hits.length === 0) return []
   // Fuel and sweeps are internal transfers; change is known from its own transaction.
   const own = await services.database.query<{ hash: string; kind: string }>(
-    `select c.hash, t.kind from chain_transactions c join transactions t on t.workspace_id = c.workspace_id and t.id = c.transaction_id
+    `select c.hash, t.kind from chain_transactions c
+      join transactions t on t.workspace_id = c.workspace_id and t.id = c.transaction_id
      where c.network = $1 and c.hash = any($2)`,
     [network.code, hits.map(({ transfer }) => transfer.txid)],
   )
@@ -96,7 +97,8 @@ async function findOwned(
     (senders.length === 0
       ? []
       : await services.database.query<{ address: string }>(
-          `select address from chain_addresses where network = $1 and address = any($2) and kind in ('tank', 'deposit')`,
+          `select address from chain_addresses where network = $1 and address = any($2)
+            and kind in ('tank', 'deposit')`,
           [network.code, senders],
         )
     ).map((row) => row.address),
@@ -199,12 +201,14 @@ async function walletOf(
     // The address was assigned, so its wallet existed and was lost when an older database was
     // restored. It is created again for these coins.
     return tx.one(
-      'insert into wallets (sub_account_id, asset, workspace_id, network) values ($1, $2, $3, $4) returning id',
+      `insert into wallets (sub_account_id, asset, workspace_id, network) values ($1, $2, $3, $4)
+        returning id`,
       [owner.sub_account_id, asset.asset_name, owner.workspace_id, asset.network],
     )
   }
   return tx.one(
-    'select wallet_id id from wallet_addresses where workspace_id = $4 and network = $1 and address = $2 and address_tag = $3',
+    `select wallet_id id from wallet_addresses where workspace_id = $4 and network = $1
+      and address = $2 and address_tag = $3`,
     [asset.network, transfer.address, tag, owner.workspace_id],
   )
 }
@@ -249,7 +253,8 @@ export async function recordDeposit(
   const tag = tagOf(transfer)
   const existing = await tx.one<{ transaction_id: string; block_hash: string | null }>(
     `select transaction_id, block_hash from deposits
-     where workspace_id = $8 and network = $1 and txid = $2 and address = $3 and asset = $4 and amount = $5
+     where workspace_id = $8 and network = $1 and txid = $2 and address = $3 and asset = $4
+       and amount = $5
        and tag is not distinct from $6 and occurrence = $7`,
     [
       network.code,
@@ -310,12 +315,14 @@ async function restoreDeposit(
 ): Promise<void> {
   // The sender may differ in the new block: a contract may pay out what another address paid in.
   await tx.query(
-    `update deposits set block_height = $2, block_hash = $3, position = $4, sender = $5, senders = $6, senders_complete = $7
+    `update deposits set block_height = $2, block_hash = $3, position = $4, sender = $5,
+       senders = $6, senders_complete = $7
        where workspace_id = $8 and transaction_id = $1`,
     [id, block.height, block.hash, transfer.position, ...sendersFor(transfer), owner.workspace_id],
   )
   const restored = await tx.one<TransactionRow>(
-    `update transactions set state = 'CONFIRMING', status = 'pending', failure_reason = null, waiting = null, source_id = $2,
+    `update transactions set state = 'CONFIRMING', status = 'pending', failure_reason = null,
+           waiting = null, source_id = $2,
            updated_at = $3
        where workspace_id = $4 and id = $1 and state = 'REORGED' returning *`,
     [id, transfer.sender, tx.now(), owner.workspace_id],
@@ -372,8 +379,10 @@ export async function insertDeposit(
     amount_usd: valueNow(services, asset, transfer.amount),
   })
   await tx.query(
-    `insert into deposits (transaction_id, network, txid, position, address, sender, senders, senders_complete,
-       block_height, block_hash, coinbase, asset, amount, tag, occurrence, known_at, workspace_id, adopted)
+    `insert into deposits (transaction_id, network, txid, position, address, sender, senders,
+       senders_complete,
+       block_height, block_hash, coinbase, asset, amount, tag, occurrence, known_at, workspace_id,
+         adopted)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
     [
       id,
@@ -413,7 +422,8 @@ async function isInAdopted(
   const { address, asset, amount, txid } = transfer
   const adopted = await tx.one<{ transaction_id: string }>(
     `select transaction_id from deposits
-     where adopted and network = $1 and address = $2 and asset = $3 and block_height >= $4 and workspace_id = $5
+     where adopted and network = $1 and address = $2 and asset = $3 and block_height >= $4
+       and workspace_id = $5
      order by block_height limit 1`,
     [network.code, address, asset, block.height, owner.workspace_id],
   )
@@ -472,7 +482,8 @@ async function recordCoin(
   const wallet = await ownWallet(tx, owner, transfer.asset)
   if (!wallet) return
   await tx.query(
-    `insert into utxos as u (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, block_height, workspace_id)
+    `insert into utxos as u (network, txid, vout, address, wallet_id, value, path_index, origin,
+      spendable, block_height, workspace_id)
      values ($1, $2, $3, $4, $5, $6, $7, 'deposit', false, $8, $9)
      on conflict (network, txid, vout) do update set block_height = excluded.block_height,
        address = case when ${IS_MOVABLE} then excluded.address else u.address end,
@@ -506,15 +517,18 @@ async function moveCoin(
   const moved = await tx.one<{ position: number }>(
     `update deposits d set position = $3, coinbase = $4 from deposits old, transactions t
      where d.workspace_id = $1 and d.transaction_id = $2 and (d.position, d.coinbase) <> ($3, $4)
-       and old.workspace_id = $1 and old.transaction_id = $2 and t.workspace_id = $1 and t.id = $2 and t.state = 'CONFIRMING'
+       and old.workspace_id = $1 and old.transaction_id = $2 and t.workspace_id = $1 and t.id = $2
+         and t.state = 'CONFIRMING'
      returning old.position`,
     [owner.workspace_id, deposit, transfer.position, transfer.coinbase],
   )
   if (!moved) return
   await tx.query(
-    `delete from utxos u where u.workspace_id = $1 and u.network = $2 and u.txid = $3 and u.vout = $4 and u.origin = 'deposit'
+    `delete from utxos u where u.workspace_id = $1 and u.network = $2 and u.txid = $3
+       and u.vout = $4 and u.origin = 'deposit'
        and not u.spendable and u.spent_by is null and not exists (
-         select 1 from deposits d where d.workspace_id = $1 and d.network = $2 and d.txid = $3 and d.position = $4)`,
+         select 1 from deposits d where d.workspace_id = $1 and d.network = $2 and d.txid = $3
+           and d.position = $4)`,
     [owner.workspace_id, network.code, transfer.txid, moved.position],
   )
   await recordCoin(tx, network, block, transfer, owner)

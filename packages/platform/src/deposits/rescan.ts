@@ -51,7 +51,8 @@ interface Row {
 
 export async function readRescan({ database }: Services, network: string): Promise<Rescan | null> {
   const row = await database.one<Row>(
-    `select from_height::text, to_height::text, next_height::text, found, last_error, token, updated_at from rescans where network = $1`,
+    `select from_height::text, to_height::text, next_height::text, found, last_error, token,
+      updated_at from rescans where network = $1`,
     [network],
   )
   return row
@@ -89,12 +90,17 @@ export async function takeRescan(
   const stored = (column: string, fresh: string) =>
     `${column} = case when ${isUnfinished} then r.${column} else ${fresh} end`
   const taken = await database.query(
-    `insert into rescans as r (network, from_height, to_height, next_height, token, started_at, updated_at)
+    `insert into rescans as r (network, from_height, to_height, next_height, token, started_at,
+       updated_at)
        values ($1, $2, $3, $2, $4, $5, $5)
-     on conflict (network) do update set from_height = excluded.from_height, to_height = excluded.to_height, last_error = null,
-       ${stored('next_height', 'excluded.next_height')}, ${stored('last_hash', 'null')}, ${stored('found', '0')},
-       ${stored('started_at', 'excluded.started_at')}, token = excluded.token, updated_at = excluded.updated_at
-     where r.token is null or r.next_height > r.to_height or r.updated_at < $5::timestamptz - $6 * interval '1 millisecond' returning 1`,
+     on conflict (network) do update set from_height = excluded.from_height,
+       to_height = excluded.to_height, last_error = null,
+       ${stored('next_height', 'excluded.next_height')}, ${stored('last_hash', 'null')},
+         ${stored('found', '0')},
+       ${stored('started_at', 'excluded.started_at')}, token = excluded.token,
+         updated_at = excluded.updated_at
+     where r.token is null or r.next_height > r.to_height
+       or r.updated_at < $5::timestamptz - $6 * interval '1 millisecond' returning 1`,
     [network, from, to, token, database.now(), STALE_MS],
   )
   return taken.length === 1 ? token : null
@@ -111,7 +117,8 @@ export async function stopRescan(
   error: string | null,
 ): Promise<void> {
   await database.query(
-    `update rescans set token = null, last_error = $3, updated_at = $4 where network = $1 and token is not null
+    `update rescans set token = null, last_error = $3, updated_at = $4 where network = $1
+       and token is not null
        and ($2::uuid is null or token = $2)`,
     [network, token, error, database.now()],
   )
@@ -158,7 +165,8 @@ async function readPart(
 ): Promise<boolean> {
   const { database } = services
   const rescan = await database.one<{ next: string; to: string; last_hash: string | null }>(
-    `select next_height::text next, to_height::text "to", last_hash from rescans where network = $1 and token = $2`,
+    `select next_height::text next, to_height::text "to", last_hash from rescans where network = $1
+      and token = $2`,
     [network.code, token],
   )
   if (!rescan)
@@ -173,7 +181,8 @@ async function readPart(
     // The previous block was reorganised, or two nodes behind one endpoint disagree, so the
     // previous block is read again.
     await database.query(
-      `update rescans set next_height = greatest(from_height, next_height - 1), last_hash = null, updated_at = $3
+      `update rescans set next_height = greatest(from_height, next_height - 1), last_hash = null,
+        updated_at = $3
        where network = $1 and token = $2`,
       [network.code, token, database.now()],
     )
@@ -204,7 +213,8 @@ async function readPart(
     }
     await placeCoins(tx, network, coins)
     const moved = await tx.query(
-      `update rescans set next_height = $3, last_hash = $4, found = found + $5, last_error = null, updated_at = $6
+      `update rescans set next_height = $3, last_hash = $4, found = found + $5, last_error = null,
+        updated_at = $6
        where network = $1 and token = $2 and next_height = $7 returning 1`,
       [network.code, token, newest.height + 1, newest.hash, match, tx.now(), next],
     )

@@ -182,9 +182,11 @@ interface TakenRow {
 /** Takes a scan for this process; null if another process has it or it has not started. */
 async function takeScan(services: Services, network: Network): Promise<Scan | null> {
   const row = await services.database.one<TakenRow>(
-    `update network_scans set lease_until = $3::timestamptz + $2 * interval '1 millisecond', lease_token = gen_random_uuid()
+    `update network_scans set lease_until = $3::timestamptz + $2 * interval '1 millisecond',
+      lease_token = gen_random_uuid()
      where network = $1 and height is not null and (lease_until is null or lease_until < $3)
-     returning height::text, lease_token, known_at, pg_snapshot_xmin(pg_current_snapshot())::text below,
+     returning height::text, lease_token, known_at,
+       pg_snapshot_xmin(pg_current_snapshot())::text below,
        (select hash from blocks b where b.network = $1 and b.height = network_scans.height) hash`,
     [network.code, SCAN_LEASE_MS, services.database.now()],
   )
@@ -208,7 +210,8 @@ async function takeScan(services: Services, network: Network): Promise<Scan | nu
 async function release({ database }: Services, network: Network, scan: Scan): Promise<void> {
   if (!scan.isLeased) return
   await database.query(
-    'update network_scans set lease_until = null where network = $1 and lease_token = any($2::uuid[])',
+    `update network_scans set lease_until = null where network = $1
+      and lease_token = any($2::uuid[])`,
     [network.code, [scan.token, scan.next ?? scan.token]],
   )
   scan.isLeased = false
@@ -385,7 +388,8 @@ async function finalMoved(
   final: number,
 ): Promise<boolean> {
   const row = await database.one<{ isMoved: boolean }>(
-    `with ours as (select final_height from network_scans where network = $1 and lease_token = $2), moved as (
+    `with ours as (select final_height from network_scans where network = $1 and lease_token = $2),
+       moved as (
        update network_scans set tip_height = $3, final_height = $4
        where network = $1 and lease_token = $2 and final_height <> $4 returning 1
      ) select exists (select 1 from moved) "isMoved" from ours`,
@@ -443,14 +447,17 @@ async function move(
     `with moved as (
        update network_scans set height = $3, tip_height = $4, final_height = $5, updated_at = $6,
          known_at = case when $3::bigint >= $4::bigint then $7 else known_at end, lease_token = $11,
-         lease_until = case when $3::bigint < $4::bigint then $6::timestamptz + interval '${SCAN_LEASE_MS} milliseconds' end
+         lease_until = case
+           when $3::bigint < $4::bigint then $6::timestamptz + interval '${SCAN_LEASE_MS} milliseconds' end
        where network = $1 and lease_token = $2 returning 1
      ), kept as (
        insert into blocks (network, height, hash, parent)
-         select $1, b.* from unnest($8::bigint[], $9::text[], $10::text[]) b where exists (select 1 from moved)
+         select $1, b.* from unnest($8::bigint[], $9::text[], $10::text[]) b
+           where exists (select 1 from moved)
        on conflict (network, height) do update set hash = excluded.hash, parent = excluded.parent
      ), woken as (
-       update transactions set next_run_at = $6 where network = $1 and ${AWAITS_CHAIN} and exists (select 1 from moved)
+       update transactions set next_run_at = $6 where network = $1 and ${AWAITS_CHAIN}
+         and exists (select 1 from moved)
      ) select exists (select 1 from transactions t where ${WAITS_FOR_DEPTH}) waiting,
        pg_snapshot_xmin(pg_current_snapshot())::text below from moved`,
     [
@@ -503,7 +510,8 @@ async function agreeOnTakingBack(
   // An endpoint may change which blocks it reports as final; whatever was credited stays final.
   const was = await database.one<{ final: boolean }>(
     `select exists (select 1 from network_scans where network = $1 and final_height >= $2)
-       or exists (select 1 from deposits d join transactions t on t.workspace_id = d.workspace_id and t.id = d.transaction_id
+       or exists (select 1 from deposits d join transactions t on t.workspace_id = d.workspace_id
+         and t.id = d.transaction_id
          where d.network = $1 and d.block_height >= $2 and t.state <> 'CONFIRMING') final`,
     [network.code, gone.height],
   )
@@ -551,18 +559,21 @@ async function walkBack(services: Services, chain: Chain, scan: Scan): Promise<v
     // First, because a process that was suspended must not revert blocks that another process has
     // read since.
     const moved = await tx.query(
-      'update network_scans set height = $3, lease_token = $4 where network = $1 and lease_token = $2 returning 1',
+      `update network_scans set height = $3, lease_token = $4 where network = $1
+        and lease_token = $2 returning 1`,
       [network.code, scan.token, height, next],
     )
     if (moved.length !== 1) throw new TakenOver(network)
     const gone = await tx.query<TransactionRow>(
-      `select t.* from transactions t join deposits d on d.workspace_id = t.workspace_id and d.transaction_id = t.id
+      `select t.* from transactions t join deposits d on d.workspace_id = t.workspace_id
+        and d.transaction_id = t.id
        where d.network = $1 and d.block_height > $2 for update of t`,
       [network.code, height],
     )
     for (const row of gone) await revert(services, tx, row)
     await tx.query(
-      `update utxos set block_height = null, spendable = (origin = 'change' and not contested) where network = $1 and block_height > $2`,
+      `update utxos set block_height = null, spendable = (origin = 'change' and not contested)
+        where network = $1 and block_height > $2`,
       [network.code, height],
     )
     await takeBackAside(tx, network, height)

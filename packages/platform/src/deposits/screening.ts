@@ -28,7 +28,8 @@ export async function depthReached(
   if (row.kind !== 'DEPOSIT' || row.sub_account_id === null)
     return credit(services, tx, row, confirmations)
   await tx.query(
-    `update transactions set state = 'SCREENING', confirmations = $2, attempts = 0, next_run_at = $3, updated_at = $3
+    `update transactions set state = 'SCREENING', confirmations = $2, attempts = 0,
+      next_run_at = $3, updated_at = $3
      where workspace_id = $4 and id = $1`,
     [row.id, confirmations, tx.now(), row.workspace_id],
   )
@@ -54,7 +55,8 @@ export async function screenDeposit(services: Services, row: TransactionRow): Pr
     frozen = await services.database.transaction(async (tx) => {
       await lockFreezing(tx, subAccountId)
       const fresh = await tx.one<TransactionRow>(
-        'select * from transactions where workspace_id = $3 and id = $1 and lease_token = $2 for update',
+        `select * from transactions where workspace_id = $3 and id = $1 and lease_token = $2
+          for update`,
         [row.id, row.lease_token, row.workspace_id],
       )
       if (!fresh) throw new LeaseLost(row.id)

@@ -46,7 +46,8 @@ export async function partiesOf(
       : await ask(services, row, network, deposit)
   const own = await services.database.query<{ address: string }>(
     `select address from chain_addresses
-     where network = $1 and address = any($2) and workspace_id = $3 and (sub_account_id = $4 or sub_account_id is null)`,
+     where network = $1 and address = any($2) and workspace_id = $3
+       and (sub_account_id = $4 or sub_account_id is null)`,
     [network.code, addresses, row.workspace_id, row.sub_account_id],
   )
   const ours = new Set(own.map(({ address }) => address))
@@ -87,7 +88,8 @@ async function ask(
       ],
     )
     await tx.query(
-      'update transactions set source_id = coalesce(source_id, $2) where workspace_id = $3 and id = $1',
+      `update transactions set source_id = coalesce(source_id, $2) where workspace_id = $3
+        and id = $1`,
       [row.id, match.addresses[0] ?? null, row.workspace_id],
     )
   })

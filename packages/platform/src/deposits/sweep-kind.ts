@@ -16,7 +16,8 @@ export const sweep: Kind<'SWEEP'> = {
   postpones: sweepWaits,
   async purpose(services, row) {
     const address = await services.database.one<{ path_index: number; sub: number }>(
-      `select c.path_index, s.path_index sub from chain_addresses c join sub_accounts s on s.workspace_id = c.workspace_id
+      `select c.path_index, s.path_index sub from chain_addresses c
+        join sub_accounts s on s.workspace_id = c.workspace_id
         and s.id = c.sub_account_id
         where c.workspace_id = $3 and c.network = $1 and c.address = $2`,
       [row.network, row.source_id, row.workspace_id],
@@ -34,7 +35,8 @@ export const sweep: Kind<'SWEEP'> = {
     if (o.succeeded) {
       await tx.query(
         `update transactions set state = 'SWEPT', updated_at = $3
-         where workspace_id = $4 and kind = 'DEPOSIT' and sub_account_id = $5 and lower(destination_id) = lower($2) and destination_id = $2
+         where workspace_id = $4 and kind = 'DEPOSIT' and sub_account_id = $5
+           and lower(destination_id) = lower($2) and destination_id = $2
            and wallet_id = $1 and state = 'CREDITED'`,
         [row.wallet_id, row.source_id, tx.now(), row.workspace_id, row.sub_account_id],
       )

@@ -42,7 +42,8 @@ export async function sweepPolicyOf(
     cost_multiple: string | null
     min_amount: string | null
   }>(
-    'select scope, trunc(cost_multiple * 1000)::text cost_multiple, min_amount::text from sweep_settings where scope = any($1)',
+    `select scope, trunc(cost_multiple * 1000)::text cost_multiple, min_amount::text
+      from sweep_settings where scope = any($1)`,
     [scopes],
   )
   const set = new Map(rows.map((row) => [row.scope, row]))
@@ -76,7 +77,8 @@ export async function sweepWaits(
   if (reason === null) {
     if (row.plan.waits !== undefined) {
       await services.database.query(
-        `update transactions set plan = plan - 'waits' where workspace_id = $3 and id = $1 and lease_token = $2`,
+        `update transactions set plan = plan - 'waits' where workspace_id = $3 and id = $1
+          and lease_token = $2`,
         [row.id, row.lease_token, row.workspace_id],
       )
     }

@@ -18,7 +18,8 @@ export async function recordUtxoTokens(
   )
   if (match.length === 0) return
   await tx.query(
-    `update utxos u set riders = r.riders from jsonb_to_recordset($2::jsonb) as r(txid text, vout integer, riders jsonb)
+    `update utxos u set riders = r.riders from jsonb_to_recordset($2::jsonb) as r(txid text,
+      vout integer, riders jsonb)
       where u.network = $1 and u.txid = r.txid and u.vout = r.vout`,
     [network.code, JSON.stringify(match)],
   )

@@ -20,8 +20,10 @@ export async function creditWaitingDeposits(
 ): Promise<void> {
   const rows = await tx.query<TransactionRow & { address_kind: string }>(
     `select t.*, c.kind address_kind from transactions t
-       join chain_addresses c on c.workspace_id = t.workspace_id and c.network = t.network and c.address = t.destination_id
-     where t.workspace_id = $3 and t.kind = 'DEPOSIT' and t.sub_account_id = $1 and t.asset = $2 and t.wallet_id is null
+       join chain_addresses c on c.workspace_id = t.workspace_id and c.network = t.network
+         and c.address = t.destination_id
+     where t.workspace_id = $3 and t.kind = 'DEPOSIT' and t.sub_account_id = $1 and t.asset = $2
+       and t.wallet_id is null
        and t.address_tag is null for update of t`,
     [owner.subAccountId, wallet.asset, owner.workspaceId],
   )
@@ -63,7 +65,8 @@ export async function leaveSuspense(
     confirmed_at: new Date(services.environment.now()),
   }
   await tx.query(
-    `update transactions set wallet_id = $2, state = $3, status = $4, confirmed_at = $5, updated_at = $6
+    `update transactions set wallet_id = $2, state = $3, status = $4, confirmed_at = $5,
+      updated_at = $6
      where workspace_id = $7 and id = $1`,
     [row.id, walletId, end.state, end.status, end.confirmed_at, tx.now(), row.workspace_id],
   )

@@ -65,7 +65,8 @@ export class WatchedAddresses {
     // existed when all addresses were read.
     const row = await database.one<{ isOurs: boolean | null; fresh: string | null }>(
       `select lease_token = $2 and pg_snapshot_xmin(pg_current_snapshot()) >= $3::xid8 "isOurs", (
-         select string_agg(address, e'\\n') from chain_addresses where network = $1 and registered >= $3::xid8
+         select string_agg(address, e'\\n') from chain_addresses where network = $1
+           and registered >= $3::xid8
            and registered < pg_snapshot_xmax(pg_current_snapshot())) fresh
        from network_scans where network = $1`,
       [this.#network.code, token, this.#since],
@@ -91,9 +92,11 @@ export class WatchedAddresses {
       const part:
         | { isOurs: boolean | null; addresses: string | null; last: string | null }
         | undefined = await database.one(
-        `select (select lease_token = $2 from network_scans where network = $1) "isOurs", string_agg(address, e'\\n') addresses,
+        `select (select lease_token = $2 from network_scans where network = $1) "isOurs",
+           string_agg(address, e'\\n') addresses,
            max(address) last
-         from (select address from chain_addresses where network = $1 and address > $3 order by address limit ${PART}) part`,
+         from (select address from chain_addresses where network = $1 and address > $3
+           order by address limit ${PART}) part`,
         [this.#network.code, token, last],
       )
       if (part?.isOurs !== true) throw new TakenOver(this.#network)

@@ -37,10 +37,13 @@ export async function liveAttempts(
   of: Pick<TransactionRow, 'id' | 'workspace_id'>,
 ): Promise<Attempt[]> {
   return database.query<Attempt>(
-    `select c.id, c.attempt, c.hash, c.signed, c.unsigned, c.fee_max::text, c.fee::text, c.succeeded, c.state, c.account,
+    `select c.id, c.attempt, c.hash, c.signed, c.unsigned, c.fee_max::text, c.fee::text,
+      c.succeeded, c.state, c.account,
       c.nonce::text, c.valid_until::text, c.broadcast_at, c.block_hash, r.kind replacement
-     from chain_transactions c left join replacements r on r.workspace_id = c.workspace_id and r.id = c.replacement_id
-     where c.workspace_id = $2 and c.transaction_id = $1 and c.state in ('SIGNED', 'INCLUDED') order by c.attempt desc`,
+     from chain_transactions c left join replacements r on r.workspace_id = c.workspace_id
+       and r.id = c.replacement_id
+     where c.workspace_id = $2 and c.transaction_id = $1 and c.state in ('SIGNED', 'INCLUDED')
+       order by c.attempt desc`,
     [of.id, of.workspace_id],
   )
 }
@@ -130,8 +133,10 @@ export async function changeSpender(
   attempts: readonly Pick<Attempt, 'hash'>[],
 ): Promise<string | null> {
   const spender = await database.one<{ transaction_id: string }>(
-    `select c.transaction_id from utxos u join chain_transactions c on c.workspace_id = u.workspace_id and c.id = u.spent_by
-     where u.workspace_id = $2 and u.network = $3 and u.origin = 'change' and u.txid = any($1) and c.state <> 'VOID' limit 1`,
+    `select c.transaction_id from utxos u
+      join chain_transactions c on c.workspace_id = u.workspace_id and c.id = u.spent_by
+     where u.workspace_id = $2 and u.network = $3 and u.origin = 'change' and u.txid = any($1)
+       and c.state <> 'VOID' limit 1`,
     [attempts.map(({ hash }) => hash), row.workspace_id, row.network],
   )
   return spender?.transaction_id ?? null
@@ -157,11 +162,13 @@ export async function resolveAttempts(
     [losers.map(({ id }) => id), row.workspace_id],
   )
   await tx.query(
-    `update utxos set spent_by = case when txid || ':' || vout = any($2) then $3::uuid end where workspace_id = $4 and spent_by = any($1)`,
+    `update utxos set spent_by = case when txid || ':' || vout = any($2) then $3::uuid end
+      where workspace_id = $4 and spent_by = any($1)`,
     [all, consumes, winner.id, row.workspace_id],
   )
   await tx.query(
-    `delete from utxos where workspace_id = $2 and network = $3 and origin = 'change' and txid = any($1)`,
+    `delete from utxos where workspace_id = $2 and network = $3 and origin = 'change'
+      and txid = any($1)`,
     [losers.map(({ hash }) => hash), row.workspace_id, row.network],
   )
   await freeChange(tx, row, winner.hash)

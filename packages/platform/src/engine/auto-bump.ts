@@ -78,7 +78,8 @@ async function insertAuto(
      from (select count(*) times, max(created_at) last from replacements
            where workspace_id = $6 and transaction_id = $2 and kind = 'AUTO') before
      where ($3::integer is null or times < $3)
-       and (last is null or last <= $5::timestamptz - $4 * interval '1 millisecond' * power(2, least(times - 1, $7)))
+       and (last is null or last <= $5::timestamptz - $4 * interval '1 millisecond' * power(2,
+         least(times - 1, $7)))
      on conflict do nothing`,
     [
       services.environment.uuid(),

@@ -35,7 +35,8 @@ export async function broadcast(services: Services, row: TransactionRow): Promis
   }
   if (chain.broadcast_at === null) {
     await services.database.query(
-      'update chain_transactions set broadcast_at = $2 where workspace_id = $3 and id = $1 and broadcast_at is null',
+      `update chain_transactions set broadcast_at = $2 where workspace_id = $3 and id = $1
+        and broadcast_at is null`,
       [chain.id, services.database.now(), row.workspace_id],
     )
   }

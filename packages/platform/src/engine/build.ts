@@ -81,7 +81,8 @@ async function taskOf(services: Services, row: TransactionRow): Promise<Task> {
 async function sweepable(services: Services, row: TransactionRow): Promise<bigint> {
   const match = await services.database.one<{ balance: string }>(
     `select balance::text from ledger_accounts
-     where workspace_id = $4 and wallet_id = $1 and asset = $2 and kind = 'unswept' and address = $3`,
+     where workspace_id = $4 and wallet_id = $1 and asset = $2 and kind = 'unswept'
+       and address = $3`,
     [row.wallet_id, row.asset, row.source_id, row.workspace_id],
   )
   const balance = BigInt(match?.balance ?? '0')

@@ -168,7 +168,8 @@ async function writeUnsigned(
   // This transaction takes the nonce and coins of the transfer's expired attempts and so excludes
   // them; they are never sent again.
   const voided = await tx.query<{ id: string }>(
-    `update chain_transactions set state = 'VOID' where workspace_id = $2 and transaction_id = $1 and state = 'EXPIRED' returning id`,
+    `update chain_transactions set state = 'VOID' where workspace_id = $2 and transaction_id = $1
+      and state = 'EXPIRED' returning id`,
     [row.id, row.workspace_id],
   )
   await insertChainTransaction(tx, {
@@ -196,7 +197,8 @@ async function writeUnsigned(
   const reservation = hold ? { [hold.noted]: reservedAfter(row, hold, inPlaceOf).toString() } : {}
   if (inPlaceOf) {
     await tx.query(
-      `update utxos set contested = true, spendable = false where workspace_id = $2 and network = $3 and origin = 'change'
+      `update utxos set contested = true, spendable = false where workspace_id = $2 and network = $3
+        and origin = 'change'
       and txid = any($1)`,
       [inPlaceOf.attempts.map(({ hash }) => hash), row.workspace_id, row.network],
     )
@@ -224,14 +226,16 @@ async function assignCoin(
 ): Promise<void> {
   const assigned = await tx.query(
     `update utxos set spent_by = $4
-     where workspace_id = $6 and network = $1 and txid = $2 and vout = $3 and (spent_by is null or spent_by = any($5)) returning 1`,
+     where workspace_id = $6 and network = $1 and txid = $2 and vout = $3
+       and (spent_by is null or spent_by = any($5)) returning 1`,
     [row.network, txid, vout, id, voided, row.workspace_id],
   )
   if (assigned.length === 1) return
   const own =
     inPlaceOf &&
     (await tx.one(
-      'select 1 from utxos where workspace_id = $5 and network = $1 and txid = $2 and vout = $3 and spent_by = any($4)',
+      `select 1 from utxos where workspace_id = $5 and network = $1 and txid = $2 and vout = $3
+        and spent_by = any($4)`,
       [row.network, txid, vout, inPlaceOf.attempts.map((attempt) => attempt.id), row.workspace_id],
     ))
   if (!own) throw new Error('another transfer has spent one of the coins')

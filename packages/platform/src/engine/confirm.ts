@@ -38,7 +38,8 @@ async function depthRead(
   block: { height: number; blockHash: string },
 ): Promise<number> {
   const scan = await database.one<{ depth: number }>(
-    `select (s.height - $2::bigint + 1)::integer depth from network_scans s where s.network = $1 and s.height >= $2
+    `select (s.height - $2::bigint + 1)::integer depth from network_scans s where s.network = $1
+      and s.height >= $2
       and coalesce((select b.hash = $3 from blocks b where b.network = $1 and b.height = $2),
         $2 < (select min(b.height) from blocks b where b.network = $1))`,
     [code, block.height, block.blockHash],
@@ -170,7 +171,8 @@ async function bookInclusion(
   const kind = services.kinds[row.kind]
   const cancelled = chain.replacement === 'CANCEL'
   await tx.query(
-    `update chain_transactions set state = $2, block_height = $3, block_hash = $4, fee = $5, succeeded = $6, withdrawn = $7
+    `update chain_transactions set state = $2, block_height = $3, block_hash = $4, fee = $5,
+        succeeded = $6, withdrawn = $7
         where workspace_id = $8 and id = $1`,
     [
       chain.id,

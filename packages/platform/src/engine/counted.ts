@@ -26,7 +26,8 @@ export type CountedTransaction = Pick<
 /** Returns the points of the account's own stake on which its other pending transactions count. */
 export async function countedOn(database: Queryable, row: CountedTransaction): Promise<OwnPoints> {
   const rows = await database.query<{ id: string; energy: string; bandwidth: string }>(
-    `select id, coalesce(plan->>'energy_counted', '0') energy, coalesce(plan->>'bandwidth_counted', '0') bandwidth from transactions
+    `select id, coalesce(plan->>'energy_counted', '0') energy, coalesce(plan->>'bandwidth_counted',
+      '0') bandwidth from transactions
      where workspace_id = $4 and network = $1 and source_id = $2 and status = 'pending' and id <> $3
        and (plan ? 'energy_counted' or plan ? 'bandwidth_counted')
      order by id`,

@@ -74,10 +74,13 @@ function voidedBy(row: TransactionRow): Parameters<typeof voidIntent>[1] {
  * ones, completed staking steps, and the transfer's fuel, which went to a platform address and is
  * booked separately. Any other signed transaction may still move money.
  */
-const HARMLESS = `select hash from chain_transactions where workspace_id = $2 and hash is not null and transaction_id = any(array(
-    select $1::uuid union select id from transactions where workspace_id = $2 and parent_id = $1 and source_type = 'GAS_TANK'
+const HARMLESS = `select hash from chain_transactions where workspace_id = $2 and hash is not null
+    and transaction_id = any(array(
+    select $1::uuid union select id from transactions where workspace_id = $2 and parent_id = $1
+      and source_type = 'GAS_TANK'
     union select fuel_id from fuel_parts where workspace_id = $2 and transaction_id = $1))
-  and (transaction_id <> $1 or state in ('EXPIRED', 'VOID') or step is not null and state = 'CONFIRMED')`
+  and (transaction_id <> $1 or state in ('EXPIRED', 'VOID') or step is not null
+    and state = 'CONFIRMED')`
 
 /** VOIDING → FAILED, once two signer nodes have stored the void. */
 export async function voidAndFail(services: Services, row: TransactionRow): Promise<void> {
@@ -94,7 +97,8 @@ export async function voidAndFail(services: Services, row: TransactionRow): Prom
     // The signer nodes completed the signature just before the void. The transfer continues, and
     // its cancellation competes with it on the chain.
     const built = await services.database.one(
-      `select 1 from chain_transactions where workspace_id = $2 and transaction_id = $1 and state = 'BUILT'`,
+      `select 1 from chain_transactions where workspace_id = $2 and transaction_id = $1
+        and state = 'BUILT'`,
       [row.id, row.workspace_id],
     )
     if (built) {
@@ -151,11 +155,13 @@ async function finish(
   await tx.query(
     `update utxos set spent_by = null
      where workspace_id = $2 and spent_by in (
-       select id from chain_transactions where workspace_id = $2 and transaction_id = $1 and state in ('BUILT', 'EXPIRED'))`,
+       select id from chain_transactions where workspace_id = $2 and transaction_id = $1
+         and state in ('BUILT', 'EXPIRED'))`,
     [row.id, row.workspace_id],
   )
   const inputs = await tx.query<{ account: string | null; nonce: string | null }>(
-    `update chain_transactions set state = 'VOID' where workspace_id = $2 and transaction_id = $1 and state in ('BUILT', 'EXPIRED')
+    `update chain_transactions set state = 'VOID' where workspace_id = $2 and transaction_id = $1
+      and state in ('BUILT', 'EXPIRED')
      returning account, nonce::text`,
     [row.id, row.workspace_id],
   )

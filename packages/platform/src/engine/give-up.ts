@@ -20,12 +20,14 @@ export async function giveUp(
   )
   await services.database.transaction(async (tx) => {
     await tx.query(
-      `update utxos set spent_by = null where workspace_id = $2 and spent_by in (select id from chain_transactions
+      `update utxos set spent_by = null where workspace_id = $2
+        and spent_by in (select id from chain_transactions
       where workspace_id = $2 and replacement_id = $1 and state = 'BUILT')`,
       [replacement.id, row.workspace_id],
     )
     await tx.query(
-      `update chain_transactions set state = 'VOID' where workspace_id = $2 and replacement_id = $1 and state = 'BUILT'`,
+      `update chain_transactions set state = 'VOID' where workspace_id = $2 and replacement_id = $1
+        and state = 'BUILT'`,
       [replacement.id, row.workspace_id],
     )
     const live = await liveAttempts(tx, row)

@@ -112,10 +112,12 @@ export async function insertChainTransaction(
   row: NewChainTransaction,
 ): Promise<void> {
   await tx.query(
-    `insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned, fee_max, attempt, valid_until, step,
+    `insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned,
+       fee_max, attempt, valid_until, step,
        replaces, replacement_id, signed, hash, broadcast_at, created_at, workspace_id)
      values ($1, $2, $3, $4, $5, $6, $7, $8,
-       (select coalesce(max(attempt), 0) + 1 from chain_transactions where workspace_id = $17 and transaction_id = $2),
+       (select coalesce(max(attempt), 0) + 1 from chain_transactions where workspace_id = $17
+         and transaction_id = $2),
        $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
     [
       row.id,

@@ -27,9 +27,11 @@ export async function claim(services: Services, limit: number): Promise<Transact
   return services.database.query<TransactionRow>(
     // Materialized, so that the limited subquery runs only once, whichever join plan PostgreSQL chooses.
     `with mine as materialized (
-       select workspace_id, id from transactions where next_run_at <= $3 and (lease_until is null or lease_until < $3)
+       select workspace_id, id from transactions where next_run_at <= $3
+         and (lease_until is null or lease_until < $3)
        order by next_run_at limit $1 for update skip locked
-     ) update transactions t set lease_until = $3::timestamptz + $2 * interval '1 millisecond', lease_token = gen_random_uuid(),
+     ) update transactions t set lease_until = $3::timestamptz + $2 * interval '1 millisecond',
+       lease_token = gen_random_uuid(),
       attempts = t.attempts + 1
      from mine where t.workspace_id = mine.workspace_id and t.id = mine.id
      returning t.*`,
@@ -43,7 +45,8 @@ export async function renew(
   tokens: readonly string[],
 ): Promise<void> {
   await database.query(
-    `update transactions set lease_until = $2::timestamptz + $3 * interval '1 millisecond' where lease_token = any($1::uuid[])`,
+    `update transactions set lease_until = $2::timestamptz + $3 * interval '1 millisecond'
+      where lease_token = any($1::uuid[])`,
     [tokens, database.now(), LEASE_MS],
   )
 }
@@ -136,12 +139,14 @@ export async function advance(tx: Queryable, row: TransactionRow, change: Change
   values.push(isReported, row.workspace_id)
   const written = await tx.query<{ id: string }>(
     `with written as (
-       update transactions set ${sets.join(', ')} where workspace_id = $${values.length} and id = $1 and lease_token = $2
+       update transactions set ${sets.join(', ')} where workspace_id = $${values.length} and id = $1
+         and lease_token = $2
        returning id, workspace_id, sub_account_id, state, hash, confirmations
      ), noted as (
        insert into events (workspace_id, sub_account_id, type, payload)
        select workspace_id, sub_account_id, 'transaction.updated', jsonb_build_object(
-         'id', id, 'status', 'pending', 'sub_status', state, 'hash', hash, 'confirmations', confirmations
+         'id', id, 'status', 'pending', 'sub_status', state, 'hash', hash, 'confirmations',
+           confirmations
        )
        from written where $${values.length - 1}
      ) select id from written`,
@@ -162,7 +167,8 @@ export async function advance(tx: Queryable, row: TransactionRow, change: Change
  */
 export async function wakeOne(tx: Queryable, workspace: string, id: string | null): Promise<void> {
   await tx.query(
-    'update transactions set next_run_at = $2 where workspace_id = $3 and id = $1 and lease_token is null',
+    `update transactions set next_run_at = $2 where workspace_id = $3 and id = $1
+      and lease_token is null`,
     [id, tx.now(), workspace],
   )
 }
@@ -176,8 +182,10 @@ export async function wakeBuilding(
   walletId: string,
 ): Promise<void> {
   await tx.query(
-    `update transactions set next_run_at = $2 where lease_token is null and workspace_id = $3 and id = (
-       select id from transactions where workspace_id = $3 and wallet_id = $1 and state = 'QUEUED' and status = 'pending'
+    `update transactions set next_run_at = $2 where lease_token is null and workspace_id = $3
+       and id = (
+       select id from transactions where workspace_id = $3 and wallet_id = $1 and state = 'QUEUED'
+         and status = 'pending'
          and lease_token is null
        order by created_at, id limit 1)`,
     [walletId, tx.now(), workspace],

@@ -37,11 +37,14 @@ export async function openAccount(tx: Queryable, network: string, account: strin
 const LOWEST_FREE = `select coalesce(
   (select $3::bigint where not exists (
      select 1 from chain_transactions c
-     where c.workspace_id = $4 and c.network = $1 and c.account = $2 and c.nonce = $3::bigint and c.state <> 'VOID')),
+     where c.workspace_id = $4 and c.network = $1 and c.account = $2 and c.nonce = $3::bigint
+       and c.state <> 'VOID')),
   (select c.nonce + 1 from chain_transactions c
-   where c.workspace_id = $4 and c.network = $1 and c.account = $2 and c.nonce >= $3::bigint and c.state <> 'VOID' and not exists (
+   where c.workspace_id = $4 and c.network = $1 and c.account = $2 and c.nonce >= $3::bigint
+     and c.state <> 'VOID' and not exists (
      select 1 from chain_transactions d
-     where d.workspace_id = $4 and d.network = $1 and d.account = $2 and d.nonce = c.nonce + 1 and d.state <> 'VOID')
+     where d.workspace_id = $4 and d.network = $1 and d.account = $2 and d.nonce = c.nonce + 1
+       and d.state <> 'VOID')
    order by c.nonce limit 1))::text nonce`
 
 /**
@@ -81,7 +84,8 @@ export async function isGapClosing(
   account: string,
 ): Promise<boolean> {
   const match = await tx.one(
-    `select 1 from chain_transactions c join transactions t on t.workspace_id = c.workspace_id and t.id = c.transaction_id
+    `select 1 from chain_transactions c join transactions t on t.workspace_id = c.workspace_id
+      and t.id = c.transaction_id
      where ${MOVABLE} limit 1`,
     [network, account, workspace],
   )
@@ -175,14 +179,18 @@ async function standingOf(
   return tx.one<Standing>(
     `with settled as (
        select nonce + 1 floor from chain_transactions
-       where workspace_id = $4 and network = $1 and account = $2 and nonce is not null and state in ('INCLUDED', 'CONFIRMED')
+       where workspace_id = $4 and network = $1 and account = $2 and nonce is not null
+         and state in ('INCLUDED', 'CONFIRMED')
        order by nonce desc limit 1)
-     select c.unsigned, c.nonce::text, c.shown_at is not null shown, (select floor from settled)::text floor,
+     select c.unsigned, c.nonce::text, c.shown_at is not null shown,
+       (select floor from settled)::text floor,
        exists (select 1 from chain_transactions b
-         where b.workspace_id = $4 and b.network = $1 and b.account = $2 and b.nonce < c.nonce and b.state = 'BUILT'
+         where b.workspace_id = $4 and b.network = $1 and b.account = $2 and b.nonce < c.nonce
+           and b.state = 'BUILT'
            and b.replaces is null) before,
        (select count(distinct h.nonce) from chain_transactions h
-         where h.workspace_id = $4 and h.network = $1 and h.account = $2 and h.nonce >= (select floor from settled)
+         where h.workspace_id = $4 and h.network = $1 and h.account = $2
+           and h.nonce >= (select floor from settled)
            and h.nonce < c.nonce and h.state <> 'VOID')::text held
      from chain_transactions c where c.workspace_id = $4 and c.id = $3 and c.state = 'BUILT'`,
     [network, account, id, workspace],
@@ -241,9 +249,11 @@ export async function wakeNextNonce(
   if (account === null) return
   await lockAccount(tx, network, account)
   await tx.query(
-    `update transactions set next_run_at = $3 where lease_token is null and state = 'SIGNING' and workspace_id = $4 and id = (
+    `update transactions set next_run_at = $3 where lease_token is null and state = 'SIGNING'
+       and workspace_id = $4 and id = (
        select transaction_id from chain_transactions
-       where workspace_id = $4 and network = $1 and account = $2 and state = 'BUILT' and replaces is null order by nonce limit 1)`,
+       where workspace_id = $4 and network = $1 and account = $2 and state = 'BUILT'
+         and replaces is null order by nonce limit 1)`,
     [network, account, tx.now(), workspace],
   )
 }

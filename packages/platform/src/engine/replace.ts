@@ -127,7 +127,8 @@ async function signReplacement(
         : null
     if (returned) {
       await tx.query(
-        `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, contested, workspace_id)
+        `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin,
+          spendable, contested, workspace_id)
          select $1, $2, $3, $4, $5, $6, path_index, 'change', false, true, $7 from chain_addresses
          where workspace_id = $7 and network = $1 and address = $4 on conflict do nothing`,
         [

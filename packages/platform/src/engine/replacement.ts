@@ -26,7 +26,8 @@ export interface Replacement {
 
 export async function replacementsOf(database: Queryable, of: Owned): Promise<Replacement[]> {
   return database.query<Replacement>(
-    'select * from replacements where workspace_id = $2 and transaction_id = $1 order by created_at, id',
+    `select * from replacements where workspace_id = $2 and transaction_id = $1 order by created_at,
+      id`,
     [of.id, of.workspace_id],
   )
 }
@@ -36,7 +37,8 @@ export async function openReplacement(
   of: Owned,
 ): Promise<Replacement | undefined> {
   return database.one<Replacement>(
-    `select * from replacements where workspace_id = $2 and transaction_id = $1 and state in ('PENDING', 'FUELING')`,
+    `select * from replacements where workspace_id = $2 and transaction_id = $1
+      and state in ('PENDING', 'FUELING')`,
     [of.id, of.workspace_id],
   )
 }
@@ -47,7 +49,8 @@ export async function refuse(
   reason: string,
 ): Promise<void> {
   await tx.query(
-    `update replacements set state = 'REFUSED', reason = $2, updated_at = $3 where workspace_id = $4 and id = $1`,
+    `update replacements set state = 'REFUSED', reason = $2, updated_at = $3 where workspace_id = $4
+      and id = $1`,
     [replacement.id, reason, tx.now(), replacement.workspace_id],
   )
 }
@@ -76,7 +79,8 @@ interface NewReplacement {
 
 async function writeReplacement(tx: Queryable, o: NewReplacement): Promise<boolean> {
   const written = await tx.query(
-    `insert into replacements (id, transaction_id, kind, request, fee_rate, fee_level, created_at, updated_at, workspace_id)
+    `insert into replacements (id, transaction_id, kind, request, fee_rate, fee_level, created_at,
+      updated_at, workspace_id)
      values ($1, $2, $3, $4, $5, $6, $7, $7, $8) on conflict do nothing returning id`,
     [
       o.id,
@@ -93,7 +97,8 @@ async function writeReplacement(tx: Queryable, o: NewReplacement): Promise<boole
   // Before anything is signed, a cancellation ends the transfer itself: every step checks
   // `plan.cancel` first.
   await tx.query(
-    `update transactions set plan = case when $2 then plan || jsonb_build_object('cancel', $3::text) else plan end, next_run_at = $4
+    `update transactions set plan = case when $2 then plan || jsonb_build_object('cancel', $3::text)
+      else plan end, next_run_at = $4
      where workspace_id = $5 and id = $1 and status = 'pending'`,
     [o.of.id, o.kind === 'CANCEL', o.id, tx.now(), o.of.workspace_id],
   )

@@ -41,9 +41,11 @@ export async function takeFollowers(
       is_new: boolean
       ahead: string
     }>(
-      `select c.transaction_id, c.id, c.unsigned, c.shown_at is null is_new, (c.nonce - h.nonce)::text ahead
+      `select c.transaction_id, c.id, c.unsigned, c.shown_at is null is_new,
+        (c.nonce - h.nonce)::text ahead
        from chain_transactions h
-       join chain_transactions c on c.workspace_id = h.workspace_id and c.network = h.network and c.account = h.account
+       join chain_transactions c on c.workspace_id = h.workspace_id and c.network = h.network
+         and c.account = h.account
          and c.nonce > h.nonce and c.nonce < h.nonce + $2
        join transactions t on t.workspace_id = c.workspace_id and t.id = c.transaction_id
        where h.workspace_id = $4 and h.id = $1 and c.state = 'BUILT' and c.replaces is null
@@ -56,7 +58,8 @@ export async function takeFollowers(
     const run = waiting.filter(({ ahead }, at) => Number(ahead) === at + 1)
     if (run.length === 0) return []
     const rows = await tx.query<TransactionRow>(
-      `update transactions set lease_until = $2::timestamptz + $3 * interval '1 millisecond', lease_token = $4, attempts = attempts + 1
+      `update transactions set lease_until = $2::timestamptz + $3 * interval '1 millisecond',
+        lease_token = $4, attempts = attempts + 1
        where workspace_id = $5 and id = any($1) returning *`,
       [
         run.map((each) => each.transaction_id),
@@ -98,8 +101,10 @@ async function show(
     const ready = all.slice(0, allowed)
     await lockAccount(tx, row.network, account)
     const shown = await tx.query(
-      `update chain_transactions c set shown_at = coalesce(c.shown_at, $3) from unnest($1::uuid[], $2::text[]) as r(id, bytes)
-       where c.workspace_id = $4 and c.id = r.id and c.state = 'BUILT' and c.unsigned->>'bytes' = r.bytes returning 1`,
+      `update chain_transactions c set shown_at = coalesce(c.shown_at, $3)
+        from unnest($1::uuid[], $2::text[]) as r(id, bytes)
+       where c.workspace_id = $4 and c.id = r.id and c.state = 'BUILT'
+         and c.unsigned->>'bytes' = r.bytes returning 1`,
       [
         ready.map(({ built }) => built.id),
         ready.map(({ built }) => built.unsigned.bytes),
@@ -151,7 +156,8 @@ export async function letGo(
     )
   }
   await database.query(
-    `update transactions set lease_until = null, lease_token = null, next_run_at = $3::timestamptz + interval '15 seconds'
+    `update transactions set lease_until = null, lease_token = null,
+      next_run_at = $3::timestamptz + interval '15 seconds'
      where workspace_id = $4 and id = any($1) and lease_token = $2 and state = 'SIGNING'`,
     [
       followers.map(({ row }) => row.id),

@@ -96,7 +96,8 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
     step: string | null
   }>(
     `select id, unsigned, valid_until::text, account, nonce::text, step from chain_transactions
-     where workspace_id = $2 and transaction_id = $1 and state = 'BUILT' order by attempt desc limit 1`,
+     where workspace_id = $2 and transaction_id = $1 and state = 'BUILT' order by attempt desc
+       limit 1`,
     [row.id, row.workspace_id],
   )
   if (!built) throw new Error('a transaction in the state SIGNING has no unsigned transaction')
@@ -133,7 +134,8 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
     await noteSigned(tx, row.workspace_id, built.id, signed, nodes)
     if (decoded.change && unsigned.change) {
       await tx.query(
-        `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, workspace_id)
+        `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin,
+          spendable, workspace_id)
          values ($1, $2, $3, $4, $5, $6, $7, 'change', true, $8) on conflict do nothing`,
         [
           row.network,

@@ -30,7 +30,8 @@ export async function rebuildStale(
   if (!(await chain.isStale?.(Number(built.valid_until)))) return false
   await services.database.transaction(async (tx) => {
     await tx.query(
-      `update chain_transactions set state = 'VOID' where workspace_id = $2 and id = $1 and ${STILL_BUILT}`,
+      `update chain_transactions set state = 'VOID' where workspace_id = $2 and id = $1
+        and ${STILL_BUILT}`,
       [built.id, row.workspace_id],
     )
     // A transfer that has taken fuel from the tank keeps its plan; its fee is not planned a second
@@ -63,7 +64,8 @@ export async function returnToEarlier(
   return services.database.transaction(async (tx) => {
     const earlier = await tx.one<{ id: string; attempt: number }>(
       `select id, attempt from chain_transactions
-       where workspace_id = $5 and transaction_id = $1 and state = 'VOID' and hash is null and id <> $2 and attempt > $3
+       where workspace_id = $5 and transaction_id = $1 and state = 'VOID' and hash is null
+         and id <> $2 and attempt > $3
          and step is not distinct from $4
        order by attempt limit 1`,
       [row.id, built.id, Number(row.plan.earlier ?? '0'), built.step, row.workspace_id],

@@ -37,8 +37,10 @@ export async function submitWithoutNonce(
   return services.database.transaction(async (tx) => {
     const isAllowed = await maySubmit(services, tx, row)
     const chain = await tx.one<{ shown_at: Date | null }>(
-      `select c.shown_at from chain_transactions c join transactions t on t.workspace_id = c.workspace_id and t.id = c.transaction_id
-       where c.workspace_id = $3 and c.id = $1 and c.state = 'BUILT' and t.lease_token = $2 for update of c`,
+      `select c.shown_at from chain_transactions c
+        join transactions t on t.workspace_id = c.workspace_id and t.id = c.transaction_id
+       where c.workspace_id = $3 and c.id = $1 and c.state = 'BUILT' and t.lease_token = $2
+         for update of c`,
       [built.id, row.lease_token, row.workspace_id],
     )
     if (!chain) throw new LeaseLost(row.id)
@@ -59,7 +61,8 @@ export async function markSubmitted(
   id: string,
 ): Promise<void> {
   await tx.query(
-    'update chain_transactions set shown_at = $2 where workspace_id = $3 and id = $1 and shown_at is null',
+    `update chain_transactions set shown_at = $2 where workspace_id = $3 and id = $1
+      and shown_at is null`,
     [id, tx.now(), workspaceId],
   )
 }

@@ -81,7 +81,8 @@ export async function positionOf(
   if (!UUID.test(after))
     throw new ApiError('INVALID_REQUEST', `${field}: must be the id of an event`, { field })
   const row = await database.one<{ position: string }>(
-    `select position::text from events where workspace_id = $2 and ${VISIBLE('$3')} and uid = $1 and position is not null`,
+    `select position::text from events where workspace_id = $2 and ${VISIBLE('$3')} and uid = $1
+      and position is not null`,
     [after, caller.workspaceId, caller.subAccountId],
   )
   if (row) return row.position
@@ -120,7 +121,8 @@ export async function readLog(
 ): Promise<(EventEntry & { position: string })[]> {
   return database.query(
     `select uid, type, created_at, object, version::text, payload::text, position::text from events
-     where workspace_id = $1 and ${VISIBLE('$2')} and position > $3 and position <= $4 and ($5::text[] is null or type = any($5))
+     where workspace_id = $1 and ${VISIBLE('$2')} and position > $3 and position <= $4
+       and ($5::text[] is null or type = any($5))
      order by events.position limit $6`,
     [caller.workspaceId, caller.subAccountId, o.after, o.upTo, o.types, o.limit],
   )

@@ -98,7 +98,8 @@ async function batch(
   return services.database.transaction(async (tx) => {
     await tx.query('select pg_advisory_xact_lock($1)', [LOCK])
     const rows = await tx.query<Row>(
-      `select id::text, uid, workspace_id, sub_account_id, type, payload::text payload, created_at from events
+      `select id::text, uid, workspace_id, sub_account_id, type, payload::text payload, created_at
+        from events
        where ${IS_WAITING} order by events.id limit $1`,
       [limit],
     )
@@ -106,7 +107,8 @@ async function batch(
     const events = await numbered(tx, rows)
     await tx.query(
       `update events e set position = n.position, object = n.object, version = n.version
-       from unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::uuid[]) n (id, position, object, version, workspace)
+       from unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::uuid[]) n (id,
+         position, object, version, workspace)
        where e.workspace_id = n.workspace and e.id = n.id`,
       [
         events.map(({ id }) => id),

@@ -126,9 +126,12 @@ async function create(
     // An account that is being unlinked allows no withdrawals.
     await findAccount(tx, caller, account.id, 'exchange_account', true)
     const row = (await tx.one<ExchangeTransferRow>(
-      `insert into exchange_transfers (id, workspace_id, sub_account_id, account_id, exchange, direction, asset, network, coin, amount,
-         address, address_tag, venue_key, client_id, state, sequence_id, payload_hash, response, next_run_at, created_at, updated_at)
-       values ($1, $2, $3, $4, $5, 'from_exchange', $6, $7, $8, $9, $10, $11, $12, $13, 'NEW', $14, $15, '', $16, $16, $16) returning *`,
+      `insert into exchange_transfers (id, workspace_id, sub_account_id, account_id, exchange,
+         direction, asset, network, coin, amount,
+         address, address_tag, venue_key, client_id, state, sequence_id, payload_hash, response,
+           next_run_at, created_at, updated_at)
+       values ($1, $2, $3, $4, $5, 'from_exchange', $6, $7, $8, $9, $10, $11, $12, $13, 'NEW', $14,
+         $15, '', $16, $16, $16) returning *`,
       [
         id,
         caller.workspaceId,
@@ -260,7 +263,8 @@ async function ownAddress(
     wanted?.valid === false
       ? undefined
       : await services.database.one<{ address: string; address_tag: string | null }>(
-          `select address, address_tag from wallet_addresses where workspace_id = $4 and wallet_id = $1
+          `select address, address_tag from wallet_addresses where workspace_id = $4
+            and wallet_id = $1
        and ($2::text is null or address = $2 and address_tag is not distinct from $3)
      order by created_at, id limit 1`,
           [wallet.id, wanted?.address ?? null, wanted?.address_tag ?? null, caller.workspaceId],

@@ -56,7 +56,8 @@ async function send({ services, row, account, venue }: Step): Promise<void> {
   const isBlocked =
     !venue.traits.withdrawalId &&
     (await services.database.one(
-      `select 1 from exchange_transfers where workspace_id = $3 and account_id = $1 and coin = $2 and direction = 'from_exchange'
+      `select 1 from exchange_transfers where workspace_id = $3 and account_id = $1 and coin = $2
+        and direction = 'from_exchange'
        and state in ('SENDING', 'ASKING')`,
       [row.account_id, row.coin, row.workspace_id],
     ))
@@ -163,7 +164,8 @@ async function ask(step: Step): Promise<void> {
     (
       await services.database.query<{ venue_id: string }>(
         `select venue_id from exchange_transfers
-     where workspace_id = $2 and account_id = $1 and direction = 'from_exchange' and venue_id is not null`,
+     where workspace_id = $2 and account_id = $1 and direction = 'from_exchange'
+       and venue_id is not null`,
         [row.account_id, row.workspace_id],
       )
     ).map(({ venue_id }) => venue_id),
@@ -242,8 +244,10 @@ async function follow(step: Step): Promise<void> {
   const fee = there?.fee?.toString() ?? row.fee
   if (hash === null) return waitOn(services, row, { fee })
   const deposit = await services.database.one<{ id: string; state: string; txid: string }>(
-    `select t.id, t.state, ${TXID} txid from deposits d join transactions t on t.workspace_id = d.workspace_id and t.id = d.transaction_id
-     where d.workspace_id = $8 and d.network = $1 and d.address = $2 and d.tag is not distinct from $3 and d.asset = $4
+    `select t.id, t.state, ${TXID} txid from deposits d
+      join transactions t on t.workspace_id = d.workspace_id and t.id = d.transaction_id
+     where d.workspace_id = $8 and d.network = $1 and d.address = $2
+       and d.tag is not distinct from $3 and d.asset = $4
        and lower(regexp_replace(${TXID}, '^0x', '')) = $5 and t.state <> 'REORGED'
        and not exists (select 1 from exchange_transfers other
          where other.workspace_id = $8 and other.transaction_id = t.id and other.id <> $6)

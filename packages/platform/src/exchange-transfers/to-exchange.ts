@@ -50,7 +50,8 @@ function depositOf(
  */
 export async function bringIn({ services, row, account, venue }: Step): Promise<void> {
   const carrier = (await services.database.one<Carrier>(
-    'select status, hash, confirmations, failure_reason from transactions where workspace_id = $2 and id = $1',
+    `select status, hash, confirmations, failure_reason from transactions where workspace_id = $2
+      and id = $1`,
     [row.transaction_id, row.workspace_id],
   )) as Carrier
   if (carrier.status === 'failed') {

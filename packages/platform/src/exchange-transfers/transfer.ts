@@ -174,7 +174,8 @@ export async function findTransfer(
   const id = input.toLowerCase()
   const row = UUID.test(id)
     ? await database.one<ExchangeTransferRow>(
-        'select * from exchange_transfers where workspace_id = $3 and id = $1 and sub_account_id = $2',
+        `select * from exchange_transfers where workspace_id = $3 and id = $1
+          and sub_account_id = $2`,
         [id, caller.subAccountId, caller.workspaceId],
       )
     : undefined

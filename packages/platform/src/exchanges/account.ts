@@ -163,7 +163,8 @@ export async function findAccount(
   const id = input.toLowerCase()
   const row = UUID.test(id)
     ? await database.one<AccountRow>(
-        `select * from exchange_accounts where id = $1 and sub_account_id = $2 and status <> 'deleted'${locked ? ' for update' : ''}`,
+        `select * from exchange_accounts where id = $1 and sub_account_id = $2
+          and status <> 'deleted'${locked ? ' for update' : ''}`,
         [id, caller.subAccountId],
       )
     : undefined

@@ -31,7 +31,8 @@ export async function keepBalances(
   await tx.query('delete from exchange_balances where account_id = $1', [accountId])
   await tx.query(
     `insert into exchange_balances (account_id, coin, available, total)
-     select $1, b.coin, b.available, b.total from jsonb_to_recordset($2) as b(coin text, available numeric, total numeric)`,
+     select $1, b.coin, b.available, b.total from jsonb_to_recordset($2) as b(coin text,
+       available numeric, total numeric)`,
     [
       accountId,
       JSON.stringify(
@@ -52,7 +53,8 @@ export async function keepBalances(
 /** Returns the balances that were read last, coin by coin, with their current value. */
 export async function presentBalances(services: Services, row: AccountRow) {
   const rows = await services.database.query<{ coin: string; available: string; total: string }>(
-    'select coin, available::text, total::text from exchange_balances where account_id = $1 order by coin limit $2',
+    `select coin, available::text, total::text from exchange_balances where account_id = $1
+      order by coin limit $2`,
     [row.id, LIST_MAX],
   )
   return rows.map(({ coin, available, total }) => {

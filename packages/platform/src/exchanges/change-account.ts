@@ -82,14 +82,16 @@ export const changeAccount = endpoint({
         if (tried) await keepBalances(tx, before.id, tried.balances)
         const changed = (await tx.one<AccountRow>(
           `update exchange_accounts set label = $2, allow_withdrawal = $3, updated_at = $4,
-           difference = case when $5 then '[]' else difference end, suspected = case when $5 then '[]' else suspected end
+           difference = case when $5 then '[]' else difference end, suspected = case
+             when $5 then '[]' else suspected end
          where id = $1 returning *`,
           [before.id, body.label ?? before.label, allow, now, body.accept_difference === true],
         )) as AccountRow
         const final =
           credentials && tried
             ? ((await tx.one<AccountRow>(
-                `update exchange_accounts set sealed_credentials = $2, credentials_version = credentials_version + 1, key_hash = $3, key_hint = $4,
+                `update exchange_accounts set sealed_credentials = $2,
+                  credentials_version = credentials_version + 1, key_hash = $3, key_hint = $4,
            permissions = $5, checked_at = $6, status = 'active', reason = null
          where id = $1 returning *`,
                 [
@@ -123,7 +125,8 @@ async function wakeOrders(
   // Only few of an account's orders are unfinished, and an index finds them.
   await database.query(
     `update orders set next_run_at = $2
-     where workspace_id = $3 and account_id = $1 and state <> 'ENDED' and next_run_at is not null and lease_token is null`,
+     where workspace_id = $3 and account_id = $1 and state <> 'ENDED' and next_run_at is not null
+       and lease_token is null`,
     [id, database.now(), workspace],
   )
 }

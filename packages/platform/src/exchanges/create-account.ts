@@ -97,8 +97,10 @@ export const createAccount = endpoint({
       .transaction(async (tx) => {
         const now = tx.now()
         const made = (await tx.one<AccountRow>(
-          `insert into exchange_accounts (id, workspace_id, sub_account_id, exchange, label, sealed_credentials, key_hash, key_hint,
-           allow_withdrawal, permissions, checked_at, balances_at, reconcile_at, created_at, updated_at)
+          `insert into exchange_accounts (id, workspace_id, sub_account_id, exchange, label,
+            sealed_credentials, key_hash, key_hint,
+           allow_withdrawal, permissions, checked_at, balances_at, reconcile_at, created_at,
+             updated_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12, $11, $11) returning *`,
           [
             id,
@@ -204,7 +206,8 @@ export async function existing(
 ): Promise<unknown> {
   if ((error as { code?: unknown }).code !== UNIQUE_VIOLATION) return error
   const other = await services.database.one<{ id: string; sub_account_id: string }>(
-    `select id, sub_account_id from exchange_accounts where workspace_id = $1 and exchange = $2 and key_hash = $3 and status <> 'deleted'`,
+    `select id, sub_account_id from exchange_accounts where workspace_id = $1 and exchange = $2
+      and key_hash = $3 and status <> 'deleted'`,
     [caller.workspaceId, exchange, hashOfKey(exchange, credentials.apiKey)],
   )
   const isOwn = other?.sub_account_id === caller.subAccountId

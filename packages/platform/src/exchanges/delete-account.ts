@@ -37,7 +37,8 @@ export const deleteAccount = endpoint({
         )
       }
       const moving = await tx.one<{ id: string }>(
-        `select id from exchange_transfers where workspace_id = $2 and account_id = $1 and state not in ('DONE', 'FAILED') limit 1`,
+        `select id from exchange_transfers where workspace_id = $2 and account_id = $1
+          and state not in ('DONE', 'FAILED') limit 1`,
         [row.id, row.workspace_id],
       )
       if (moving) {
@@ -49,7 +50,8 @@ export const deleteAccount = endpoint({
       }
       await bookClosing(tx, row)
       const after = (await tx.one<AccountRow>(
-        `update exchange_accounts set status = 'deleted', sealed_credentials = null, reconcile_at = null, updated_at = $2
+        `update exchange_accounts set status = 'deleted', sealed_credentials = null,
+          reconcile_at = null, updated_at = $2
          where id = $1 returning *`,
         [row.id, tx.now()],
       )) as AccountRow

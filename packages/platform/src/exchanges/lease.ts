@@ -52,7 +52,8 @@ export async function claim<Row extends Leased>(
 ): Promise<Row | undefined> {
   const now = services.database.now()
   return services.database.one<Row>(
-    `update ${name} set lease_until = $2, lease_token = $3, attempts = attempts + 1 where (workspace_id, id) = (
+    `update ${name} set lease_until = $2, lease_token = $3, attempts = attempts + 1
+       where (workspace_id, id) = (
        select workspace_id, id from ${name} where ${IS_DUE} and account_id <> all($4::uuid[])
        order by next_run_at limit 1 for update skip locked
      ) returning *`,
@@ -108,7 +109,8 @@ export async function advance<Row extends Leased>(
     }
   }
   const after = await tx.one<Row>(
-    `update ${name} set ${sets.join(', ')} where workspace_id = $4 and id = $1 and lease_token = $2 returning *`,
+    `update ${name} set ${sets.join(', ')} where workspace_id = $4 and id = $1 and lease_token = $2
+      returning *`,
     values,
   )
   if (!after) throw new LeaseLost(row.id)

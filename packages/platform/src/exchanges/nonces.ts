@@ -10,7 +10,8 @@ export const databaseNonces = (database: Queryable): Nonces => ({
     const now = database.now()
     const row = await database.one<{ last: string }>(
       `insert into exchange_nonces as n (key_hash, last, holder, held_until) values ($1, $2, $3, $4)
-       on conflict (key_hash) do update set last = greatest(n.last + 1, excluded.last), holder = excluded.holder,
+       on conflict (key_hash) do update set last = greatest(n.last + 1, excluded.last),
+         holder = excluded.holder,
          held_until = excluded.held_until
        where n.holder is null or n.held_until < $5 returning last::text`,
       [keyHash, now.getTime(), token, new Date(now.getTime() + LOCK_MS), now],

@@ -79,7 +79,8 @@ export async function reconcileAccount(services: Services, row: AccountRow): Pro
       confirmed.length !== account.difference.length ||
       !confirmed.every((gap) => account.difference.some(isSame(gap)))
     const after = (await tx.one<AccountRow>(
-      `update exchange_accounts set status = 'active', reason = null, difference = $2, suspected = $3,
+      `update exchange_accounts set status = 'active', reason = null, difference = $2,
+         suspected = $3,
          updated_at = case when $4 then $5 else updated_at end
        where id = $1 returning *`,
       [
@@ -102,7 +103,8 @@ async function askOrders(
   { id, workspace_id: workspace }: AccountRow,
 ): Promise<void> {
   await tx.query(
-    `update orders set next_run_at = $2 where workspace_id = $3 and account_id = $1 and state = 'WORKING' and lease_token is null`,
+    `update orders set next_run_at = $2 where workspace_id = $3 and account_id = $1
+      and state = 'WORKING' and lease_token is null`,
     [id, tx.now(), workspace],
   )
 }
@@ -118,7 +120,8 @@ export async function noteRefused(
 ): Promise<void> {
   await services.database.transaction(async (tx) => {
     const row = await tx.one<AccountRow>(
-      `update exchange_accounts set status = 'failing', reason = $2, updated_at = $3 where id = $1 and status = 'active' returning *`,
+      `update exchange_accounts set status = 'failing', reason = $2, updated_at = $3 where id = $1
+        and status = 'active' returning *`,
       [accountId, (error.code ?? error.message).slice(0, 200), tx.now()],
     )
     if (row) await tellAccount(tx, row, 'exchange_account.failing')
@@ -140,7 +143,8 @@ export async function reconcileDue(services: Services): Promise<number> {
   const due = await services.database.query<AccountRow>(
     // Materialized, so that the limited selection is evaluated once.
     `with mine as materialized (
-       select id from exchange_accounts where ${IS_DUE} order by reconcile_at limit $3 for update skip locked
+       select id from exchange_accounts where ${IS_DUE} order by reconcile_at limit $3
+         for update skip locked
      ) update exchange_accounts a set lease_until = $2 from mine where a.id = mine.id returning a.*`,
     [now, new Date(now.getTime() + LEASE_MS), AT_ONCE],
   )

@@ -77,7 +77,8 @@ async function keep(
       before.status === 'failing' ||
       JSON.stringify(sorted(before.permissions)) !== JSON.stringify(sorted(permissions))
     const after = (await tx.one<AccountRow>(
-      `update exchange_accounts set status = 'active', reason = null, permissions = $2, checked_at = $3,
+      `update exchange_accounts set status = 'active', reason = null, permissions = $2,
+         checked_at = $3,
          updated_at = case when $4 then $3 else updated_at end
        where id = $1 returning *`,
       [id, JSON.stringify(permissions), tx.now(), isChanged],

@@ -17,7 +17,8 @@ export async function sequenceOf(
   next: bigint,
 ): Promise<bigint | Wait | Fail> {
   const earlier = await tx.one<{ nonce: string; hash: string | null }>(
-    'select nonce::text, hash from chain_transactions where workspace_id = $2 and transaction_id = $1 order by attempt desc limit 1',
+    `select nonce::text, hash from chain_transactions where workspace_id = $2
+      and transaction_id = $1 order by attempt desc limit 1`,
     [row.id, row.workspace_id],
   )
   const free = await lowestFree(tx, row, account, next)

@@ -10,7 +10,8 @@ export async function sourcePath(
 ): Promise<number[]> {
   if (row.source_type === 'GAS_TANK') return pathOf(network, TANK_SUB_ACCOUNT, OMNIBUS_INDEX)
   const match = await database.one<{ path_index: number; sub: number }>(
-    `select c.path_index, s.path_index sub from chain_addresses c join sub_accounts s on s.workspace_id = c.workspace_id
+    `select c.path_index, s.path_index sub from chain_addresses c
+      join sub_accounts s on s.workspace_id = c.workspace_id
       and s.id = c.sub_account_id
      where c.network = $1 and c.address = $2 and c.workspace_id = $3`,
     [network.code, row.source_id, row.workspace_id],

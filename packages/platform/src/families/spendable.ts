@@ -13,7 +13,8 @@ export async function spendableOf(
 ): Promise<bigint | null> {
   const wallet = await database.one<{ balance: string }>(
     `select a.balance::text from wallets w
-       join ledger_accounts a on a.workspace_id = w.workspace_id and a.wallet_id = w.id and a.asset = w.asset and a.kind = 'available'
+       join ledger_accounts a on a.workspace_id = w.workspace_id and a.wallet_id = w.id
+         and a.asset = w.asset and a.kind = 'available'
      where w.workspace_id = $3 and w.sub_account_id = $1 and w.asset = $2 and a.balance > 0`,
     [subAccountId, asset, workspaceId],
   )

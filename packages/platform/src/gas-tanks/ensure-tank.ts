@@ -39,7 +39,8 @@ export async function ensureGasTank(
   const address = await ensureTank(services, services.database, network, workspaceId)
   const terms = tankTerms(services, chain)
   await services.database.query(
-    `insert into gas_tanks (workspace_id, network, address, threshold, first_fill) values ($1, $2, $3, $4, $5) on conflict do nothing`,
+    `insert into gas_tanks (workspace_id, network, address, threshold, first_fill)
+      values ($1, $2, $3, $4, $5) on conflict do nothing`,
     [workspaceId, network.code, address, terms.threshold, terms.first_fill],
   )
 }
@@ -60,7 +61,8 @@ export async function isFilling(
   network: string,
 ): Promise<boolean> {
   const row = await database.one(
-    `select 1 from gas_tanks g where g.workspace_id = $1 and g.network = $2 and g.first_fill > 0 and not ${IS_FILLED}`,
+    `select 1 from gas_tanks g where g.workspace_id = $1 and g.network = $2 and g.first_fill > 0
+      and not ${IS_FILLED}`,
     [workspaceId, network],
   )
   return row !== undefined
@@ -85,7 +87,8 @@ export function fillTanksLoop(services: Services): Loop {
           address: string
           first_fill: string
         }>(
-          `select id, network, address, first_fill::text from gas_tanks where ${IS_UNFILLED} limit 1 for no key update skip locked`,
+          `select id, network, address, first_fill::text from gas_tanks where ${IS_UNFILLED}
+            limit 1 for no key update skip locked`,
         )
         if (!tank) return false
         const network = services.networks.get(tank.network).network

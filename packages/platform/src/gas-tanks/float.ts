@@ -64,7 +64,8 @@ export async function fuelOf(
 ): Promise<Supply> {
   const fuel = await database.one<Supply>(
     `select status, failure_reason, plan->>'settled' settled, coalesce(
-       (select p.amount from fuel_parts p where p.workspace_id = $3 and p.fuel_id = t.id and p.transaction_id = $2), amount)::text amount
+       (select p.amount from fuel_parts p where p.workspace_id = $3 and p.fuel_id = t.id
+         and p.transaction_id = $2), amount)::text amount
      from transactions t where t.workspace_id = $3 and t.id = $1`,
     [id, forId, workspace],
   )

@@ -156,7 +156,8 @@ export async function refuelAlone(services: Services, row: TransactionRow): Prom
   await services.database.transaction(async (tx) => {
     const failed = await tx.one<TransactionRow<'FUEL'> & { part: string }>(
       `select f.*, p.amount::text part from transactions f
-         join fuel_parts p on p.workspace_id = f.workspace_id and p.fuel_id = f.id and p.transaction_id = $2
+         join fuel_parts p on p.workspace_id = f.workspace_id and p.fuel_id = f.id
+           and p.transaction_id = $2
        where f.workspace_id = $3 and f.id = $1`,
       [row.plan.fuel_id, row.id, row.workspace_id],
     )

@@ -114,7 +114,8 @@ async function bookFuel(
  */
 async function correctFee(tx: Queryable, row: TransactionRow, fee: bigint): Promise<void> {
   const booked = await tx.one<{ amount: string }>(
-    `select p.amount::text from ledger_entries e join ledger_postings p on p.workspace_id = e.workspace_id and p.entry_id = e.id
+    `select p.amount::text from ledger_entries e
+       join ledger_postings p on p.workspace_id = e.workspace_id and p.entry_id = e.id
        join ledger_accounts a on a.workspace_id = p.workspace_id and a.id = p.account_id
      where e.workspace_id = $2 and e.kind = 'fuel' and e.reference = $1 and a.kind = 'chain'`,
     [row.id, row.workspace_id],

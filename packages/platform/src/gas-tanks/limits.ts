@@ -15,7 +15,8 @@ export async function tankLimits(
   network: string,
 ): Promise<TankLimits> {
   const row = await database.one<{ fee_cap: string | null; max_gas_price: string | null }>(
-    'select fee_cap::text, max_gas_price::text from gas_tanks where workspace_id = $1 and network = $2',
+    `select fee_cap::text, max_gas_price::text from gas_tanks where workspace_id = $1
+      and network = $2`,
     [workspaceId, network],
   )
   const wide = (text: string | null | undefined) =>

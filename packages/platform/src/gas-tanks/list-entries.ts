@@ -88,8 +88,10 @@ export const listTankEntries = endpoint({
         created_at: Date
       }>(
         `select m.*, t.id transaction_id, t.parent_id from (
-           select e.id, e.kind, e.reference, e.created_at, coalesce(sum(p.amount) filter (where a.kind = 'tank'), 0)::text tank,
-             coalesce(sum(p.amount) filter (where a.kind = 'tank_reserved'), 0)::text reserved, coalesce(
+           select e.id, e.kind, e.reference, e.created_at,
+             coalesce(sum(p.amount) filter (where a.kind = 'tank'), 0)::text tank,
+             coalesce(sum(p.amount) filter (where a.kind = 'tank_reserved'), 0)::text reserved,
+               coalesce(
                sum(p.amount) filter (where a.kind in ('float', 'float_reserved')), 0
              )::text float
            ${from} group by e.workspace_id, e.id order by e.id desc limit $3 offset $4) m

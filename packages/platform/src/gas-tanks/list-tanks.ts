@@ -51,17 +51,20 @@ const balanceOf = (row: TankBalances): bigint =>
  */
 export async function gasTanksOf(services: Services, workspaceId: string) {
   const rows = await services.database.query<TankBalances>(
-    `select g.id, g.network, g.address, g.threshold::text, g.first_fill::text, g.first_fill_hash, g.fee_cap::text, g.max_gas_price::text,
+    `select g.id, g.network, g.address, g.threshold::text, g.first_fill::text, g.first_fill_hash,
+       g.fee_cap::text, g.max_gas_price::text,
        coalesce(
          (
            select sum(balance) from ledger_accounts a
-           where a.workspace_id = g.workspace_id and a.kind in ('tank') and a.asset = ($2::jsonb)->>g.network
+           where a.workspace_id = g.workspace_id and a.kind in ('tank')
+             and a.asset = ($2::jsonb)->>g.network
          ), 0
        )::text balance,
        coalesce(
          (
            select sum(balance) from ledger_accounts a
-           where a.workspace_id = g.workspace_id and a.kind in ('float', 'float_reserved') and a.asset = ($2::jsonb)->>g.network
+           where a.workspace_id = g.workspace_id and a.kind in ('float', 'float_reserved')
+             and a.asset = ($2::jsonb)->>g.network
          ), 0
        )::text float,
        ${IS_FILLED} deposits

@@ -25,7 +25,8 @@ interface Part {
 
 export const partsOf = (database: Queryable, workspace: string, fuelId: string): Promise<Part[]> =>
   database.query<Part>(
-    `select transaction_id, gas::text, max_fee_per_gas::text, l1_fee::text, amount::text from fuel_parts
+    `select transaction_id, gas::text, max_fee_per_gas::text, l1_fee::text, amount::text
+      from fuel_parts
    where workspace_id = $2 and fuel_id = $1 order by transaction_id`,
     [fuelId, workspace],
   )
@@ -43,7 +44,8 @@ export async function addPart(
 ): Promise<void> {
   const { for_gas: gas, for_max_fee_per_gas: price, for_l1_fee: l1Fee } = plan as Plan<'FUEL'>
   await tx.query(
-    `insert into fuel_parts (fuel_id, transaction_id, gas, max_fee_per_gas, l1_fee, amount, workspace_id)
+    `insert into fuel_parts (fuel_id, transaction_id, gas, max_fee_per_gas, l1_fee, amount,
+      workspace_id)
      values ($1, $2, $3, $4, $5, $6, $7)`,
     [fuelId, row.id, gas, price, l1Fee ?? '0', amount.toString(), row.workspace_id],
   )
@@ -91,10 +93,12 @@ export async function joinFuel(
     `select f.id, f.amount::text, f.plan->>'need' need, (
        select count(*)::int from fuel_parts p where p.workspace_id = $5 and p.fuel_id = f.id) parts
      from transactions f
-     where f.workspace_id = $5 and f.kind = 'FUEL' and f.status = 'pending' and f.state = 'QUEUED' and f.network = $1
+     where f.workspace_id = $5 and f.kind = 'FUEL' and f.status = 'pending' and f.state = 'QUEUED'
+       and f.network = $1
        and f.destination_id = $2
        and f.lease_token is null and not f.plan ? 'alone' and f.amount + $3::numeric <= $4::numeric
-       and (select count(*) from fuel_parts p where p.workspace_id = $5 and p.fuel_id = f.id) between 1 and ${PARTS_MAX - 1}
+       and (select count(*) from fuel_parts p where p.workspace_id = $5
+         and p.fuel_id = f.id) between 1 and ${PARTS_MAX - 1}
      order by f.created_at, f.id limit 1 for update of f skip locked`,
     [row.network, row.source_id, amount.toString(), network.fee_cap, row.workspace_id],
   )
@@ -117,7 +121,8 @@ export async function joinFuel(
   } = plan as Plan<'FUEL'>
   const isFull = match.parts + 1 === PARTS_MAX
   await tx.query(
-    `update transactions set amount = amount + $2::numeric, fee = greatest(fee, $3::numeric), plan = plan || $4::jsonb,
+    `update transactions set amount = amount + $2::numeric, fee = greatest(fee, $3::numeric),
+       plan = plan || $4::jsonb,
        next_run_at = case when $5 then $6 else next_run_at end
      where workspace_id = $7 and id = $1`,
     [
@@ -168,7 +173,8 @@ async function wakeWaiting(
 ): Promise<void> {
   await tx.query(
     `update transactions set next_run_at = $3
-     where workspace_id = $4 and kind = 'FUEL' and status = 'pending' and state = 'QUEUED' and network = $1
+     where workspace_id = $4 and kind = 'FUEL' and status = 'pending' and state = 'QUEUED'
+       and network = $1
        and destination_id = $2 and lease_token is null`,
     [row.network, row.destination_id, tx.now(), row.workspace_id],
   )
@@ -180,8 +186,10 @@ async function wakeWaiting(
  */
 export async function wakeFuelled(tx: Queryable, row: TransactionRow): Promise<void> {
   await tx.query(
-    `update transactions set next_run_at = $3 where workspace_id = $4 and lease_token is null and status = 'pending' and id = any(array(
-       select $2::uuid union select transaction_id from fuel_parts where workspace_id = $4 and fuel_id = $1))`,
+    `update transactions set next_run_at = $3 where workspace_id = $4 and lease_token is null
+       and status = 'pending' and id = any(array(
+       select $2::uuid union select transaction_id from fuel_parts where workspace_id = $4
+         and fuel_id = $1))`,
     [row.id, row.parent_id, tx.now(), row.workspace_id],
   )
   await wakeWaiting(tx, row)

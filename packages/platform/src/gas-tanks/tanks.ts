@@ -90,7 +90,8 @@ async function fuelMore(
     })
     if ('reason' in fuel) return fuel
     await tx.query(
-      `update replacements set state = 'FUELING', plan = $2, updated_at = $3 where workspace_id = $4 and id = $1`,
+      `update replacements set state = 'FUELING', plan = $2, updated_at = $3 where workspace_id = $4
+        and id = $1`,
       [
         replacement.id,
         JSON.stringify({ fuel_id: fuel.fuelId, float_taken: fuel.floatTaken.toString() }),
@@ -136,7 +137,8 @@ async function arrivedMore(
     }
     const need = BigInt(row.plan.need ?? '0') + floatTaken + BigInt(fuel?.amount ?? '0')
     await tx.query(
-      `update transactions set plan = plan || jsonb_build_object('need', $2::text) where workspace_id = $3 and id = $1`,
+      `update transactions set plan = plan || jsonb_build_object('need', $2::text)
+        where workspace_id = $3 and id = $1`,
       [row.id, need.toString(), row.workspace_id],
     )
     row.plan.need = need.toString()

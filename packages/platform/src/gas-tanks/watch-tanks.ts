@@ -40,7 +40,8 @@ export function watchTanksLoop(services: Services): Loop {
              case when coalesce(sum(a.balance), 0) <= 0 then 'empty'
                when coalesce(sum(a.balance), 0) < g.threshold then 'low' else 'ok' end now
            from gas_tanks g left join ledger_accounts a
-             on a.workspace_id = g.workspace_id and a.kind = 'tank' and a.asset = ($1::jsonb)->>g.network
+             on a.workspace_id = g.workspace_id and a.kind = 'tank'
+               and a.asset = ($1::jsonb)->>g.network
            where g.first_fill = 0 or ${IS_FILLED}
            group by g.id) tanks where was <> now limit 100`,
         [natives],

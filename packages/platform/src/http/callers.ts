@@ -124,7 +124,8 @@ export class Callers {
       `select u.api_key, u.role, u.public_key_pem, u.rate_limit, u.ip_allow_list, u.person_id,
               s.id sub_account_id, s.name sub_account, s.path_index,
               w.id workspace_id, w.name workspace
-       from api_users u join sub_accounts s on s.id = u.sub_account_id join workspaces w on w.id = s.workspace_id
+       from api_users u join sub_accounts s on s.id = u.sub_account_id
+         join workspaces w on w.id = s.workspace_id
        where u.api_key = $1 and u.revoked_at is null`,
       [apiKey],
     )
@@ -166,7 +167,8 @@ export class Callers {
     this.#used.set(apiKey, now)
     this.#database
       .query(
-        `update api_users set last_used_at = $2 where api_key = $1 and (last_used_at is null or last_used_at < $2)`,
+        `update api_users set last_used_at = $2 where api_key = $1
+          and (last_used_at is null or last_used_at < $2)`,
         [apiKey, new Date(now)],
       )
       .catch(() => this.#used.delete(apiKey))

@@ -97,7 +97,8 @@ const refusalOf = (
   { scope, subAccountId, name, payloadHash }: IdempotencyKey,
 ) =>
   database.one<Refusal>(
-    'select refusals, refused_at, refusal from refused_keys where sub_account_id = $1 and scope = $2 and name = $3 and payload_hash = $4',
+    `select refusals, refused_at, refusal from refused_keys where sub_account_id = $1 and scope = $2
+      and name = $3 and payload_hash = $4`,
     [subAccountId, scope, name, payloadHash],
   )
 
@@ -113,9 +114,11 @@ async function noteRefusal(
   { code, message, field, details }: ApiError,
 ): Promise<void> {
   await tx.query(
-    `insert into refused_keys (sub_account_id, scope, name, payload_hash, refusal, refused_at) values ($1, $2, $3, $4, $5, $6)
+    `insert into refused_keys (sub_account_id, scope, name, payload_hash, refusal, refused_at)
+      values ($1, $2, $3, $4, $5, $6)
      on conflict (sub_account_id, scope, name, payload_hash)
-     do update set refusals = refused_keys.refusals + 1, refusal = excluded.refusal, refused_at = excluded.refused_at`,
+     do update set refusals = refused_keys.refusals + 1, refusal = excluded.refusal,
+       refused_at = excluded.refused_at`,
     [
       key.subAccountId,
       key.scope,

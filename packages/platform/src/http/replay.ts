@@ -32,7 +32,8 @@ export async function answeredBefore(
 ): Promise<Reply | null> {
   if (sequenceId === undefined) return null
   const existing = await database.one<{ response: string; payload_hash: string }>(
-    'select response, payload_hash from idempotency where workspace_id = $3 and wallet_id = $1 and sequence_id = $2',
+    `select response, payload_hash from idempotency where workspace_id = $3 and wallet_id = $1
+      and sequence_id = $2`,
     [walletId, sequenceId, workspace],
   )
   return existing
@@ -79,7 +80,8 @@ export async function answeredTo(
 ): Promise<Reply | null> {
   if (sequenceId === undefined) return null
   const existing = await database.one<{ response: string; payload_hash: string }>(
-    `select response, payload_hash from ${table} where workspace_id = $3 and sub_account_id = $1 and sequence_id = $2`,
+    `select response, payload_hash from ${table} where workspace_id = $3 and sub_account_id = $1
+      and sequence_id = $2`,
     [subAccountId, sequenceId, workspaceId],
   )
   return existing

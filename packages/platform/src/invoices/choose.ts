@@ -105,7 +105,8 @@ export async function choose(services: Services, id: string, asset: string): Pro
     }
     const place = await placeFor(services, tx, owner, match, id)
     await tx.query(
-      `update invoice_offers set wallet_id = $3, address = $4, address_tag = $5, path = $6, chosen_at = $7
+      `update invoice_offers set wallet_id = $3, address = $4, address_tag = $5, path = $6,
+        chosen_at = $7
        where workspace_id = $8 and invoice_id = $1 and asset = $2`,
       [
         id,

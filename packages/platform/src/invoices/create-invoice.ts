@@ -182,9 +182,12 @@ async function insertInvoice(
   { text, payloadHash, walletId }: { text: string; payloadHash: string; walletId: string | null },
 ): Promise<void> {
   await tx.query(
-    `insert into invoices (id, workspace_id, sub_account_id, fiat, fiat_amount, memo, order_id, payer, webhook_url, success_url,
-       failed_url, tolerance, selected, due_at, sequence_id, payload_hash, response, expires_at, created_at, updated_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $14, $18, $18)`,
+    `insert into invoices (id, workspace_id, sub_account_id, fiat, fiat_amount, memo, order_id,
+       payer, webhook_url, success_url,
+       failed_url, tolerance, selected, due_at, sequence_id, payload_hash, response, expires_at,
+         created_at, updated_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $14, $18,
+       $18)`,
     [
       row.id,
       row.workspace_id,
@@ -207,12 +210,16 @@ async function insertInvoice(
     ],
   )
   await tx.query(
-    `insert into invoice_offers (workspace_id, invoice_id, asset, network, position, amount, rate, rate_at, confirmations, wallet_id,
+    `insert into invoice_offers (workspace_id, invoice_id, asset, network, position, amount, rate,
+       rate_at, confirmations, wallet_id,
        address, address_tag, path, chosen_at)
-     select $4, $1, o.asset, o.network, o.n, o.amount, o.rate, o.rate_at, o.confirmations, $3, o.address, o.address_tag, o.path,
+     select $4, $1, o.asset, o.network, o.n, o.amount, o.rate, o.rate_at, o.confirmations, $3,
+       o.address, o.address_tag, o.path,
        o.chosen_at
-     from jsonb_to_recordset($2) as o(asset text, network text, n integer, amount numeric, rate numeric, rate_at timestamptz,
-       confirmations integer, address text, address_tag text, path integer[], chosen_at timestamptz)`,
+     from jsonb_to_recordset($2) as o(asset text, network text, n integer, amount numeric,
+       rate numeric, rate_at timestamptz,
+       confirmations integer, address text, address_tag text, path integer[],
+         chosen_at timestamptz)`,
     [
       row.id,
       JSON.stringify(offers.map((offer, n) => ({ ...offer, n }))),

@@ -56,10 +56,13 @@ async function notePayments(tx: Queryable, { row, payments }: Invoice): Promise<
   )
   if (deposits.length === 0) return arePooled
   const changed = await tx.query(
-    `insert into invoice_payments as p (workspace_id, transaction_id, invoice_id, asset, amount, status, counts, seen_at)
+    `insert into invoice_payments as p (workspace_id, transaction_id, invoice_id, asset, amount,
+      status, counts, seen_at)
      select $3, r.transaction_id, $1, r.asset, r.amount, r.status, r.counts, r.seen_at
-     from jsonb_to_recordset($2) as r(transaction_id uuid, asset text, amount numeric, status text, counts boolean, seen_at timestamptz)
-     on conflict (workspace_id, transaction_id) do update set status = excluded.status where p.status <> excluded.status returning 1`,
+     from jsonb_to_recordset($2) as r(transaction_id uuid, asset text, amount numeric, status text,
+       counts boolean, seen_at timestamptz)
+     on conflict (workspace_id, transaction_id) do update set status = excluded.status
+       where p.status <> excluded.status returning 1`,
     [row.id, JSON.stringify(deposits), row.workspace_id],
   )
   return arePooled || changed.length > 0
@@ -74,8 +77,10 @@ async function notePooled(
   const changed = await tx.query(
     `update invoice_mempool m set noted = n.status
      from invoice_mempool e
-       left join jsonb_to_recordset($2) as n(network text, hash text, status text) on n.network = e.network and n.hash = e.txid
-     where e.workspace_id = $3 and e.invoice_id = $1 and m.workspace_id = $3 and m.network = e.network and m.txid = e.txid
+       left join jsonb_to_recordset($2) as n(network text, hash text,
+         status text) on n.network = e.network and n.hash = e.txid
+     where e.workspace_id = $3 and e.invoice_id = $1 and m.workspace_id = $3
+       and m.network = e.network and m.txid = e.txid
        and m.invoice_id = e.invoice_id
        and m.noted is distinct from n.status returning 1`,
     [invoice.id, JSON.stringify(pooled), invoice.workspace_id],
@@ -123,7 +128,8 @@ export async function evaluateInvoice(
   const depth = nextDepth(invoice)
   const { cancelled_at, marked, marked_reason, marked_at, selected } = invoice.row
   const row = (await tx.one<InvoiceRow>(
-    `update invoices set status = $2, exception = $3, due_at = $4, due_network = $5, due_height = $6, version = version + $7,
+    `update invoices set status = $2, exception = $3, due_at = $4, due_network = $5,
+       due_height = $6, version = version + $7,
        cancelled_at = $8, marked = $9, marked_reason = $10, marked_at = $11, selected = $12,
        updated_at = case when $7::integer = 0 then updated_at else $13 end
      where workspace_id = $14 and id = $1 returning ${INVOICE_COLUMNS}`,

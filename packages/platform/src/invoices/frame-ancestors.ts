@@ -9,7 +9,8 @@ export async function frameAncestors(
   invoice: string,
 ): Promise<string[] | null> {
   const row = await services.database.one<{ origins: string[] }>(
-    `select coalesce(s.allowed_origins, '[]') origins from invoices i left join invoice_settings s on s.workspace_id = i.workspace_id
+    `select coalesce(s.allowed_origins, '[]') origins from invoices i
+      left join invoice_settings s on s.workspace_id = i.workspace_id
      where lower(i.id) = $1`,
     [invoice],
   )

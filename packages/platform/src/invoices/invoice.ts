@@ -92,23 +92,29 @@ export interface Invoice {
   refunds: RefundRow[]
 }
 
-const OFFERS = `select invoice_id, asset, network, amount::text, rate::text, rate_at, confirmations, address, address_tag, path, chosen_at
-  from invoice_offers where workspace_id = any($2) and invoice_id = any($1) order by invoice_id, position`
+const OFFERS = `select invoice_id, asset, network, amount::text, rate::text, rate_at, confirmations,
+  address, address_tag, path, chosen_at
+  from invoice_offers where workspace_id = any($2) and invoice_id = any($1) order by invoice_id,
+    position`
 
 /**
  * Payments to the invoice's addresses, in any asset. A tag that was never issued belongs to no
  * invoice.
  */
-const PAYMENTS = `select o.invoice_id, t.id transaction_id, t.hash, t.asset, t.network, t.amount::text, t.state, t.created_at seen_at,
-    d.known_at, d.block_height::text, s.height::text scanned, p.status noted, m.waiting, m.seen_at pool_seen_at,
+const PAYMENTS = `select o.invoice_id, t.id transaction_id, t.hash, t.asset, t.network,
+    t.amount::text, t.state, t.created_at seen_at,
+    d.known_at, d.block_height::text, s.height::text scanned, p.status noted, m.waiting,
+      m.seen_at pool_seen_at,
     m.known_at pool_known_at, true is_current
   from invoice_offers o
-    join deposits d on d.workspace_id = o.workspace_id and d.network = o.network and d.address = o.address
+    join deposits d on d.workspace_id = o.workspace_id and d.network = o.network
+      and d.address = o.address
       and coalesce(d.tag, '') = coalesce(o.address_tag, '')
     join transactions t on t.workspace_id = d.workspace_id and t.id = d.transaction_id
     left join network_scans s on s.network = d.network
     left join invoice_payments p on p.workspace_id = t.workspace_id and p.transaction_id = t.id
-    left join invoice_mempool m on m.workspace_id = d.workspace_id and m.network = d.network and m.txid = d.txid
+    left join invoice_mempool m on m.workspace_id = d.workspace_id and m.network = d.network
+      and m.txid = d.txid
       and m.invoice_id = o.invoice_id
   where o.workspace_id = any($2) and o.invoice_id = any($1) and o.address is not null
   order by t.created_at, d.block_height, d.txid, d.position`
@@ -117,18 +123,24 @@ const PAYMENTS = `select o.invoice_id, t.id transaction_id, t.hash, t.asset, t.n
  * Payments that are in no block yet, and those that are in one by now, until the invoice is
  * evaluated again.
  */
-const POOLED = `select m.invoice_id, null transaction_id, m.txid hash, m.asset, m.network, m.amount::text, 'POOLED' state,
-    m.seen_at, m.known_at, null block_height, null scanned, m.noted, m.waiting, null pool_seen_at, null pool_known_at,
+const POOLED = `select m.invoice_id, null transaction_id, m.txid hash, m.asset, m.network,
+    m.amount::text, 'POOLED' state,
+    m.seen_at, m.known_at, null block_height, null scanned, m.noted, m.waiting, null pool_seen_at,
+      null pool_known_at,
     d.txid is null is_current
   from invoice_mempool m
     left join lateral (
       select d.txid from deposits d
-        join invoice_offers o on o.workspace_id = d.workspace_id and o.network = d.network and o.address = d.address
-      where d.workspace_id = m.workspace_id and d.network = m.network and d.txid = m.txid and o.invoice_id = m.invoice_id limit 1) d on true
-  where m.workspace_id = any($2) and m.invoice_id = any($1) and (d.txid is null or m.noted is not null) order by m.seen_at, m.txid`
+        join invoice_offers o on o.workspace_id = d.workspace_id and o.network = d.network
+          and o.address = d.address
+      where d.workspace_id = m.workspace_id and d.network = m.network and d.txid = m.txid
+        and o.invoice_id = m.invoice_id limit 1) d on true
+  where m.workspace_id = any($2) and m.invoice_id = any($1)
+    and (d.txid is null or m.noted is not null) order by m.seen_at, m.txid`
 
 const REFUNDS = `select r.invoice_id, r.transaction_id, t.asset, t.amount::text, t.status, t.hash
-  from invoice_refunds r join transactions t on t.workspace_id = r.workspace_id and t.id = r.transaction_id
+  from invoice_refunds r join transactions t on t.workspace_id = r.workspace_id
+    and t.id = r.transaction_id
   where r.workspace_id = any($2) and r.invoice_id = any($1) order by t.created_at, t.id`
 
 interface PaymentMatchRow {

@@ -27,7 +27,8 @@ export const invoices: Invoices = {
   async moved(tx, { workspace_id: workspace, network, destination_id, address_tag }) {
     await tx.query(
       `update invoices i set due_at = $4 from invoice_offers o
-       where o.workspace_id = $5 and o.network = $1 and o.address = $2 and coalesce(o.address_tag, '') = coalesce($3, '')
+       where o.workspace_id = $5 and o.network = $1 and o.address = $2
+         and coalesce(o.address_tag, '') = coalesce($3, '')
          and i.workspace_id = $5 and i.id = o.invoice_id`,
       [network, destination_id, address_tag, tx.now(), workspace],
     )
@@ -86,7 +87,8 @@ async function lookAt(services: Services, { id, workspace_id: workspace }: Due):
       'an invoice could not be processed; it is retried',
     )
     await services.database.query(
-      'update invoices set due_at = $2, due_network = null, due_height = null where workspace_id = $3 and id = $1',
+      `update invoices set due_at = $2, due_network = null, due_height = null
+        where workspace_id = $3 and id = $1`,
       [id, new Date(services.environment.now() + ERROR_WAIT_MS), workspace],
     )
   }

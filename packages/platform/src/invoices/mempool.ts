@@ -133,14 +133,17 @@ async function noteSeen(
          join invoice_offers o on o.network = $1 and o.address = s.address and o.address_tag is null
        group by s.txid, o.workspace_id, o.invoice_id, s.asset
      ), written as (
-       insert into invoice_mempool as m (workspace_id, network, txid, invoice_id, asset, amount, seen_at, known_at)
+       insert into invoice_mempool as m (workspace_id, network, txid, invoice_id, asset, amount,
+         seen_at, known_at)
        select workspace_id, $1, txid, invoice_id, asset, amount, $3,
          least($3, coalesce($4, (select known_at from network_scans where network = $1), $3))
        from seen
-       on conflict (workspace_id, network, txid, invoice_id) do update set waiting = true where not m.waiting
+       on conflict (workspace_id, network, txid, invoice_id) do update set waiting = true
+         where not m.waiting
        returning workspace_id, invoice_id
      )
-     update invoices i set due_at = $3 from written w where i.workspace_id = w.workspace_id and i.id = w.invoice_id returning 1`,
+     update invoices i set due_at = $3 from written w where i.workspace_id = w.workspace_id
+       and i.id = w.invoice_id returning 1`,
     [network, JSON.stringify(rows), services.database.now(), knownAt],
   )
   services.environment.checkpoint('mempool.seen')
@@ -154,8 +157,10 @@ async function noteSeen(
 async function unconfirmed({ database }: Services, network: string): Promise<string[]> {
   await database.query(
     `update invoice_mempool m set waiting = false
-     from deposits d join invoice_offers o on o.workspace_id = d.workspace_id and o.network = d.network and o.address = d.address
-     where m.workspace_id = d.workspace_id and m.network = $1 and m.waiting and d.network = $1 and d.txid = m.txid
+     from deposits d join invoice_offers o on o.workspace_id = d.workspace_id
+       and o.network = d.network and o.address = d.address
+     where m.workspace_id = d.workspace_id and m.network = $1 and m.waiting and d.network = $1
+       and d.txid = m.txid
        and o.invoice_id = m.invoice_id and d.block_hash is not null`,
     [network],
   )
@@ -170,8 +175,10 @@ async function unconfirmed({ database }: Services, network: string): Promise<str
 async function noteGone({ database }: Services, network: string, txid: string): Promise<boolean> {
   const rows = await database.query(
     `with gone as (
-       update invoice_mempool set waiting = false where network = $1 and txid = $2 and waiting returning workspace_id, invoice_id
-     ) update invoices i set due_at = $3 from gone g where i.workspace_id = g.workspace_id and i.id = g.invoice_id returning 1`,
+       update invoice_mempool set waiting = false where network = $1 and txid = $2 and waiting
+         returning workspace_id, invoice_id
+     ) update invoices i set due_at = $3 from gone g where i.workspace_id = g.workspace_id
+       and i.id = g.invoice_id returning 1`,
     [network, txid, database.now()],
   )
   return rows.length > 0

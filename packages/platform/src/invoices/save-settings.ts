@@ -106,10 +106,13 @@ export const saveInvoiceSettings = endpoint({
       )
     }
     await services.database.query(
-      `insert into invoice_settings (workspace_id, display_name, allowed_origins, confirmations, tolerance, expires_in_s, updated_at)
+      `insert into invoice_settings (workspace_id, display_name, allowed_origins, confirmations,
+        tolerance, expires_in_s, updated_at)
        values ($1, $2, $3, $4, $5, $6, $7)
-       on conflict (workspace_id) do update set display_name = excluded.display_name, allowed_origins = excluded.allowed_origins,
-         confirmations = excluded.confirmations, tolerance = excluded.tolerance, expires_in_s = excluded.expires_in_s,
+       on conflict (workspace_id) do update set display_name = excluded.display_name,
+         allowed_origins = excluded.allowed_origins,
+         confirmations = excluded.confirmations, tolerance = excluded.tolerance,
+           expires_in_s = excluded.expires_in_s,
          updated_at = excluded.updated_at`,
       [
         caller.workspaceId,

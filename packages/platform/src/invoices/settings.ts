@@ -70,7 +70,8 @@ export async function readInvoiceSettings(
   workspaceId: string,
 ): Promise<InvoiceSettings> {
   const row = await database.one<Row>(
-    'select display_name, allowed_origins, confirmations, tolerance, expires_in_s from invoice_settings where workspace_id = $1',
+    `select display_name, allowed_origins, confirmations, tolerance, expires_in_s
+      from invoice_settings where workspace_id = $1`,
     [workspaceId],
   )
   return {

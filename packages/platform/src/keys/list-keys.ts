@@ -53,7 +53,8 @@ export const listKeys = endpoint({
   async handler({ services, caller }) {
     const mode = services.settings.network
     const rows = await services.database.query<KeyRow>(
-      `select curve, key_id, encode(public_key, 'hex') public_key, encode(chain_code, 'hex') chain_code, epoch, certificates
+      `select curve, key_id, encode(public_key, 'hex') public_key,
+        encode(chain_code, 'hex') chain_code, epoch, certificates
        from workspace_keys where workspace_id = $1 order by curve desc`,
       [caller.workspaceId],
     )

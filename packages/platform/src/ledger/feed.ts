@@ -101,7 +101,8 @@ export class Feed {
         workspace_id: string
         object: string
       }>(
-        'select position::text, workspace_id, object from events where position > $1 order by events.position limit $2',
+        `select position::text, workspace_id, object from events where position > $1
+          order by events.position limit $2`,
         [this.#emittedUpTo.toString(), BATCH],
       )
       for (const { wanted, notifier } of this.#listening) {

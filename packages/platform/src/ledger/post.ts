@@ -80,7 +80,8 @@ export async function lockedBalance(
 ): Promise<bigint> {
   const row = await tx.one<{ balance: string }>(
     // In a subquery, because the function would otherwise be called for every row of the table.
-    'select balance::text from ledger_accounts where workspace_id = $1 and id = (select ledger_account($1, $2, $3, $4, $5)) for update',
+    `select balance::text from ledger_accounts where workspace_id = $1
+      and id = (select ledger_account($1, $2, $3, $4, $5)) for update`,
     [
       account.workspace,
       account.wallet ?? null,

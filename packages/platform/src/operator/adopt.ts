@@ -94,7 +94,8 @@ export const adoptIntoBooks: Command = async (services, input) => {
   const valid = validateAddress(services.registry, ticker, address)
   if (!valid.valid) throw new OperatorError(`--address: ${valid.reason}`)
   const owner = await services.database.one<OwnAddress & { workspace: string }>(
-    `select c.address, c.workspace_id, c.sub_account_id, c.path_index, c.kind, w.name workspace from chain_addresses c
+    `select c.address, c.workspace_id, c.sub_account_id, c.path_index, c.kind, w.name workspace
+      from chain_addresses c
       join workspaces w on w.id = c.workspace_id where c.network = $1 and c.address = $2`,
     [code, valid.address],
   )

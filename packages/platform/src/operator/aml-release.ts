@@ -37,7 +37,8 @@ export const releaseDeposit: Command = async (services, input) => {
       )
     const at = new Date(services.environment.now())
     await tx.query(
-      'update transactions set plan = plan || $2::jsonb, next_run_at = $3, updated_at = $3 where workspace_id = $4 and id = $1',
+      `update transactions set plan = plan || $2::jsonb, next_run_at = $3, updated_at = $3
+        where workspace_id = $4 and id = $1`,
       [row.id, JSON.stringify({ senders_released: at.toISOString() }), at, row.workspace_id],
     )
     await emit(

@@ -38,7 +38,8 @@ async function ensureSubAccount(
   { subAccount, index }: EnrolledUser,
 ): Promise<SubAccount> {
   await tx.query(
-    'insert into sub_accounts (workspace_id, name, path_index) values ($1, $2, $3) on conflict do nothing',
+    `insert into sub_accounts (workspace_id, name, path_index) values ($1, $2, $3)
+      on conflict do nothing`,
     [workspace, subAccount, index],
   )
   const subs = await tx.query<SubAccount>(
@@ -68,12 +69,14 @@ async function insertApiUser(
   rateLimit: number | null,
 ): Promise<boolean> {
   const inserted = await tx.one(
-    `insert into api_users (api_key, sub_account_id, role, public_key_pem, rate_limit) values ($1, $2, $3, $4, $5)
+    `insert into api_users (api_key, sub_account_id, role, public_key_pem, rate_limit)
+        values ($1, $2, $3, $4, $5)
         on conflict do nothing returning api_key`,
     [apiKey, sub.id, role, publicKeyPem, rateLimit],
   )
   const same = await tx.one(
-    `select 1 from api_users where api_key = $1 and sub_account_id = $2 and role = $3 and public_key_pem = $4
+    `select 1 from api_users where api_key = $1 and sub_account_id = $2 and role = $3
+        and public_key_pem = $4
         and revoked_at is null`,
     [apiKey, sub.id, role, publicKeyPem],
   )
@@ -169,9 +172,11 @@ export const createApiUser: Command = async (services, input) => {
 
 export const listApiUsers: Command = async (services, input) => {
   const rows = await services.database.query<Record<string, unknown>>(
-    `select u.api_key, w.name workspace, s.name sub_account, s.path_index sub_account_index, u.role, u.rate_limit, u.created_at,
+    `select u.api_key, w.name workspace, s.name sub_account, s.path_index sub_account_index, u.role,
+      u.rate_limit, u.created_at,
       u.revoked_at
-     from api_users u join sub_accounts s on s.id = u.sub_account_id join workspaces w on w.id = s.workspace_id
+     from api_users u join sub_accounts s on s.id = u.sub_account_id
+       join workspaces w on w.id = s.workspace_id
      where $1::text is null or w.name = $1 order by u.created_at`,
     [input['workspace'] ?? null],
   )
@@ -181,7 +186,8 @@ export const listApiUsers: Command = async (services, input) => {
 export const revokeApiUser: Command = async (services, input) => {
   const row = await services.database.transaction(async (tx) => {
     const before = await tx.one<{ api_key: string; workspace_id: string; revoked_at: Date | null }>(
-      `select u.api_key, s.workspace_id, u.revoked_at from api_users u join sub_accounts s on s.id = u.sub_account_id
+      `select u.api_key, s.workspace_id, u.revoked_at from api_users u
+        join sub_accounts s on s.id = u.sub_account_id
        where u.api_key::text = $1 for update of u`,
       [String(input['api_key'] ?? '')],
     )

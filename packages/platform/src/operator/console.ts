@@ -80,8 +80,10 @@ export const listConsolePeople: Command = async ({ database }, input) => ({
     sessions: number
   }>(
     `select p.email, p.name, w.name workspace, m.role,
-       (select count(*)::int from sessions s where s.person_id = p.id and s.ended_at is null and s.expires_at > $2) sessions
-     from memberships m join people p on p.id = m.person_id join workspaces w on w.id = m.workspace_id
+       (select count(*)::int from sessions s where s.person_id = p.id and s.ended_at is null
+         and s.expires_at > $2) sessions
+     from memberships m join people p on p.id = m.person_id
+       join workspaces w on w.id = m.workspace_id
      where $1::text is null or w.name = $1 order by w.name, p.email`,
     [argument(input, 'workspace'), database.now()],
   ),

@@ -35,7 +35,8 @@ async function databaseFacts(database: Queryable): Promise<DatabaseFacts> {
        pg_database_size(current_database())::text bytes,
        (pg_is_in_recovery() or current_setting('transaction_read_only') = 'on')::text read_only,
        (select count(*) from pg_stat_activity)::text used,
-       current_setting('max_connections') most, (to_regclass('migrations') is not null)::text migrated`,
+       current_setting('max_connections') most,
+         (to_regclass('migrations') is not null)::text migrated`,
   )
   if (!row) throw new Error('the database returned no result')
   const names =

@@ -26,10 +26,13 @@ export const eventsAfter: Command = async (services, input) => {
   const rows = await database.query<
     EventEntry & { at: string; workspace: string; sub_account: string | null }
   >(
-    `select e.uid, e.type, e.created_at, e.object, e.version::text, e.payload::text payload, e.position::text at, w.name workspace,
+    `select e.uid, e.type, e.created_at, e.object, e.version::text, e.payload::text payload,
+       e.position::text at, w.name workspace,
        s.name sub_account
-     from events e join workspaces w on w.id = e.workspace_id left join sub_accounts s on s.id = e.sub_account_id
-     where e.position > $1 and e.position <= $2 and ($3::text is null or w.name = $3) and ($4::text[] is null or e.type = any($4))
+     from events e join workspaces w on w.id = e.workspace_id
+       left join sub_accounts s on s.id = e.sub_account_id
+     where e.position > $1 and e.position <= $2 and ($3::text is null or w.name = $3)
+       and ($4::text[] is null or e.type = any($4))
      order by e.position limit $5`,
     [after, upTo, workspace, types, BATCH],
   )

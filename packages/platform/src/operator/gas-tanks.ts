@@ -79,7 +79,8 @@ export const setTank: Command = async (services, input) => {
   }
   await ensureGasTank(services, workspaceId, network)
   await services.database.query(
-    `update gas_tanks set ${named.map(([name], at) => `${name} = $${at + 3}`).join(', ')} where workspace_id = $1 and network = $2`,
+    `update gas_tanks set ${named.map(([name], at) => `${name} = $${at + 3}`).join(', ')}
+      where workspace_id = $1 and network = $2`,
     [workspaceId, network.code, ...named.map(([, value]) => value)],
   )
   const tank = (await gasTanksOf(services, workspaceId)).find(
@@ -94,7 +95,8 @@ export const setTank: Command = async (services, input) => {
  */
 async function isIdle(services: Services, workspaceId: string, native: Asset): Promise<boolean> {
   return !(await services.database.one(
-    `select 1 from ledger_accounts where workspace_id = $1 and asset = $2 and kind = 'tank_reserved' and balance <> 0`,
+    `select 1 from ledger_accounts where workspace_id = $1 and asset = $2 and kind = 'tank_reserved'
+      and balance <> 0`,
     [workspaceId, native.asset_name],
   ))
 }
@@ -185,7 +187,8 @@ export const drainTank: Command = async (services, input) => {
 /** Returns the state of a drain, for the command that waits for it. */
 export const transactionState: Command = async (services, input) => {
   const row = await services.database.one<Record<string, unknown>>(
-    'select id, state, status, hash, failure_reason, last_error from transactions where id::text = $1',
+    `select id, state, status, hash, failure_reason, last_error from transactions
+      where id::text = $1`,
     [String(input['id'] ?? '')],
   )
   if (!row) throw new OperatorError('this transaction does not exist')

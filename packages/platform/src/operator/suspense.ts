@@ -21,9 +21,11 @@ export const listSuspense: Command = async (services) => {
     hash: string
     created_at: Date
   }>(
-    `select t.id, w.name workspace, s.name sub_account, t.asset, t.amount::text, t.destination_id, t.address_tag, t.source_id,
+    `select t.id, w.name workspace, s.name sub_account, t.asset, t.amount::text, t.destination_id,
+      t.address_tag, t.source_id,
       t.hash, t.created_at
-     from transactions t join workspaces w on w.id = t.workspace_id left join sub_accounts s on s.id = t.sub_account_id
+     from transactions t join workspaces w on w.id = t.workspace_id
+       left join sub_accounts s on s.id = t.sub_account_id
      where t.kind = 'DEPOSIT' and t.state = 'SUSPENSE' order by t.created_at limit 1000`,
   )
   return {
@@ -46,7 +48,8 @@ export const listSuspense: Command = async (services) => {
 export const assignSuspense: Command = async (services, input) =>
   services.database.transaction(async (tx) => {
     const row = await tx.one<TransactionRow & { address_kind: string }>(
-      `select t.*, c.kind address_kind from transactions t join chain_addresses c on c.workspace_id = t.workspace_id and c.network = t.network
+      `select t.*, c.kind address_kind from transactions t
+        join chain_addresses c on c.workspace_id = t.workspace_id and c.network = t.network
       and c.address = t.destination_id where t.id::text = $1 and t.kind = 'DEPOSIT' for update of t`,
       [String(input['id'] ?? '')],
     )

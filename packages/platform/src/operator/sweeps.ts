@@ -61,8 +61,10 @@ export const setSweep: Command = async (services, input) => {
       : change.multiple
   await services.database.query(
     `insert into sweep_settings (scope, cost_multiple, min_amount) values ($1, $2, $4)
-     on conflict (scope) do update set cost_multiple = case when $3 then excluded.cost_multiple else sweep_settings.cost_multiple end,
-       min_amount = case when $5 then excluded.min_amount else sweep_settings.min_amount end, updated_at = $6`,
+     on conflict (scope) do update set cost_multiple = case when $3 then excluded.cost_multiple
+       else sweep_settings.cost_multiple end,
+       min_amount = case when $5 then excluded.min_amount else sweep_settings.min_amount
+         end, updated_at = $6`,
     [
       change.scope,
       multiple ?? null,
@@ -104,9 +106,11 @@ async function report(services: Services): Promise<Record<string, unknown>> {
     reason: string
   }>(
     `select t.asset, t.source_id address, a.balance::text, t.last_error reason from transactions t
-     join ledger_accounts a on a.workspace_id = t.workspace_id and a.wallet_id = t.wallet_id and a.asset = t.asset
+     join ledger_accounts a on a.workspace_id = t.workspace_id and a.wallet_id = t.wallet_id
+       and a.asset = t.asset
        and a.kind = 'unswept' and a.address = t.source_id
-     where t.kind = 'SWEEP' and t.status = 'pending' and t.plan ? 'waits' order by t.created_at limit 1000`,
+     where t.kind = 'SWEEP' and t.status = 'pending' and t.plan ? 'waits' order by t.created_at
+       limit 1000`,
   )
   return {
     assets,

@@ -55,11 +55,13 @@ async function receiversOf(
   if (workspace !== null && workspaces.length === 0)
     throw new OperatorError(`--workspace: workspace ${workspace} does not exist`)
   const rows = await database.query<Receiver>(
-    `select h.id, h.workspace_id, h.sub_account_id, h.url, h.events, h.format, h.disabled_at, h.sealed_secret, h.sealed_previous_secret,
+    `select h.id, h.workspace_id, h.sub_account_id, h.url, h.events, h.format, h.disabled_at,
+       h.sealed_secret, h.sealed_previous_secret,
        h.previous_until, w.name workspace, s.name sub_account
      from webhooks h join workspaces w on w.id = h.workspace_id
        join sub_accounts s on s.workspace_id = h.workspace_id and s.id = h.sub_account_id
-     where h.workspace_id = any($2) and h.invoice_origin is null and (cardinality($1::uuid[]) = 0 or h.id = any($1))
+     where h.workspace_id = any($2) and h.invoice_origin is null
+       and (cardinality($1::uuid[]) = 0 or h.id = any($1))
      order by h.created_at, h.id`,
     [named, workspaces.map(({ id }) => id)],
   )

@@ -26,10 +26,12 @@ interface Row {
  */
 export const listWaiting: Command = async ({ database, registry }, input) => {
   const rows = await database.query<Row>(
-    `select t.id, t.parent_id, w.name workspace, t.kind, t.state, t.network, t.asset, t.amount::text, t.hash, t.last_error, t.attempts,
+    `select t.id, t.parent_id, w.name workspace, t.kind, t.state, t.network, t.asset,
+       t.amount::text, t.hash, t.last_error, t.attempts,
        t.created_at, t.updated_at, t.next_run_at
      from transactions t join workspaces w on w.id = t.workspace_id
-     where t.status = 'pending' and ($1::text is null or t.state = $1) and ($2::text is null or t.network = $2)
+     where t.status = 'pending' and ($1::text is null or t.state = $1)
+       and ($2::text is null or t.network = $2)
        and ($3::text is null or w.name = $3)
      order by t.created_at, t.id limit ${ROWS_MAX + 1}`,
     [argument(input, 'state'), argument(input, 'network'), argument(input, 'workspace')],

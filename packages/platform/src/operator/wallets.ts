@@ -16,8 +16,10 @@ interface WalletRow {
   status: string
 }
 
-const FOUND = `select x.id, x.workspace_id, x.sub_account_id, w.name workspace, s.name sub_account, x.asset, x.network, x.status
-  from wallets x join workspaces w on w.id = x.workspace_id join sub_accounts s on s.id = x.sub_account_id`
+const FOUND = `select x.id, x.workspace_id, x.sub_account_id, w.name workspace, s.name sub_account,
+  x.asset, x.network, x.status
+  from wallets x join workspaces w on w.id = x.workspace_id
+    join sub_accounts s on s.id = x.sub_account_id`
 
 /** Returns a wallet by its ID, or by workspace, sub-account and asset. */
 async function findOne(services: Services, input: Record<string, unknown>): Promise<WalletRow> {
@@ -63,12 +65,14 @@ export const setWallet: Command = async (services, input) => {
   const at = new Date(services.environment.now())
   const changed = await services.database.transaction(async (tx) => {
     const written = await tx.query(
-      'update wallets set status = $2 where workspace_id = $3 and id = $1 and status <> $2 returning 1',
+      `update wallets set status = $2 where workspace_id = $3 and id = $1 and status <> $2
+        returning 1`,
       [wallet.id, status, workspaceId],
     )
     if (written.length === 0) return false
     await tx.query(
-      'insert into wallet_status_changes (wallet_id, status, reason, changed_at, workspace_id) values ($1, $2, $3, $4, $5)',
+      `insert into wallet_status_changes (wallet_id, status, reason, changed_at, workspace_id)
+        values ($1, $2, $3, $4, $5)`,
       [wallet.id, status, reason, at, workspaceId],
     )
     await emit(
@@ -81,7 +85,8 @@ export const setWallet: Command = async (services, input) => {
     // Rules that wait for the wallet are evaluated again.
     if (status === 'active')
       await tx.query(
-        `update forward_rules set next_run_at = $2 where workspace_id = $3 and wallet_id = $1 and state = 'ACTIVE'`,
+        `update forward_rules set next_run_at = $2 where workspace_id = $3 and wallet_id = $1
+          and state = 'ACTIVE'`,
         [wallet.id, at, workspaceId],
       )
     return true
@@ -100,9 +105,12 @@ export const listWallets: Command = async (services, input) => {
     WalletRow & { changes: { status: string; reason: string | null; changed_at: string }[] }
   >(
     `select f.id, f.workspace, f.sub_account, f.asset, f.network, f.status,
-       coalesce((select jsonb_agg(jsonb_build_object('status', c.status, 'reason', c.reason, 'changed_at', c.changed_at) order by c.id)
-         from wallet_status_changes c where c.workspace_id = f.workspace_id and c.wallet_id = f.id), '[]') changes
-     from (${FOUND}) f where $1::text is null or f.workspace = $1 order by f.workspace, f.sub_account, f.asset limit 10000`,
+       coalesce((select jsonb_agg(jsonb_build_object('status', c.status, 'reason', c.reason,
+         'changed_at', c.changed_at) order by c.id)
+         from wallet_status_changes c where c.workspace_id = f.workspace_id and c.wallet_id = f.id),
+           '[]') changes
+     from (${FOUND}) f where $1::text is null or f.workspace = $1 order by f.workspace,
+       f.sub_account, f.asset limit 10000`,
     [argument(input, 'workspace')],
   )
   return { wallets: rows }

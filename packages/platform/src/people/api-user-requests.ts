@@ -34,7 +34,8 @@ export async function fulfilRequest(
 ): Promise<boolean> {
   const request = await tx.one<ApiUserRequest>(
     `select * from api_user_requests
-     where id::text = $5 and workspace_id = $1 and key_fingerprint = $2 and sub_account = $3 and role = $4 and api_key is null
+     where id::text = $5 and workspace_id = $1 and key_fingerprint = $2 and sub_account = $3
+       and role = $4 and api_key is null
        and withdrawn_at is null
      for update`,
     [made.workspaceId, made.fingerprint, made.subAccount, made.role, id],

@@ -69,7 +69,8 @@ export async function writeAudit(
   const hash = hashOfLine(line)
   await tx.query(
     `insert into audit_log
-       (workspace_id, seq, at, actor_type, actor_id, actor_name, session_id, ip, action, object, details, prev_hash, hash)
+       (workspace_id, seq, at, actor_type, actor_id, actor_name, session_id, ip, action, object,
+         details, prev_hash, hash)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
     [
       workspaceId,
@@ -170,7 +171,8 @@ export async function* exportAudit(
   const last = Number(head?.seq ?? 0)
   for (let seq = 0; seq < last;) {
     const rows = await database.query<AuditRow>(
-      'select * from audit_log where workspace_id = $1 and seq > $2 and seq <= $3 order by seq limit $4',
+      `select * from audit_log where workspace_id = $1 and seq > $2 and seq <= $3 order by seq
+        limit $4`,
       [workspaceId, seq, last, BATCH],
     )
     // A missing row is left to the verification to detect.

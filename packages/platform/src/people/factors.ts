@@ -32,7 +32,8 @@ export async function assertCanSignIn(tx: Queryable, personId: string): Promise<
   // If two concurrent requests each remove one of the last two factors, the second one waits here
   // and is rejected.
   const row = await tx.one<{ can: boolean }>(
-    `select (password_hash is not null and totp_secret is not null) or exists (select 1 from passkeys where person_id = $1) can
+    `select (password_hash is not null and totp_secret is not null)
+      or exists (select 1 from passkeys where person_id = $1) can
      from people where id = $1`,
     [personId],
   )

@@ -47,7 +47,8 @@ export async function countTry(tx: Queryable, trier: Trier): Promise<void> {
          failures = case when f.last_at < $3 then 1 else f.failures + 1 end,
          last_at = $2,
          locked_until = case when f.last_at >= $3 and f.failures + 1 >= $4
-           then $2::timestamptz + least($5 * power(2, least(f.failures + 1 - $4, 20)), $6) * interval '1 millisecond' end
+           then $2::timestamptz + least($5 * power(2, least(f.failures + 1 - $4, 20)),
+             $6) * interval '1 millisecond' end
        where f.locked_until is null or f.locked_until <= $2
        returning subject`,
       [subject, now, new Date(now.getTime() - FORGOTTEN_AFTER_MS), free, LOCK_MS_MIN, LOCK_MS_MAX],
@@ -75,7 +76,8 @@ export async function reset(tx: Queryable, trier: Trier, { all = false } = {}): 
   const [email, address] = subjectsOf(trier)
   if (all) await tx.query('delete from sign_in_failures where subject = $1', [email.subject])
   await tx.query(
-    'update sign_in_failures set failures = greatest(failures - 1, 0), locked_until = null where subject = any($1)',
+    `update sign_in_failures set failures = greatest(failures - 1, 0), locked_until = null
+      where subject = any($1)`,
     [all ? [address.subject] : [email.subject, address.subject]],
   )
 }

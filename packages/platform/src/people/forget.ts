@@ -10,12 +10,14 @@ export async function forgetSignIns({ database }: Pick<Services, 'database'>): P
   const now = database.now()
   const before = (ms: number) => new Date(now.getTime() - ms)
   await database.query(
-    'delete from sign_in_steps where ctid in (select ctid from sign_in_steps where expires_at < $1 limit $2)',
+    `delete from sign_in_steps where ctid in (select ctid from sign_in_steps where expires_at < $1
+      limit $2)`,
     [now, BATCH],
   )
   await database.query(
     `delete from sign_in_failures where ctid in (
-       select ctid from sign_in_failures where last_at < $1 and (locked_until is null or locked_until < $2) limit $3)`,
+       select ctid from sign_in_failures where last_at < $1
+         and (locked_until is null or locked_until < $2) limit $3)`,
     [before(FORGOTTEN_AFTER_MS), now, BATCH],
   )
   await database.query(

@@ -56,7 +56,8 @@ export async function invite(
     now.getTime() + (person !== null || workspaceId === null ? SHORT_LIFE_MS : LIFE_MS),
   )
   await tx.query(
-    `insert into invitations (id, token_hash, workspace_id, role, email, person_id, invited_by, created_at, expires_at)
+    `insert into invitations (id, token_hash, workspace_id, role, email, person_id, invited_by,
+      created_at, expires_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
     [id, hashOfToken(token), workspaceId, role, email, person, by, now, expiresAt],
   )
@@ -122,7 +123,8 @@ export async function withdrawInvitationsOf(
   person: { id: string; email: string },
 ): Promise<string[]> {
   const rows = await tx.query<{ id: string }>(
-    `update invitations set revoked_at = $4 where workspace_id = $1 and (invited_by = $2 or email = $3)
+    `update invitations set revoked_at = $4 where workspace_id = $1
+       and (invited_by = $2 or email = $3)
        and accepted_at is null and revoked_at is null returning id`,
     [workspaceId, person.id, person.email, tx.now()],
   )
@@ -132,14 +134,16 @@ export async function withdrawInvitationsOf(
 /** Withdraws the open links that replace a person's factors. */
 export const withdrawResets = (tx: Queryable, personId: string): Promise<unknown> =>
   tx.query(
-    'update invitations set revoked_at = $2 where person_id = $1 and accepted_at is null and revoked_at is null',
+    `update invitations set revoked_at = $2 where person_id = $1 and accepted_at is null
+      and revoked_at is null`,
     [personId, tx.now()],
   )
 
 /** Withdraws the unused links for the first owner. */
 export const withdrawFirst = (tx: Queryable): Promise<unknown> =>
   tx.query(
-    'update invitations set revoked_at = $1 where workspace_id is null and person_id is null and accepted_at is null and revoked_at is null',
+    `update invitations set revoked_at = $1 where workspace_id is null and person_id is null
+      and accepted_at is null and revoked_at is null`,
     [tx.now()],
   )
 

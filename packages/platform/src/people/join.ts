@@ -96,7 +96,8 @@ export async function makePerson(
     return
   }
   const made = await tx.one(
-    'insert into people (id, email, name, created_at) values ($1, $2, $3, $4) on conflict (email) do nothing returning id',
+    `insert into people (id, email, name, created_at) values ($1, $2, $3, $4)
+      on conflict (email) do nothing returning id`,
     [joining.person, joining.email, joining.name, tx.now()],
   )
   if (!made) throw emailTaken()

@@ -107,7 +107,8 @@ async function memberOf(
   workspace: string,
 ): Promise<Visitor['member']> {
   const row = await services.database.one<{ id: string; name: string; role: Role }>(
-    `select w.id, w.name, m.role from workspaces w join memberships m on m.workspace_id = w.id where w.name = $1 and m.person_id = $2`,
+    `select w.id, w.name, m.role from workspaces w join memberships m on m.workspace_id = w.id
+      where w.name = $1 and m.person_id = $2`,
     [workspace, session.personId],
   )
   if (!row) throw new ApiError('NOT_FOUND', 'this workspace does not exist')

@@ -129,7 +129,8 @@ export async function addPasskey(
 ): Promise<string> {
   const id = environment.uuid()
   const added = await tx.one(
-    `insert into passkeys (id, person_id, credential_id, public_key, counter, transports, name, created_at)
+    `insert into passkeys (id, person_id, credential_id, public_key, counter, transports, name,
+      created_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (credential_id) do nothing returning id`,
     [
       id,
@@ -192,7 +193,8 @@ export async function takePasskey(
           public_key: Buffer
           counter: string
         }>(
-          'select id, person_id, credential_id, public_key, counter from passkeys where credential_id = $1 for update',
+          `select id, person_id, credential_id, public_key, counter from passkeys
+            where credential_id = $1 for update`,
           [id],
         )
   if (!row) throw failed

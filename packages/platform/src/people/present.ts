@@ -39,15 +39,19 @@ export async function presentSession(
             recovery_codes_left: number
             passkeys: number
           }>(
-            `select id, email, name, password_hash is not null has_password, totp_secret is not null has_totp,
-         (select count(*)::int from recovery_codes where person_id = $1 and used_at is null) recovery_codes_left,
+            `select id, email, name, password_hash is not null has_password,
+              totp_secret is not null has_totp,
+         (select count(*)::int from recovery_codes where person_id = $1
+           and used_at is null) recovery_codes_left,
          (select count(*)::int from passkeys where person_id = $1) passkeys
        from people where id = $1`,
             [personId],
           ),
           database.query<{ name: string; role: Role; sub_accounts: string[] }>(
-            `select w.name, m.role, array(select s.name from sub_accounts s where s.workspace_id = w.id order by s.path_index) sub_accounts
-       from memberships m join workspaces w on w.id = m.workspace_id where m.person_id = $1 order by w.name`,
+            `select w.name, m.role, array(select s.name from sub_accounts s
+              where s.workspace_id = w.id order by s.path_index) sub_accounts
+       from memberships m join workspaces w on w.id = m.workspace_id where m.person_id = $1
+         order by w.name`,
             [personId],
           ),
         ])

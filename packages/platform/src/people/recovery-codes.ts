@@ -51,7 +51,8 @@ export async function takeRecoveryCode(
   code: string,
 ): Promise<boolean> {
   const taken = await tx.one(
-    'update recovery_codes set used_at = $3 where person_id = $1 and code_hash = $2 and used_at is null returning person_id',
+    `update recovery_codes set used_at = $3 where person_id = $1 and code_hash = $2
+      and used_at is null returning person_id`,
     [personId, hashOf(code), tx.now()],
   )
   return taken !== undefined

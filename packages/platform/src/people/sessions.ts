@@ -113,7 +113,8 @@ export class Sessions {
     const token = newToken(this.#environment)
     const now = tx.now()
     await tx.query(
-      `insert into sessions (id, person_id, token_hash, created_at, last_seen_at, confirmed_at, expires_at, ip, user_agent)
+      `insert into sessions (id, person_id, token_hash, created_at, last_seen_at, confirmed_at,
+        expires_at, ip, user_agent)
        values ($1, $2, $3, $4, $4, $4, $5, $6, $7)`,
       [
         id,

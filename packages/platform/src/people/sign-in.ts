@@ -58,7 +58,8 @@ async function tryPassword(services: Services, trier: Trier, password: string): 
     has_second: boolean
   }>(
     `select id, password_hash, totp_secret is not null
-       or exists (select 1 from recovery_codes where person_id = people.id and used_at is null) has_second
+       or exists (select 1 from recovery_codes where person_id = people.id
+         and used_at is null) has_second
      from people where email = $1`,
     [trier.email],
   )

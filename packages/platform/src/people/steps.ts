@@ -48,7 +48,8 @@ export async function beginStep<K extends keyof StepData>(
 ): Promise<string> {
   const token = newToken(environment)
   await tx.query(
-    'insert into sign_in_steps (token_hash, kind, person_id, data, expires_at) values ($1, $2, $3, $4, $5)',
+    `insert into sign_in_steps (token_hash, kind, person_id, data, expires_at)
+      values ($1, $2, $3, $4, $5)`,
     [
       hashOfToken(token),
       kind,
@@ -71,7 +72,8 @@ export async function tryStep<K extends keyof StepData>(
   token: string,
 ): Promise<{ personId: string | null; data: StepData[K] } | null> {
   const row = await tx.one<{ person_id: string | null; data: StepData[K] }>(
-    `update sign_in_steps set tries = tries + 1 where token_hash = $1 and kind = $2 and expires_at > $3 and tries < $4
+    `update sign_in_steps set tries = tries + 1 where token_hash = $1 and kind = $2
+      and expires_at > $3 and tries < $4
      returning person_id, data`,
     [hashOfToken(token), kind, tx.now(), TRIES_MAX],
   )

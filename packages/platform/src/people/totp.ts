@@ -47,7 +47,8 @@ export function stepOfCode(secret: string, code: string, nowMs: number): number 
  */
 export async function takeStep(tx: Queryable, personId: string, step: number): Promise<boolean> {
   const taken = await tx.one(
-    'update people set totp_step = $2 where id = $1 and (totp_step is null or totp_step < $2) returning id',
+    `update people set totp_step = $2 where id = $1 and (totp_step is null or totp_step < $2)
+      returning id`,
     [personId, step],
   )
   return taken !== undefined

@@ -31,13 +31,16 @@ export async function accountOf(services: Services, workspaceId: string): Promis
   }>(
     `select a.tier, a.level::text,
        (
-         select balance::text from ledger_accounts where workspace_id = w.id and wallet_id is null and asset = 'USD' and kind = 'prepaid'
+         select balance::text from ledger_accounts where workspace_id = w.id and wallet_id is null
+           and asset = 'USD' and kind = 'prepaid'
        ) balance,
        (
          select balance::text from ledger_accounts
-         where workspace_id = w.id and wallet_id is null and asset = 'USD' and kind = 'prepaid_reserved'
+         where workspace_id = w.id and wallet_id is null and asset = 'USD'
+           and kind = 'prepaid_reserved'
        ) reserved,
-       (select sum(amount_usd)::text from prepaid_volumes where workspace_id = w.id and day > $2::date - ${VOLUME_DAYS}) volume
+       (select sum(amount_usd)::text from prepaid_volumes where workspace_id = w.id
+         and day > $2::date - ${VOLUME_DAYS}) volume
      from workspaces w left join prepaid_accounts a on a.workspace_id = w.id where w.id = $1`,
     [workspaceId, utcDay(services)],
   )

@@ -57,13 +57,16 @@ export const listPrepaidEntries = endpoint({
       }>(
         // Calculated backwards from the current balance by subtracting newer entries.
         `with newest as (
-           select e.id, e.kind, e.reference, p.amount, e.created_at, case when a.kind = 'prepaid' then p.amount else 0 end change ${from}
+           select e.id, e.kind, e.reference, p.amount, e.created_at, case
+             when a.kind = 'prepaid' then p.amount else 0 end change ${from}
            order by e.id desc limit $2::bigint + $3::bigint
          )
          select id::text, kind, reference, amount::text, created_at, (
            coalesce((select balance from ledger_accounts
-             where workspace_id = $1 and wallet_id is null and asset = 'USD' and kind = 'prepaid'), 0)
-           - coalesce(sum(change) over (order by id desc rows between unbounded preceding and 1 preceding), 0))::text after
+             where workspace_id = $1 and wallet_id is null and asset = 'USD' and kind = 'prepaid'),
+               0)
+           - coalesce(sum(change) over (order by id desc rows between unbounded preceding
+             and 1 preceding), 0))::text after
          from newest order by newest.id desc limit $2 offset $3`,
         [caller.workspaceId, limit, (page - 1) * limit],
       ),

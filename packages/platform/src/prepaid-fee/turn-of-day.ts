@@ -26,7 +26,8 @@ export function turnOfDayLoop(services: Services): Loop {
     async run() {
       const today = utcDay(services)
       const due = await services.database.one<{ workspace_id: string }>(
-        'select workspace_id from prepaid_accounts where decided_on < $1 order by decided_on limit 1',
+        `select workspace_id from prepaid_accounts where decided_on < $1 order by decided_on
+          limit 1`,
         [today],
       )
       if (!due) return false

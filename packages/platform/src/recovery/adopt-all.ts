@@ -136,7 +136,8 @@ export async function noteUnadopted(
   ])
   for (const { recorded, error } of unadopted) {
     await services.database.query(
-      `insert into unadopted_steps (id, recorded, reason, matters, noted_at) values ($1, $2, $3, $4, $5) on conflict (id) do update
+      `insert into unadopted_steps (id, recorded, reason, matters, noted_at)
+         values ($1, $2, $3, $4, $5) on conflict (id) do update
          set reason = excluded.reason, matters = excluded.matters, recorded = excluded.recorded`,
       [
         recorded.id,

@@ -111,8 +111,10 @@ async function rowOf(tx: Queryable, group: Group): Promise<TransactionRow | unde
     },
   ] = group.attempts
   const built = await tx.one<TransactionRow>(
-    `select t.* from transactions t join chain_transactions c on c.workspace_id = t.workspace_id and c.transaction_id = t.id
-     where c.network = $1 and c.unsigned->>'bytes' = $2 and c.state = 'BUILT' limit 1 for update of t`,
+    `select t.* from transactions t join chain_transactions c on c.workspace_id = t.workspace_id
+      and c.transaction_id = t.id
+     where c.network = $1 and c.unsigned->>'bytes' = $2 and c.state = 'BUILT' limit 1
+       for update of t`,
     [network.code, bytes],
   )
   if (built) return built
@@ -123,19 +125,27 @@ async function rowOf(tx: Queryable, group: Group): Promise<TransactionRow | unde
     decoded.nonce === null
       ? undefined
       : await tx.one<TransactionRow>(
-          `select t.* from transactions t join chain_transactions c on c.workspace_id = t.workspace_id and c.transaction_id = t.id
-     where c.workspace_id = $6 and c.network = $1 and c.account = $2 and c.nonce = $3 and c.hash is not null and c.state <> 'VOID'
+          `select t.* from transactions t
+            join chain_transactions c on c.workspace_id = t.workspace_id and c.transaction_id = t.id
+     where c.workspace_id = $6 and c.network = $1 and c.account = $2 and c.nonce = $3
+       and c.hash is not null and c.state <> 'VOID'
        and t.kind = $4
        and t.destination_id = $5 limit 1 for update of t`,
           [network.code, group.from, decoded.nonce.toString(), group.kind, group.to, workspaceId],
         )
-  if (sibling) return sibling
+  return sibling ?? pendingRowOf(tx, group)
+}
+
+/** Returns the unsigned row that was about to do the same as a recorded transaction. */
+async function pendingRowOf(tx: Queryable, group: Group): Promise<TransactionRow | undefined> {
+  const [{ network, workspaceId }] = group.attempts
   const unsigned = `and status = 'pending'
     and not exists (select 1 from chain_transactions c
       where c.workspace_id = t.workspace_id and c.transaction_id = t.id and c.hash is not null)`
   if (group.kind === 'SWEEP') {
     return tx.one<TransactionRow>(
-      `select t.* from transactions t where workspace_id = $4 and kind = 'SWEEP' and network = $1 and source_id = $2
+      `select t.* from transactions t where workspace_id = $4 and kind = 'SWEEP' and network = $1
+         and source_id = $2
          and asset = $3 ${unsigned} limit 1 for update`,
       [network.code, group.from, group.asset.asset_name, workspaceId],
     )
@@ -143,7 +153,8 @@ async function rowOf(tx: Queryable, group: Group): Promise<TransactionRow | unde
   if (group.kind === 'FUEL') {
     return tx.one<TransactionRow>(
       `select t.* from transactions t
-       where workspace_id = $5 and kind = 'FUEL' and network = $1 and source_id = $2 and destination_id = $3 and amount = $4
+       where workspace_id = $5 and kind = 'FUEL' and network = $1 and source_id = $2
+         and destination_id = $3 and amount = $4
          ${unsigned} limit 1 for update`,
       [network.code, group.from, group.to, group.amount.toString(), workspaceId],
     )
@@ -151,14 +162,16 @@ async function rowOf(tx: Queryable, group: Group): Promise<TransactionRow | unde
   if (group.kind === 'LEND' || group.kind === 'LEND_BACK') {
     return tx.one<TransactionRow>(
       `select t.* from transactions t
-       where workspace_id = $6 and kind = $5 and network = $1 and source_id = $2 and destination_id = $3 and amount = $4
+       where workspace_id = $6 and kind = $5 and network = $1 and source_id = $2
+         and destination_id = $3 and amount = $4
          ${unsigned} limit 1 for update`,
       [network.code, group.from, group.to, group.amount.toString(), group.kind, workspaceId],
     )
   }
   if (group.order !== null) {
     return tx.one<TransactionRow>(
-      `select t.* from transactions t where kind = $3 and workspace_id = $1 and plan->>'order' = $2 limit 1 for update`,
+      `select t.* from transactions t where kind = $3 and workspace_id = $1 and plan->>'order' = $2
+        limit 1 for update`,
       [workspaceId, group.order, group.kind],
     )
   }
@@ -251,7 +264,8 @@ async function create(
   const fee = worstFee(group)
   const rule = group.ruleId
     ? await tx.one<{ id: string }>(
-        'select id from forward_rules where workspace_id = $3 and id = $1 and wallet_id = $2 for no key update',
+        `select id from forward_rules where workspace_id = $3 and id = $1
+          and wallet_id = $2 for no key update`,
         [group.ruleId, place.walletId, workspaceId],
       )
     : undefined
@@ -285,14 +299,16 @@ async function create(
   if (loan === null) await reserve(tx, row, fee)
   if (source === 'GAS_TANK')
     await tx.query(
-      `update transactions set parent_id = (select id from transactions where workspace_id = $3 and id::text = $2)
+      `update transactions set parent_id = (select id from transactions where workspace_id = $3
+        and id::text = $2)
        where workspace_id = $3 and id = $1`,
       [row.id, loan?.parentId ?? recorded.transaction_id, workspaceId],
     )
   if (rule) await recordForward(tx, row, rule.id, group)
   if (group.sequenceId !== null) {
     await tx.query(
-      `insert into idempotency (workspace_id, wallet_id, sequence_id, transaction_id, payload_hash, response)
+      `insert into idempotency (workspace_id, wallet_id, sequence_id, transaction_id, payload_hash,
+        response)
        values ($6, $1, $2, $3, $4, $5) on conflict do nothing`,
       [
         place.walletId,
@@ -388,11 +404,13 @@ async function recordForward(
     BigInt(row.amount) +
     (traitsOf(network).feesFrom === 'wallet' && row.asset === row.fee_asset ? worstFee(group) : 0n)
   await tx.query(
-    'insert into forwards (transaction_id, rule_id, amount, created_at, workspace_id) values ($1, $2, $3, $4, $5)',
+    `insert into forwards (transaction_id, rule_id, amount, created_at, workspace_id)
+      values ($1, $2, $3, $4, $5)`,
     [row.id, ruleId, gross.toString(), new Date(recorded.at), row.workspace_id],
   )
   await tx.query(
-    `update forward_rules set ahead = ahead + greatest(0, $2 - waiting), waiting = greatest(0, waiting - $2)
+    `update forward_rules set ahead = ahead + greatest(0, $2 - waiting),
+      waiting = greatest(0, waiting - $2)
      where workspace_id = $3 and id = $1`,
     [ruleId, gross.toString(), row.workspace_id],
   )
@@ -412,7 +430,8 @@ async function goOn(
   const newest = group.attempts.at(-1) as Group['attempts'][0]
   if (newest.decoded.action) {
     await tx.query(
-      `update transactions set plan = '{"step":"0","fees_paid":"0"}'::jsonb || plan || '{"adopted_steps":"1"}'
+      `update transactions
+        set plan = '{"step":"0","fees_paid":"0"}'::jsonb || plan || '{"adopted_steps":"1"}'
        where workspace_id = $2 and id = $1`,
       [row.id, row.workspace_id],
     )
@@ -425,9 +444,11 @@ async function goOn(
       return
   }
   await tx.query(
-    `update transactions set state = 'CONFIRMING', hash = $2, amount = $3, attempts = 0, last_error = null, waiting = null,
+    `update transactions set state = 'CONFIRMING', hash = $2, amount = $3, attempts = 0,
+       last_error = null, waiting = null,
        lease_until = null,
-       lease_token = null, next_run_at = $4, updated_at = $4, plan = plan - 'cancel' - 'reason' - 'waits'
+       lease_token = null, next_run_at = $4, updated_at = $4,
+         plan = plan - 'cancel' - 'reason' - 'waits'
      where workspace_id = $5 and id = $1`,
     [
       row.id,
@@ -439,7 +460,8 @@ async function goOn(
   )
   if (paysForItself(group.attempts[0].network, group)) {
     await tx.query(
-      `update transactions set plan = plan || '{"need":"0","own":"1"}' where workspace_id = $2 and id = $1`,
+      `update transactions set plan = plan || '{"need":"0","own":"1"}' where workspace_id = $2
+        and id = $1`,
       [row.id, row.workspace_id],
     )
   }

@@ -30,7 +30,8 @@ export async function whileAdopting<T>(
 ): Promise<T> {
   const until = () => new Date(environment.now() + MARK_MS)
   const marked = await database.query(
-    'update installation set adopting_until = $1 where adopting_until is null or adopting_until <= $2 returning 1',
+    `update installation set adopting_until = $1 where adopting_until is null
+      or adopting_until <= $2 returning 1`,
     [until(), database.now()],
   )
   // A database on which no platform was started has no such row and no other process.

@@ -32,7 +32,8 @@ export async function writeAttempts(
   end: number | null,
 ): Promise<boolean> {
   const stored = await tx.query<Stored>(
-    `select id, workspace_id, transaction_id, state, attempt, unsigned->>'bytes' bytes from chain_transactions
+    `select id, workspace_id, transaction_id, state, attempt, unsigned->>'bytes' bytes
+      from chain_transactions
      where workspace_id = $2 and transaction_id = $1 order by attempt for update`,
     [row.id, row.workspace_id],
   )
@@ -97,9 +98,12 @@ async function freePlace(
 ): Promise<void> {
   const { network, decoded, coins } = opened
   const others = await tx.query<Stored>(
-    `select c.id, c.workspace_id, c.transaction_id, c.state, c.attempt, '' bytes from chain_transactions c
-     where c.workspace_id = $6 and c.network = $1 and c.transaction_id <> $2 and c.state not in ('VOID', 'REPLACED', 'EXPIRED')
-       and (c.account = $3 and c.nonce = $4 or c.id in (select spent_by from utxos u where u.workspace_id = $6 and u.network = $1
+    `select c.id, c.workspace_id, c.transaction_id, c.state, c.attempt, '' bytes
+      from chain_transactions c
+     where c.workspace_id = $6 and c.network = $1 and c.transaction_id <> $2
+       and c.state not in ('VOID', 'REPLACED', 'EXPIRED')
+       and (c.account = $3 and c.nonce = $4 or c.id in (select spent_by from utxos u
+         where u.workspace_id = $6 and u.network = $1
          and u.txid || ':' || u.vout = any($5))) for update`,
     [
       network.code,
@@ -117,7 +121,8 @@ async function freePlace(
       )
     await giveWay(tx, other)
     await tx.query(
-      `update transactions set state = case when plan ? 'float_taken' then 'FUELING' else 'QUEUED' end, waiting = null, lease_until = null,
+      `update transactions set state = case when plan ? 'float_taken' then 'FUELING' else 'QUEUED'
+         end, waiting = null, lease_until = null,
          lease_token = null, next_run_at = $2, last_error = 'what it was built on is spent'
        where workspace_id = $3 and id = $1 and state = 'SIGNING'`,
       [other.transaction_id, new Date(services.environment.now()), other.workspace_id],
@@ -134,7 +139,8 @@ async function noteCancel(
 ): Promise<string> {
   const id = services.environment.uuid()
   await tx.query(
-    `insert into replacements (id, workspace_id, transaction_id, kind, state, created_at, updated_at)
+    `insert into replacements (id, workspace_id, transaction_id, kind, state, created_at,
+      updated_at)
      values ($1, $4, $2, 'CANCEL', 'DONE', $3, $3)`,
     [id, row.id, new Date(at), row.workspace_id],
   )
@@ -154,7 +160,8 @@ async function writeCoins(
 ): Promise<void> {
   for (const [at, { txid, vout, value, pathIndex }] of coins.entries()) {
     await tx.query(
-      `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, spent_by, workspace_id)
+      `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin,
+        spendable, spent_by, workspace_id)
        values ($1, $2, $3, $4, $5, $6, $7, 'deposit', false, $8, $9)
        on conflict (network, txid, vout) do update set spent_by = excluded.spent_by`,
       [
@@ -172,7 +179,8 @@ async function writeCoins(
   }
   if (decoded.change && unsigned.change) {
     await tx.query(
-      `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, contested, workspace_id)
+      `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin,
+        spendable, contested, workspace_id)
        values ($1, $2, $3, $4, $5, $6, $7, 'change', true, $8, $9)
        on conflict (network, txid, vout) do update set origin = 'change', spendable = true`,
       [

@@ -205,7 +205,8 @@ async function tankPaymentGroup(
   const order = kind === 'DRAIN' ? parts(recorded.step)[1] : null
   // Fuel goes to an address of the workspace, a drain never does.
   const own = await services.database.one(
-    'select 1 from chain_addresses where network = $1 and address = $2 and workspace_id = $3 and sub_account_id is not null',
+    `select 1 from chain_addresses where network = $1 and address = $2 and workspace_id = $3
+      and sub_account_id is not null`,
     [network.code, group.to, workspaceId],
   )
   if ((own !== undefined) !== (kind === 'FUEL'))

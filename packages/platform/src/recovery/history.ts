@@ -397,8 +397,10 @@ export async function knownOf(
 export async function saveMarks(services: Services, marks: readonly Mark[]): Promise<void> {
   for (const mark of marks) {
     await services.database.query(
-      `insert into signer_marks (node, generation, height, hash, compared_at) values ($1, $2, $3, $4, $5)
-       on conflict (node) do update set generation = excluded.generation, height = excluded.height, hash = excluded.hash,
+      `insert into signer_marks (node, generation, height, hash, compared_at)
+        values ($1, $2, $3, $4, $5)
+       on conflict (node) do update set generation = excluded.generation, height = excluded.height,
+         hash = excluded.hash,
          compared_at = excluded.compared_at`,
       [mark.node, mark.generation, mark.height, mark.hash, new Date(services.environment.now())],
     )

@@ -223,8 +223,10 @@ async function unscanned(services: Services): Promise<string[]> {
   const scans = await services.database.query<{ network: string; height: string; due: boolean }>(
     `select s.network, s.height::text, exists (select 1 from transactions t
        join deposits d on d.workspace_id = t.workspace_id and d.transaction_id = t.id
-       where t.network = s.network and t.state = 'CONFIRMING' and t.kind in ('DEPOSIT', 'TANK_DEPOSIT')
-         and d.block_height <= s.final_height and not d.coinbase and not d.adopted) due from network_scans s where s.height is not null`,
+       where t.network = s.network and t.state = 'CONFIRMING'
+         and t.kind in ('DEPOSIT', 'TANK_DEPOSIT')
+         and d.block_height <= s.final_height and not d.coinbase and not d.adopted) due
+           from network_scans s where s.height is not null`,
   )
   const waiting: string[] = []
   for (const { network, height, due } of scans) {
@@ -254,7 +256,8 @@ async function unconfirmed(services: Services, ids: readonly string[]): Promise<
     state: string
     last_error: string | null
   }>(
-    `select id, network, state, last_error from transactions where id::text = any($1) and status = 'pending'`,
+    `select id, network, state, last_error from transactions where id::text = any($1)
+      and status = 'pending'`,
     [ids],
   )
   return rows.map(
@@ -281,7 +284,8 @@ async function lostRules(services: Services, history: History): Promise<Reconcil
 
 async function depositsSince(services: Services, since: Date): Promise<Deposit[]> {
   const rows = await services.database.query<Deposit>(
-    `select t.id, w.name workspace, t.asset, t.amount::text, t.destination_id address, t.address_tag tag, t.hash, t.state
+    `select t.id, w.name workspace, t.asset, t.amount::text, t.destination_id address,
+       t.address_tag tag, t.hash, t.state
        from transactions t join workspaces w on w.id = t.workspace_id
      where t.kind in ('DEPOSIT', 'TANK_DEPOSIT') and t.created_at >= $1 order by t.created_at, t.id`,
     [since],

@@ -100,7 +100,8 @@ export async function lendFeeWallet(
 ): Promise<void> {
   await holdFee(tx, row, feeWallet, fee)
   await tx.query(
-    `update transactions set plan = plan || jsonb_build_object('fee_wallet', $2::text, 'fee_held', $3::text)
+    `update transactions set plan = plan || jsonb_build_object('fee_wallet', $2::text, 'fee_held',
+      $3::text)
      where workspace_id = $4 and id = $1`,
     [row.id, feeWallet, fee.toString(), row.workspace_id],
   )

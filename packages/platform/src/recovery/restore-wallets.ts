@@ -43,7 +43,8 @@ export async function adoptUsers(
     const revoked = user.revokedBy.length >= NODES_NEEDED
     const change = await services.database.transaction(async (tx) => {
       const existing = await tx.one<{ revoked_at: Date | null; name: string }>(
-        'select u.revoked_at, s.name from api_users u join sub_accounts s on s.id = u.sub_account_id where u.api_key = $1 for update of u',
+        `select u.revoked_at, s.name from api_users u join sub_accounts s on s.id = u.sub_account_id
+          where u.api_key = $1 for update of u`,
         [user.api_key],
       )
       if (existing) {
@@ -59,11 +60,13 @@ export async function adoptUsers(
       // determines the owner of the coins.
       const wanted = user.sub_account_name ?? `sub-account ${user.sub_account}`
       await tx.query(
-        'insert into sub_accounts (workspace_id, name, path_index) values ($1, $2, $3) on conflict do nothing',
+        `insert into sub_accounts (workspace_id, name, path_index) values ($1, $2, $3)
+          on conflict do nothing`,
         [workspace, wanted, user.sub_account],
       )
       await tx.query(
-        'insert into sub_accounts (workspace_id, name, path_index) values ($1, $2, $3) on conflict do nothing',
+        `insert into sub_accounts (workspace_id, name, path_index) values ($1, $2, $3)
+          on conflict do nothing`,
         [workspace, `${wanted} (${user.sub_account})`, user.sub_account],
       )
       const sub = await tx.one<{ id: string; name: string }>(
@@ -72,7 +75,8 @@ export async function adoptUsers(
       )
       if (!sub) throw new Error('a sub-account could not be created under any name')
       await tx.query(
-        'insert into api_users (api_key, sub_account_id, role, public_key_pem, revoked_at) values ($1, $2, $3, $4, $5)',
+        `insert into api_users (api_key, sub_account_id, role, public_key_pem, revoked_at)
+          values ($1, $2, $3, $4, $5)`,
         [
           user.api_key,
           sub.id,
@@ -97,7 +101,8 @@ export async function adoptKeys(services: Services, keys: History['keys']): Prom
   for (const { workspace, curve, nodes } of keys) {
     if (nodes.length < NODES_NEEDED) continue
     const lost = await services.database.one<{ id: string }>(
-      `select id from workspaces w where name = $1 and not exists (select 1 from workspace_keys k where k.workspace_id = w.id
+      `select id from workspaces w where name = $1 and not exists (select 1 from workspace_keys k
+        where k.workspace_id = w.id
         and k.curve = $2)`,
       [workspace, curve],
     )
@@ -126,15 +131,18 @@ export async function ensureScan(
   if (!start) throw new NotAdopted(`${network.code} does not have the block ${from}`)
   await services.database.transaction(async (tx) => {
     const mine = await tx.query(
-      `insert into network_scans as s (network, height, tip_height, final_height) values ($1, $2, $3, $2)
+      `insert into network_scans as s (network, height, tip_height, final_height)
+        values ($1, $2, $3, $2)
        on conflict (network) do update set
-         height = excluded.height, tip_height = excluded.tip_height, final_height = excluded.final_height
+         height = excluded.height, tip_height = excluded.tip_height,
+           final_height = excluded.final_height
        where s.height is null returning 1`,
       [network.code, from, tip.height],
     )
     if (mine.length === 1)
       await tx.query(
-        'insert into blocks (network, height, hash, parent) values ($1, $2, $3, $4) on conflict do nothing',
+        `insert into blocks (network, height, hash, parent) values ($1, $2, $3, $4)
+          on conflict do nothing`,
         [network.code, start.height, start.hash, start.parent],
       )
   })
@@ -171,7 +179,8 @@ export async function ensureWallet(
   await ensureScan(services, network, scanFrom)
   const made = await services.database.transaction(async (tx) => {
     const created = await tx.one<{ id: string }>(
-      'insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $4) on conflict do nothing returning id',
+      `insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $4)
+        on conflict do nothing returning id`,
       [owner.workspaceId, owner.subAccountId, asset.asset_name, network.code],
     )
     const omnibus = await ensureOmnibus(services, tx, network, owner)

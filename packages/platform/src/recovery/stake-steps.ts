@@ -105,7 +105,8 @@ export async function returnedLoan(
   of: { from: string; to: string; amount: bigint },
 ): Promise<{ parentId: string | null; fee: string } | null> {
   const loan = await tx.one<TransactionRow>(
-    `select * from transactions where workspace_id = $5 and kind = 'LEND' and network = $1 and source_id = $2
+    `select * from transactions where workspace_id = $5 and kind = 'LEND' and network = $1
+       and source_id = $2
        and destination_id = $3 and amount = $4
        and status <> 'failed'
        and not plan ? 'adopted' and not plan ? 'ended' order by created_at limit 1 for update`,
@@ -113,7 +114,8 @@ export async function returnedLoan(
   )
   if (!loan) return null
   await tx.query(
-    `update transactions set plan = plan || '{"ended":"recorded"}' where workspace_id = $2 and id = $1`,
+    `update transactions set plan = plan || '{"ended":"recorded"}' where workspace_id = $2
+      and id = $1`,
     [loan.id, workspace],
   )
   return { parentId: loan.parent_id, fee: String(loan.plan.back_fee ?? '0') }

@@ -43,13 +43,17 @@ export async function watchAhead(services: Services, gap: number): Promise<Watch
     if (!started.has(network.code)) continue
     const { deposits } = traitsOf(network)
     const held = await services.database.query<AddressWindow>(
-      `with used as (select address from wallet_addresses where network = $1 union select address from deposits where network = $1)
-       select s.id sub_account_id, s.workspace_id, w.name workspace, s.name sub_account, s.path_index, count(c.address)::int addresses,
+      `with used as (select address from wallet_addresses where network = $1 union select address
+        from deposits where network = $1)
+       select s.id sub_account_id, s.workspace_id, w.name workspace, s.name sub_account,
+         s.path_index, count(c.address)::int addresses,
          max(c.path_index) filter (where c.kind = 'deposit' and u.address is not null) last,
          max(c.path_index) filter (where c.kind = 'deposit') watched
        from sub_accounts s join workspaces w on w.id = s.workspace_id
-         left join chain_addresses c on c.network = $1 and c.sub_account_id = s.id left join used u on u.address = c.address
-       where exists (select 1 from workspace_keys k where k.workspace_id = s.workspace_id and k.curve = $2) group by s.id, w.name`,
+         left join chain_addresses c on c.network = $1 and c.sub_account_id = s.id
+           left join used u on u.address = c.address
+       where exists (select 1 from workspace_keys k where k.workspace_id = s.workspace_id
+         and k.curve = $2) group by s.id, w.name`,
       [network.code, network.curve],
     )
     for (const each of held) {
@@ -106,7 +110,8 @@ export async function rememberScans(services: Services): Promise<void> {
 export async function scanAgain(services: Services, networks: readonly string[]): Promise<void> {
   // A running scan loses its lease here, so that it writes nothing more.
   await services.database.query(
-    `update network_scans set height = rescan_from, lease_token = gen_random_uuid(), lease_until = null
+    `update network_scans set height = rescan_from, lease_token = gen_random_uuid(),
+      lease_until = null
      where network = any($1) and rescan_from < height`,
     [networks],
   )
@@ -127,18 +132,23 @@ export async function listFound(
 ): Promise<{ network: string; address: string; asset: string }[]> {
   await services.database.query(
     `update wallet_addresses a set handed_out = true from deposits d
-     where not a.handed_out and a.address_tag is null and d.workspace_id = a.workspace_id and d.network = a.network
+     where not a.handed_out and a.address_tag is null and d.workspace_id = a.workspace_id
+       and d.network = a.network
        and d.address = a.address`,
   )
   return services.database.query(
     `insert into wallet_addresses (workspace_id, wallet_id, network, address)
      select distinct t.workspace_id, t.wallet_id, c.network, c.address from chain_addresses c
-       join deposits d on d.workspace_id = c.workspace_id and d.network = c.network and d.address = c.address
+       join deposits d on d.workspace_id = c.workspace_id and d.network = c.network
+         and d.address = c.address
        join transactions t on t.workspace_id = d.workspace_id and t.id = d.transaction_id
-     where c.kind in ('deposit', 'omnibus') and t.kind = 'DEPOSIT' and t.wallet_id is not null and t.address_tag is null
-       and not exists (select 1 from wallet_addresses a where a.workspace_id = t.workspace_id and a.wallet_id = t.wallet_id
+     where c.kind in ('deposit', 'omnibus') and t.kind = 'DEPOSIT' and t.wallet_id is not null
+       and t.address_tag is null
+       and not exists (select 1 from wallet_addresses a where a.workspace_id = t.workspace_id
+         and a.wallet_id = t.wallet_id
          and a.network = c.network and a.address = c.address)
      on conflict do nothing returning network, address, (
-       select asset from wallets w where w.workspace_id = wallet_addresses.workspace_id and w.id = wallet_id) asset`,
+       select asset from wallets w where w.workspace_id = wallet_addresses.workspace_id
+         and w.id = wallet_id) asset`,
   )
 }

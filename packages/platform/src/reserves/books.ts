@@ -78,25 +78,30 @@ export function readBooks(database: Database): Promise<Books> {
       sum: string
     }>(
       `select w.asset, k.name workspace, s.id, s.name, coalesce(sum(a.balance), 0)::text sum
-       from wallets w join sub_accounts s on s.id = w.sub_account_id join workspaces k on k.id = s.workspace_id
-       left join ledger_accounts a on a.workspace_id = w.workspace_id and a.wallet_id = w.id and a.asset = w.asset and a.kind = any($1)
+       from wallets w join sub_accounts s on s.id = w.sub_account_id
+         join workspaces k on k.id = s.workspace_id
+       left join ledger_accounts a on a.workspace_id = w.workspace_id and a.wallet_id = w.id
+         and a.asset = w.asset and a.kind = any($1)
        group by w.asset, k.name, s.id, s.name`,
       [OWED],
     )
     const unknown = await tx.query<{ asset: string; workspace: string; sum: string }>(
-      `select a.asset, k.name workspace, sum(a.balance)::text sum from ledger_accounts a join workspaces k on k.id = a.workspace_id
+      `select a.asset, k.name workspace, sum(a.balance)::text sum from ledger_accounts a
+        join workspaces k on k.id = a.workspace_id
        where a.kind = any($1) group by a.asset, k.name having sum(a.balance) <> 0`,
       [OWED_TO_NOBODY],
     )
     const operating = await sums(
-      `select asset, sum(balance)::text sum from ledger_accounts where kind = any($1) or (kind = any($2) and wallet_id is null)
+      `select asset, sum(balance)::text sum from ledger_accounts where kind = any($1)
+        or (kind = any($2) and wallet_id is null)
        group by asset`,
       [OPERATING, OWED],
     )
     const arriving = await sums(
       `select t.asset, sum(t.amount)::text sum from transactions t
        join deposits d on d.workspace_id = t.workspace_id and d.transaction_id = t.id
-       where t.state in ('CONFIRMING', 'SCREENING') and not t.plan ? 'frozen_wallet' and t.kind in ('DEPOSIT', 'TANK_DEPOSIT')
+       where t.state in ('CONFIRMING', 'SCREENING') and not t.plan ? 'frozen_wallet'
+         and t.kind in ('DEPOSIT', 'TANK_DEPOSIT')
          and d.block_height is not null group by t.asset`,
     )
     const leaving = await sums(

@@ -105,7 +105,8 @@ async function store({ database, aml }: Services, publication: Publication): Pro
     )
     await tx.query(
       `insert into reserve_leaves (snapshot_id, asset, place, sub_account_id, hash, nonce, balance)
-       select $1, * from unnest($2::text[], $3::int[], $4::uuid[], $5::bytea[], $6::bytea[], $7::numeric[])`,
+       select $1, * from unnest($2::text[], $3::int[], $4::uuid[], $5::bytea[], $6::bytea[],
+         $7::numeric[])`,
       [
         id,
         leaves.map((each) => each.asset),

@@ -257,9 +257,11 @@ interface KeyRow {
 /** Returns the certified keys of all workspaces that hold something. */
 async function keysOf(services: Services, held: readonly HeldAt[]): Promise<object[]> {
   const rows = await services.database.query<KeyRow>(
-    `select w.name workspace, k.curve, k.key_id, encode(k.public_key, 'hex') public_key, encode(k.chain_code, 'hex') chain_code, k.epoch,
+    `select w.name workspace, k.curve, k.key_id, encode(k.public_key, 'hex') public_key,
+       encode(k.chain_code, 'hex') chain_code, k.epoch,
        k.certificates
-     from workspace_keys k join workspaces w on w.id = k.workspace_id where w.name = any($1) order by w.name, k.curve`,
+     from workspace_keys k join workspaces w on w.id = k.workspace_id where w.name = any($1)
+       order by w.name, k.curve`,
     [[...new Set(held.map(({ workspace }) => workspace))]],
   )
   return rows.map((row) => ({ ...row, mode: services.settings.network }))

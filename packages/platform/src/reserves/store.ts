@@ -58,7 +58,8 @@ function treeIn(database: Queryable, snapshot: string, asset: string): Promise<T
     existing.get(name) ??
     database
       .query<{ hash: Buffer; balance: string }>(
-        'select hash, balance::text from reserve_leaves where snapshot_id = $1 and asset = $2 order by place',
+        `select hash, balance::text from reserve_leaves where snapshot_id = $1 and asset = $2
+          order by place`,
         [snapshot, asset],
       )
       .then((rows) =>
@@ -84,7 +85,8 @@ export async function leavesOf(database: Queryable, snapshot: string, subAccount
     nonce: Buffer
     balance: string
   }>(
-    `select asset, place, nonce, balance::text from reserve_leaves where snapshot_id = $1 and sub_account_id = $2 order by asset`,
+    `select asset, place, nonce, balance::text from reserve_leaves where snapshot_id = $1
+      and sub_account_id = $2 order by asset`,
     [snapshot, subAccountId],
   )
   const leaves = []

@@ -109,7 +109,8 @@ export class WorkspaceKeys {
       }
       this.#verify(answer, workspace, curve)
       await this.#database.query(
-        `insert into workspace_keys (workspace_id, curve, key_id, public_key, chain_code, epoch, certificates)
+        `insert into workspace_keys (workspace_id, curve, key_id, public_key, chain_code, epoch,
+          certificates)
          values ($1, $2, $3, decode($4, 'hex'), decode($5, 'hex'), $6, $7) on conflict do nothing`,
         [
           workspaceId,

@@ -133,9 +133,12 @@ async function keepAll(
       ? []
       : await database.query<{ id: string }>(
           `with free as (
-       select t.workspace_id, t.id, k.receipts from unnest($3::uuid[], $1::uuid[], $2::jsonb[]) k(workspace_id, id, receipts)
-       join ${table} t on t.workspace_id = k.workspace_id and t.id = k.id order by t.id for update of t skip locked
-     ) update ${table} t set receipts = free.receipts from free where t.workspace_id = free.workspace_id and t.id = free.id returning t.id`,
+       select t.workspace_id, t.id, k.receipts
+         from unnest($3::uuid[], $1::uuid[], $2::jsonb[]) k(workspace_id, id, receipts)
+       join ${table} t on t.workspace_id = k.workspace_id and t.id = k.id order by t.id
+         for update of t skip locked
+     ) update ${table} t set receipts = free.receipts from free
+       where t.workspace_id = free.workspace_id and t.id = free.id returning t.id`,
           [
             all.map(({ id }) => id),
             all.map(({ receipts }) => JSON.stringify(receipts)),

@@ -186,7 +186,8 @@ async function writeStaking(
 ): Promise<Reply | null> {
   if (sequenceId !== undefined) {
     const inserted = await tx.query(
-      `insert into idempotency (workspace_id, wallet_id, sequence_id, transaction_id, payload_hash, response)
+      `insert into idempotency (workspace_id, wallet_id, sequence_id, transaction_id, payload_hash,
+         response)
          values ($6, $1, $2, $3, $4, $5) on conflict do nothing returning 1`,
       [wallet.id, sequenceId, row.id, payloadHash, response, row.workspace_id],
     )

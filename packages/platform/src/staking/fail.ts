@@ -14,7 +14,8 @@ export async function giveBackStake(
 ): Promise<void> {
   if (kind === 'RELEASE') {
     await tx.query(
-      'update cooldowns set releasing_by = null where workspace_id = $2 and releasing_by = $1 and released_by is null',
+      `update cooldowns set releasing_by = null where workspace_id = $2 and releasing_by = $1
+        and released_by is null`,
       [row.id, row.workspace_id],
     )
     return

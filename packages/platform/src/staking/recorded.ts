@@ -19,7 +19,8 @@ export async function nextRecorded(
 ): Promise<string | null> {
   const match = await services.database.one<{ hash: string }>(
     `update chain_transactions set state = 'SIGNED'
-     where workspace_id = $3 and transaction_id = $1 and state = 'VOID' and hash is not null and step = $2 returning hash`,
+     where workspace_id = $3 and transaction_id = $1 and state = 'VOID' and hash is not null
+       and step = $2 returning hash`,
     [row.id, stepUnderWay(row), row.workspace_id],
   )
   return match?.hash ?? null

@@ -72,7 +72,8 @@ export const releaseUnstaked = endpoint({
         async reserve(tx, id) {
           const marked = await tx.query<{ address: string }>(
             `update cooldowns set releasing_by = $2
-             where workspace_id = $4 and wallet_id = $1 and released_by is null and releasing_by is null
+             where workspace_id = $4 and wallet_id = $1 and released_by is null
+               and releasing_by is null
               and release_at <= $3 returning address`,
             [wallet.id, id, new Date(headTime), caller.workspaceId],
           )

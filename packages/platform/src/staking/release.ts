@@ -57,7 +57,8 @@ export async function release(
     [released.map(({ transaction_id }) => transaction_id), row.id, row.workspace_id],
   )
   await tx.query(
-    'update cooldowns set releasing_by = null where workspace_id = $2 and released_by is null and releasing_by = $1',
+    `update cooldowns set releasing_by = null where workspace_id = $2 and released_by is null
+      and releasing_by = $1`,
     [row.id, row.workspace_id],
   )
   if (row.kind === 'RELEASE') return withdrawn

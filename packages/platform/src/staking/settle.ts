@@ -243,7 +243,8 @@ async function insertCooldown(
 ): Promise<void> {
   const releaseAt = new Date(blockTime + Number(row.plan.delay_days) * DAY_MS)
   await tx.query(
-    `insert into cooldowns (transaction_id, wallet_id, network, account, address, resource, amount, release_at, workspace_id)
+    `insert into cooldowns (transaction_id, wallet_id, network, account, address, resource, amount,
+      release_at, workspace_id)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict do nothing`,
     [
       row.id,

@@ -60,17 +60,20 @@ export const readStaking = endpoint({
     const [accounts, cooling, under] = await Promise.all([
       services.database.query<{ kind: string; balance: string }>(
         `select kind, balance::text from ledger_accounts
-         where workspace_id = $3 and wallet_id = $1 and address = $2 and kind in ('staked_energy', 'staked_bandwidth')`,
+         where workspace_id = $3 and wallet_id = $1 and address = $2
+           and kind in ('staked_energy', 'staked_bandwidth')`,
         [wallet.id, address, caller.workspaceId],
       ),
       services.database.query<{ amount: string; release_at: Date; releasing_by: string | null }>(
         `select amount::text, release_at, releasing_by from cooldowns
-         where workspace_id = $3 and wallet_id = $1 and address = $2 and released_by is null order by release_at limit ${COOLING_MAX}`,
+         where workspace_id = $3 and wallet_id = $1 and address = $2 and released_by is null
+           order by release_at limit ${COOLING_MAX}`,
         [wallet.id, address, caller.workspaceId],
       ),
       services.database.query<{ amount: string; expected_at: string }>(
         `select amount::text, plan->>'expected_at' expected_at from transactions
-         where workspace_id = $3 and wallet_id = $1 and destination_id = $2 and kind = 'UNSTAKE' and status = 'pending'
+         where workspace_id = $3 and wallet_id = $1 and destination_id = $2 and kind = 'UNSTAKE'
+           and status = 'pending'
          order by created_at limit ${COOLING_MAX}`,
         [wallet.id, address, caller.workspaceId],
       ),

@@ -14,7 +14,8 @@ const PENDING_UNSTAKES = `select count(*)::text count from transactions t
   where t.workspace_id = $2 and t.wallet_id = $1 and t.kind = 'UNSTAKE' and t.status = 'pending'
   and not exists (
     select 1 from chain_transactions c
-    where c.workspace_id = $2 and c.transaction_id = t.id and c.step = 'unfreeze' and c.state in ('INCLUDED', 'CONFIRMED')
+    where c.workspace_id = $2 and c.transaction_id = t.id and c.step = 'unfreeze'
+      and c.state in ('INCLUDED', 'CONFIRMED')
   )`
 
 /**
@@ -128,7 +129,8 @@ async function checkStaked(
   amount: bigint,
 ): Promise<void> {
   const rows = await services.database.query<{ kind: string; balance: string }>(
-    `select kind, balance::text from ledger_accounts where workspace_id = $4 and wallet_id = $1 and asset = $2 and address = $3
+    `select kind, balance::text from ledger_accounts where workspace_id = $4 and wallet_id = $1
+          and asset = $2 and address = $3
           and kind in ('staked_energy', 'staked_bandwidth')`,
     [wallet, asset.asset_name, address, workspace],
   )

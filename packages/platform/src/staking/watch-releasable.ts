@@ -37,7 +37,8 @@ export function watchReleasableLoop(services: Services): Loop {
             `update cooldowns c set told_at = $3 from transactions t
              where t.workspace_id = c.workspace_id and t.id = c.transaction_id and c.network = $1
               and c.released_by is null and c.told_at is null and c.release_at <= $2
-             returning c.transaction_id, c.address, c.resource, c.amount::text, c.release_at, t.workspace_id, t.sub_account_id,
+             returning c.transaction_id, c.address, c.resource, c.amount::text, c.release_at,
+               t.workspace_id, t.sub_account_id,
              t.asset`,
             [network, new Date(headTime), tx.now()],
           )

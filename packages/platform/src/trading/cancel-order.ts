@@ -37,7 +37,8 @@ export const cancelOrder = endpoint({
         })
       if (before.cancel_requested_at !== null) return before
       const after = (await tx.one<OrderRow>(
-        `update orders set cancel_requested_at = $2, next_run_at = $2, version = version + 1, updated_at = $2
+        `update orders set cancel_requested_at = $2, next_run_at = $2, version = version + 1,
+          updated_at = $2
          where workspace_id = $3 and id = $1 returning *`,
         [before.id, tx.now(), caller.workspaceId],
       )) as OrderRow

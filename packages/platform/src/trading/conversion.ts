@@ -212,7 +212,8 @@ export async function bestConversion(
   if (from === to) throw wrong('to_asset', `must differ from from_asset; both are ${to}`)
   const input = readPositive(wanted.amount, 'amount')
   const all = await services.database.query<AccountRow>(
-    `select * from exchange_accounts where sub_account_id = $1 and status <> 'deleted' order by created_at, id limit ${ACCOUNTS_MAX}`,
+    `select * from exchange_accounts where sub_account_id = $1 and status <> 'deleted'
+      order by created_at, id limit ${ACCOUNTS_MAX}`,
     [caller.subAccountId],
   )
   const ids = wanted.accounts?.map((id) => id.toLowerCase())
@@ -281,9 +282,12 @@ export async function insertConversion(
   o: { orderId: string; sequenceId: string | null; payloadHash: string; response: string } | null,
 ): Promise<void> {
   await tx.query(
-    `insert into conversions (id, workspace_id, sub_account_id, account_id, exchange, market, side, from_coin, to_coin, given, amount,
-       price, receive, others, expires_at, created_at, order_id, sequence_id, payload_hash, response)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
+    `insert into conversions (id, workspace_id, sub_account_id, account_id, exchange, market, side,
+       from_coin, to_coin, given, amount,
+       price, receive, others, expires_at, created_at, order_id, sequence_id, payload_hash,
+         response)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
+       $20)`,
     [
       row.id,
       caller.workspaceId,

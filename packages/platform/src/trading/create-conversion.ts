@@ -130,7 +130,8 @@ function nothingFound(error: unknown): null {
 
 async function bySequence(database: Queryable, caller: Caller, sequence: string) {
   const row = await database.one<{ id: string }>(
-    'select id from conversions where workspace_id = $3 and sub_account_id = $1 and sequence_id = $2',
+    `select id from conversions where workspace_id = $3 and sub_account_id = $1
+      and sequence_id = $2`,
     [caller.subAccountId, sequence, caller.workspaceId],
   )
   return row ? findConversion(database, caller, row.id) : null
@@ -191,7 +192,8 @@ async function create(
     // order.
     const taken = await tx.query(
       `update conversions set order_id = $2, response = $4
-       where workspace_id = $5 and id = $1 and num_nulls(order_id) = 1 and expires_at > $3 returning 1`,
+       where workspace_id = $5 and id = $1 and num_nulls(order_id) = 1 and expires_at > $3
+         returning 1`,
       [row.id, order.id, tx.now(), answer(row, order), caller.workspaceId],
     )
     if (taken.length === 0) throw late()

@@ -167,10 +167,13 @@ async function insertOrder(
   { id, caller, account, market, body, params, quote, payloadHash }: NewOrder,
 ): Promise<OrderRow> {
   return (await tx.one<OrderRow>(
-    `insert into orders (id, workspace_id, sub_account_id, account_id, exchange, market, base, quote, side, type, amount, quote_amount,
-         price, time_in_force, post_only, max_slippage_bps, client_id, platform_fee, amount_usd, sequence_id, payload_hash, response,
+    `insert into orders (id, workspace_id, sub_account_id, account_id, exchange, market, base,
+         quote, side, type, amount, quote_amount,
+         price, time_in_force, post_only, max_slippage_bps, client_id, platform_fee, amount_usd,
+           sequence_id, payload_hash, response,
          next_run_at, created_at, updated_at)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, '', $22, $22, $22)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19,
+         $20, $21, '', $22, $22, $22)
        returning *`,
     [
       id,

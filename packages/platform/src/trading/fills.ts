@@ -20,9 +20,11 @@ export async function noteFills(
 ): Promise<Totals> {
   for (const fill of fills) {
     const made = await tx.query(
-      `insert into order_fills (workspace_id, account_id, market, trade_id, order_id, price, amount, cost, fee, fee_coin, maker, at,
+      `insert into order_fills (workspace_id, account_id, market, trade_id, order_id, price, amount,
+         cost, fee, fee_coin, maker, at,
          created_at)
-       values ($13, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) on conflict do nothing returning 1`,
+       values ($13, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) on conflict do nothing
+         returning 1`,
       [
         row.account_id,
         row.market,
@@ -53,7 +55,8 @@ export async function noteFills(
     )
   }
   const sums = await tx.query<{ fee_coin: string; filled: string; cost: string; fee: string }>(
-    `select fee_coin, sum(amount)::text filled, sum(cost)::text cost, sum(fee)::text fee from order_fills
+    `select fee_coin, sum(amount)::text filled, sum(cost)::text cost, sum(fee)::text fee
+      from order_fills
      where workspace_id = $2 and order_id = $1 group by 1 order by 1`,
     [row.id, row.workspace_id],
   )

@@ -191,7 +191,8 @@ export async function findOrder(
   const id = input.toLowerCase()
   const row = UUID.test(id)
     ? await database.one<OrderRow>(
-        `select * from orders where workspace_id = $3 and id = $1 and sub_account_id = $2${locked ? ' for update' : ''}`,
+        `select * from orders where workspace_id = $3 and id = $1
+          and sub_account_id = $2${locked ? ' for update' : ''}`,
         [id, caller.subAccountId, caller.workspaceId],
       )
     : undefined

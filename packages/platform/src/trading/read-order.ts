@@ -51,7 +51,8 @@ export const readOrder = endpoint({
   async handler({ services, caller, params }) {
     const row = await findOrder(services.database, caller, params.id)
     const fills = await services.database.query<FillRow>(
-      `select trade_id, price::text, amount::text, cost::text, fee::text, fee_coin, maker, at from order_fills
+      `select trade_id, price::text, amount::text, cost::text, fee::text, fee_coin, maker, at
+        from order_fills
        where workspace_id = $2 and order_id = $1 order by at, trade_id limit ${LIST_MAX}`,
       [row.id, caller.workspaceId],
     )

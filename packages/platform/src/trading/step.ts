@@ -370,7 +370,8 @@ async function pace(
   { workspace_id: workspace, account_id: accountId, created_at: created }: OrderRow,
 ): Promise<number> {
   const open = await services.database.one<{ count: string }>(
-    `select count(*)::text count from orders where workspace_id = $2 and account_id = $1 and state <> 'ENDED'`,
+    `select count(*)::text count from orders where workspace_id = $2 and account_id = $1
+      and state <> 'ENDED'`,
     [accountId, workspace],
   )
   const age = services.environment.now() - created.getTime()

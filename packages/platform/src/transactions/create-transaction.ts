@@ -384,7 +384,8 @@ async function insufficient(
   { amount, reserve, chainReserve }: TransferAmounts,
 ): Promise<ApiError> {
   const row = await services.database.one<{ balance: string }>(
-    `select balance::text from ledger_accounts where workspace_id = $3 and wallet_id = $1 and asset = $2 and kind = 'available'`,
+    `select balance::text from ledger_accounts where workspace_id = $3 and wallet_id = $1
+      and asset = $2 and kind = 'available'`,
     [wallet, asset.asset_name, workspace],
   )
   const show = (value: bigint) => `${formatAmount(value, asset.decimals)} ${asset.asset_name}`

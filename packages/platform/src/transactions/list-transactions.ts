@@ -28,7 +28,8 @@ const word = (description: string) =>
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const HEX_HASH = /^(?:0x)?[0-9a-f]{40,}$/i
 /** SQL that selects the sub-account's addresses that have a label. */
-const LABELLED = `select a.address from wallet_addresses a join wallets w on w.workspace_id = a.workspace_id and w.id = a.wallet_id
+const LABELLED = `select a.address from wallet_addresses a
+  join wallets w on w.workspace_id = a.workspace_id and w.id = a.wallet_id
   where w.sub_account_id = $1 and w.workspace_id = $2`
 
 /**
@@ -61,7 +62,8 @@ async function idsByBeginning(
 ): Promise<string[]> {
   const rows = await database.query<{ id: string }>(
     `select id from transactions where workspace_id = $2 and sub_account_id = $1
-       and lower(left(memo, 100)) ~>=~ lower($3) and lower(left(memo, 100)) ~<~ (lower($3) || chr(1114111)) limit $4`,
+       and lower(left(memo, 100)) ~>=~ lower($3)
+         and lower(left(memo, 100)) ~<~ (lower($3) || chr(1114111)) limit $4`,
     [caller.subAccountId, caller.workspaceId, beginning, BEGUN_MAX + 1],
   )
   if (rows.length <= BEGUN_MAX) return rows.map(({ id }) => id)

@@ -148,7 +148,8 @@ export async function checkFeeWallet(
   const native = services.registry.asset(chain.network.native_asset) as Asset
   const row = await services.database.one<{ balance: string }>(
     `select a.balance::text from wallets w
-       join ledger_accounts a on a.workspace_id = w.workspace_id and a.wallet_id = w.id and a.asset = w.asset and a.kind = 'available'
+       join ledger_accounts a on a.workspace_id = w.workspace_id and a.wallet_id = w.id
+         and a.asset = w.asset and a.kind = 'available'
      where w.workspace_id = $3 and w.sub_account_id = $1 and w.asset = $2`,
     [owner.subAccountId, native.asset_name, owner.workspaceId],
   )

@@ -169,7 +169,8 @@ async function unbuild(services: Services, tx: Queryable, row: TransactionRow): 
     shown_at: Date | null
     account: string | null
   }>(
-    'select id, state, shown_at, account from chain_transactions where workspace_id = $2 and transaction_id = $1 for update',
+    `select id, state, shown_at, account from chain_transactions where workspace_id = $2
+      and transaction_id = $1 for update`,
     [row.id, row.workspace_id],
   )
   const [built, more] = chain

@@ -65,8 +65,10 @@ export const listBalances = endpoint({
   async handler({ services, caller, query: { after, limit } }) {
     const rows = await services.database.query<Row>(
       `select w.id, w.asset, w.status, w.network, ${BALANCE_COLUMNS}
-       from wallets w left join ledger_accounts a on a.workspace_id = w.workspace_id and a.wallet_id = w.id and a.asset = w.asset
-       where w.workspace_id = $1 and w.sub_account_id = $2 and ($3::text is null or w.asset collate "C" > $3)
+       from wallets w left join ledger_accounts a on a.workspace_id = w.workspace_id
+         and a.wallet_id = w.id and a.asset = w.asset
+       where w.workspace_id = $1 and w.sub_account_id = $2
+         and ($3::text is null or w.asset collate "C" > $3)
        group by w.workspace_id, w.id order by w.asset collate "C" limit $4`,
       [caller.workspaceId, caller.subAccountId, after ?? null, limit + 1],
     )

@@ -151,7 +151,8 @@ export const listCoinsAside = endpoint({
       .map(({ code }) => code)
     const [, match = null, id = null] = (after === undefined ? null : CURSOR.exec(after)) ?? []
     const rows = await services.database.query<Row>(
-      `select id, network, txid, vout, address, value::text, reason, token_category, token_amount, nft_capability, nft_commitment,
+      `select id, network, txid, vout, address, value::text, reason, token_category, token_amount,
+         nft_capability, nft_commitment,
          block_height::text, block_hash, found_at
        from coins_aside
        where workspace_id = $1 and sub_account_id = $2 and network = any($3)

@@ -46,8 +46,10 @@ export const listWallets = endpoint({
     const { asset, network } = findAsset(services, query.asset)
     const rows = await services.database.query<WalletRow & BalanceRow>(
       `select w.id, w.asset, w.status, w.created_at, w.network, ${BALANCE_COLUMNS}
-       from wallets w left join ledger_accounts a on a.workspace_id = w.workspace_id and a.wallet_id = w.id and a.asset = w.asset
-       where w.workspace_id = $3 and w.sub_account_id = $1 and w.asset = $2 group by w.workspace_id, w.id`,
+       from wallets w left join ledger_accounts a on a.workspace_id = w.workspace_id
+         and a.wallet_id = w.id and a.asset = w.asset
+       where w.workspace_id = $3 and w.sub_account_id = $1 and w.asset = $2 group by w.workspace_id,
+         w.id`,
       [caller.subAccountId, asset.asset_name, caller.workspaceId],
     )
     if (rows.length === 0) return { body: [] }

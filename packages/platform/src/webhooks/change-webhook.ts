@@ -51,12 +51,15 @@ export const changeWebhook = endpoint({
         )
       }
       return tx.one<WebhookRow>(
-        `update webhooks set url = coalesce($2, url), events = coalesce($3, events), description = coalesce($4, description),
-           format = coalesce($5, format), failures = case when $6 or $2 is not null then 0 else failures end,
+        `update webhooks set url = coalesce($2, url), events = coalesce($3, events),
+           description = coalesce($4, description),
+           format = coalesce($5, format), failures = case when $6 or $2 is not null then 0
+             else failures end,
            paused_until = case when $6 or $2 is not null then null else paused_until end,
            after_event = case when $6 then ${LAST_EVENT} else after_event end,
            disabled_at = case when $6 then null when $7 then $8 else disabled_at end,
-           disabled_reason = case when $6 then null when $7 then 'by request' else disabled_reason end, updated_at = $8
+           disabled_reason = case when $6 then null when $7 then 'by request' else disabled_reason
+             end, updated_at = $8
          where workspace_id = $9 and id = $1 returning *`,
         [
           id,

@@ -38,13 +38,17 @@ export async function classicData(
   const rows = new Map(
     (
       await tx.query<Row>(
-        `select t.*, t.amount::text amount, t.fee::text fee, s.name sub_account, s.path_index sub_account_number,
+        `select t.*, t.amount::text amount, t.fee::text fee, s.name sub_account,
+          s.path_index sub_account_number,
        (select sum(trunc(f.fee / greatest(1, (select count(*) from fuel_parts p
             where p.workspace_id = f.workspace_id and p.fuel_id = f.id))))::text
-        from transactions f where f.workspace_id = t.workspace_id and f.kind = 'FUEL' and f.status = 'confirmed' and f.id in (
+        from transactions f where f.workspace_id = t.workspace_id and f.kind = 'FUEL'
+          and f.status = 'confirmed' and f.id in (
           select id from transactions where workspace_id = t.workspace_id and parent_id = t.id
-          union select fuel_id from fuel_parts where workspace_id = t.workspace_id and transaction_id = t.id)) fuel
-     from transactions t left join sub_accounts s on s.workspace_id = t.workspace_id and s.id = t.sub_account_id
+          union select fuel_id from fuel_parts where workspace_id = t.workspace_id
+            and transaction_id = t.id)) fuel
+     from transactions t left join sub_accounts s on s.workspace_id = t.workspace_id
+       and s.id = t.sub_account_id
      where t.workspace_id = any($2) and t.id = any($1)`,
         [
           [...new Set(ours.map(({ object }) => object))],

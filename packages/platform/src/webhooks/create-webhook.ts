@@ -46,7 +46,8 @@ export const createWebhook = endpoint({
       await tx.query('select 1 from sub_accounts where id = $1 for update', [caller.subAccountId])
       const now = tx.now()
       const others = await tx.query<WebhookRow>(
-        'select * from webhooks where workspace_id = $2 and sub_account_id = $1 and invoice_origin is null',
+        `select * from webhooks where workspace_id = $2 and sub_account_id = $1
+          and invoice_origin is null`,
         [caller.subAccountId, caller.workspaceId],
       )
       const same = others.find(
@@ -73,7 +74,8 @@ export const createWebhook = endpoint({
         )
       }
       const row = (await tx.one<WebhookRow>(
-        `insert into webhooks (id, workspace_id, sub_account_id, url, events, description, format, disabled_at, disabled_reason,
+        `insert into webhooks (id, workspace_id, sub_account_id, url, events, description, format,
+           disabled_at, disabled_reason,
            sealed_secret, secret_made_at, after_event, created_at, updated_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, ${LAST_EVENT}, $11, $11) returning *`,
         [

@@ -138,7 +138,8 @@ async function delivered(
 ): Promise<void> {
   await database.query(
     `with done as (
-       update webhook_deliveries set status = 'delivered', attempts = ${MORE}, next_at = null, lease_token = null, updated_at = $4
+       update webhook_deliveries set status = 'delivered', attempts = ${MORE}, next_at = null,
+         lease_token = null, updated_at = $4
        where workspace_id = $5 and id = $1 and lease_token = $2 returning webhook_id
      ) update webhooks set failures = 0, paused_until = null
        where workspace_id = $5 and failures > 0 and id in (select webhook_id from done)`,
@@ -163,7 +164,8 @@ async function failed(
   const next =
     left > 0 ? new Date(now.getTime() + delayBefore(left, chance, answer.retryAfterMs)) : null
   const written = await tx.query(
-    `update webhook_deliveries set attempts = ${MORE}, tries_left = $4, next_at = $5, lease_token = null, updated_at = $6,
+    `update webhook_deliveries set attempts = ${MORE}, tries_left = $4, next_at = $5,
+       lease_token = null, updated_at = $6,
        status = case when $5::timestamptz is null then 'failed' else 'pending' end
      where workspace_id = $7 and id = $1 and lease_token = $2 returning 1`,
     [
@@ -217,7 +219,8 @@ async function disable(
 ): Promise<void> {
   const { reason, at } = hook
   await tx.query(
-    'update webhooks set disabled_at = $2, disabled_reason = $3, updated_at = $2 where workspace_id = $4 and id = $1',
+    `update webhooks set disabled_at = $2, disabled_reason = $3, updated_at = $2
+      where workspace_id = $4 and id = $1`,
     [id, at, reason, workspace],
   )
   await emit(

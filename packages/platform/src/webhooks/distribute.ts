@@ -24,7 +24,8 @@ async function distribute(
   events: readonly Published[],
 ): Promise<void> {
   const receivers = await tx.query<Receiver>(
-    `select id, workspace_id, sub_account_id, url, events, format, disabled_at, after_event::text from webhooks
+    `select id, workspace_id, sub_account_id, url, events, format, disabled_at, after_event::text
+      from webhooks
      where workspace_id = any($1) and invoice_origin is null for key share`,
     [[...new Set(events.map(({ workspaceId }) => workspaceId))]],
   )
@@ -59,9 +60,12 @@ async function distribute(
   const now = tx.now()
   await tx.query(
     `insert into webhook_deliveries
-       (id, webhook_id, workspace_id, event_uid, type, object, position, body, status, tries_left, next_at, created_at, updated_at, url)
-     select d.id, d.webhook, d.workspace, d.uid, d.type, d.object, d.position, d.body, 'pending', d.tries, $10, $10, $10, d.url
-     from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::bigint[], $8::text[], $9::int[], $11::text[])
+       (id, webhook_id, workspace_id, event_uid, type, object, position, body, status, tries_left,
+         next_at, created_at, updated_at, url)
+     select d.id, d.webhook, d.workspace, d.uid, d.type, d.object, d.position, d.body, 'pending',
+       d.tries, $10, $10, $10, d.url
+     from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::text[],
+       $7::bigint[], $8::text[], $9::int[], $11::text[])
        d (id, webhook, workspace, uid, type, object, position, body, tries, url)
      on conflict do nothing`,
     [

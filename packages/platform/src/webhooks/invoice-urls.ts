@@ -56,7 +56,8 @@ async function readReceivers(
 ): Promise<Map<string, InvoiceReceiver | null>> {
   const rows = await tx.query<InvoiceReceiver & { sub_account_id: string; invoice_origin: string }>(
     `select id, format, disabled_at, sub_account_id, invoice_origin from webhooks
-     where workspace_id = any($3) and sub_account_id = any($1) and invoice_origin = any($2) for key share`,
+     where workspace_id = any($3) and sub_account_id = any($1)
+       and invoice_origin = any($2) for key share`,
     [
       [...new Set(addressed.map(({ subAccountId }) => subAccountId))],
       [...new Set(addressed.map(({ origin }) => origin))],
@@ -72,7 +73,8 @@ async function makeReceiver(
   { event, subAccountId, origin }: Addressed,
 ): Promise<InvoiceReceiver | null> {
   const { count } = (await tx.one<{ count: string }>(
-    'select count(*)::text count from webhooks where workspace_id = $2 and sub_account_id = $1 and invoice_origin is not null',
+    `select count(*)::text count from webhooks where workspace_id = $2 and sub_account_id = $1
+      and invoice_origin is not null`,
     [subAccountId, event.workspaceId],
   )) as { count: string }
   if (Number(count) >= ORIGINS_MAX) {
@@ -86,9 +88,11 @@ async function makeReceiver(
   const id = services.environment.uuid()
   const { sealed } = makeSecret(services, id)
   return (await tx.one<InvoiceReceiver>(
-    `insert into webhooks (id, workspace_id, sub_account_id, url, events, description, format, sealed_secret, secret_made_at,
+    `insert into webhooks (id, workspace_id, sub_account_id, url, events, description, format,
+       sealed_secret, secret_made_at,
        invoice_origin, created_at, updated_at)
-     values ($1, $2, $3, $4, '{invoice.*}', 'webhook_url of invoices', 'standard', $5, $6, $4, $6, $6)
+     values ($1, $2, $3, $4, '{invoice.*}', 'webhook_url of invoices', 'standard', $5, $6, $4, $6,
+       $6)
      returning id, format, disabled_at`,
     [id, event.workspaceId, subAccountId, origin, sealed, tx.now()],
   )) as InvoiceReceiver

@@ -18,7 +18,8 @@ export const listWebhooks = endpoint({
   response: z.object({ data: z.array(webhookShape).max(WEBHOOKS_MAX) }),
   async handler({ services, caller }) {
     const rows = await services.database.query<WebhookRow>(
-      'select * from webhooks where workspace_id = $2 and sub_account_id = $1 order by created_at, id',
+      `select * from webhooks where workspace_id = $2 and sub_account_id = $1 order by created_at,
+        id`,
       [caller.subAccountId, caller.workspaceId],
     )
     return { body: { data: rows.map((row) => presentWebhook(row, services.environment.now())) } }

@@ -45,7 +45,8 @@ export async function loadPlatformKey(services: Services): Promise<PlatformKey> 
     privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
   })
   await database.query(
-    'insert into webhook_keys (public_key_pem, sealed_private_key) values ($1, $2) on conflict do nothing',
+    `insert into webhook_keys (public_key_pem, sealed_private_key) values ($1, $2)
+      on conflict do nothing`,
     [made.publicKey, secrets.seal(PLATFORM_KEY_OWNER, made.privateKey)],
   )
   const stored = await existingOf()

@@ -67,25 +67,32 @@ export async function readQueues(
     again_waits: number
   }>(
     `with recursive waiting as (
-       (select workspace_id, webhook_id from webhook_deliveries where status = 'pending' order by workspace_id, webhook_id limit 1)
+       (select workspace_id, webhook_id from webhook_deliveries where status = 'pending'
+         order by workspace_id, webhook_id limit 1)
        union all
        select next.workspace_id, next.webhook_id from waiting w cross join lateral (
          select d.workspace_id, d.webhook_id from webhook_deliveries d
-         where d.status = 'pending' and (d.workspace_id, d.webhook_id) > (w.workspace_id, w.webhook_id)
+         where d.status = 'pending' and (d.workspace_id, d.webhook_id) > (w.workspace_id,
+           w.webhook_id)
          order by d.workspace_id, d.webhook_id limit 1) next
      ), busy as materialized (${UNDER_WAY}), some_room as (
-       select w.id, w.workspace_id, w.failures, coalesce(b.fresh, 0) fresh, coalesce(b.again, 0) again,
-         (select coalesce(sum(o.fresh + o.again), 0) from busy o where o.workspace_id = w.workspace_id) whole
-       from waiting join webhooks w on w.workspace_id = waiting.workspace_id and w.id = waiting.webhook_id
+       select w.id, w.workspace_id, w.failures, coalesce(b.fresh, 0) fresh,
+         coalesce(b.again, 0) again,
+         (select coalesce(sum(o.fresh + o.again), 0) from busy o
+           where o.workspace_id = w.workspace_id) whole
+       from waiting join webhooks w on w.workspace_id = waiting.workspace_id
+         and w.id = waiting.webhook_id
          left join busy b on b.webhook_id = w.id
        where w.disabled_at is null and (w.paused_until is null or w.paused_until <= $1)
      )
      select r.id, r.workspace_id, r.failures, r.fresh::int, r.again::int, r.whole::int,
        case when r.fresh >= case when r.failures > 0 then $4::int else $2::int end then 0 else (
-         select count(*) from (select 1 from webhook_deliveries d where ${OF_ROOM} and ${IS_FRESH} limit $2::int) few
+         select count(*) from (select 1 from webhook_deliveries d where ${OF_ROOM} and ${IS_FRESH}
+           limit $2::int) few
        ) end::int fresh_waits,
        case when r.again >= $3::int then 0 else (
-         select count(*) from (select 1 from webhook_deliveries d where ${OF_ROOM} and ${IS_DUE} limit $3::int) few
+         select count(*) from (select 1 from webhook_deliveries d where ${OF_ROOM} and ${IS_DUE}
+           limit $3::int) few
        ) end::int again_waits
      from some_room r where r.whole < $5::int`,
     [database.now(), SLOTS.webhook, SLOTS.again, SLOTS.failingWebhook, SLOTS.workspace],
@@ -123,11 +130,14 @@ export async function claim(
       // Materialized, so that the limited selection is evaluated once, whatever the plan of the
       // join.
       `with mine as materialized (
-       select share.workspace, c.id from unnest($6::uuid[], $3::uuid[], $4::int[]) share (workspace, webhook, places) cross join lateral (
-         select d.id from webhook_deliveries d where d.workspace_id = share.workspace and d.webhook_id = share.webhook and ${which}
+       select share.workspace, c.id from unnest($6::uuid[], $3::uuid[], $4::int[]) share (workspace,
+         webhook, places) cross join lateral (
+         select d.id from webhook_deliveries d where d.workspace_id = share.workspace
+           and d.webhook_id = share.webhook and ${which}
          order by ${order} limit share.places for update skip locked
        ) c
-     ) update webhook_deliveries d set tries = d.tries + 1, lease_token = $5, next_at = $2, updated_at = $1
+     ) update webhook_deliveries d set tries = d.tries + 1, lease_token = $5, next_at = $2,
+       updated_at = $1
      from mine, webhooks w where d.workspace_id = mine.workspace and d.id = mine.id
        and w.workspace_id = mine.workspace and w.id = d.webhook_id and w.disabled_at is null
      returning ${TAKEN}`,
@@ -160,11 +170,14 @@ export async function claimOne(
   const now = database.now()
   return (
     (await database.one<Claimed>(
-      `update webhook_deliveries d set tries = d.tries + 1, lease_token = $3, next_at = $4, updated_at = $1
-     from webhooks w where d.workspace_id = $6 and d.id = $2 and w.workspace_id = $6 and w.id = d.webhook_id
+      `update webhook_deliveries d set tries = d.tries + 1, lease_token = $3, next_at = $4,
+        updated_at = $1
+     from webhooks w where d.workspace_id = $6 and d.id = $2 and w.workspace_id = $6
+       and w.id = d.webhook_id
        and d.status = 'pending' and (d.lease_token is null or d.next_at <= $1)
        and (select count(*) from webhook_deliveries o
-         where o.workspace_id = $6 and o.webhook_id = d.webhook_id and o.lease_token is not null and o.next_at > $1) < $5
+         where o.workspace_id = $6 and o.webhook_id = d.webhook_id and o.lease_token is not null
+           and o.next_at > $1) < $5
      returning ${TAKEN}`,
       [now, id, token, new Date(now.getTime() + LEASE_MS), SLOTS.webhook, workspace],
     )) ?? null

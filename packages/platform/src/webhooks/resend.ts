@@ -28,7 +28,8 @@ async function resend(
   }
   // A delivery with an attempt in progress is being sent already.
   const row = await database.one<DeliveryRow>(
-    `update webhook_deliveries set status = 'pending', next_at = $2, updated_at = $2, tries = greatest(tries, 1),
+    `update webhook_deliveries set status = 'pending', next_at = $2, updated_at = $2,
+       tries = greatest(tries, 1),
        tries_left = case when status = 'pending' then tries_left else 1 end
      where workspace_id = $3 and id = $1 and lease_token is null returning *`,
     [existing.id, database.now(), caller.workspaceId],

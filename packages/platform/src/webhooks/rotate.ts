@@ -57,7 +57,8 @@ export const rotateWebhook = endpoint({
       }
       const { secret, sealed } = makeSecret(services, row.id)
       const changed = (await tx.one<WebhookRow>(
-        `update webhooks set sealed_previous_secret = case when $3::timestamptz is null then null else sealed_secret end,
+        `update webhooks set sealed_previous_secret = case when $3::timestamptz is null then null
+           else sealed_secret end,
            previous_until = $3, sealed_secret = $2, secret_made_at = $4, updated_at = $4
          where workspace_id = $5 and id = $1 returning *`,
         [

@@ -43,7 +43,8 @@ export const testWebhook = endpoint({
     )
     const find = () =>
       database.one<DeliveryRow>(
-        `select * from webhook_deliveries where workspace_id = $3 and webhook_id = $1 and type = 'webhook.test' and position > $2
+        `select * from webhook_deliveries where workspace_id = $3 and webhook_id = $1
+          and type = 'webhook.test' and position > $2
        order by position limit 1`,
         [id, before?.id ?? '0', caller.workspaceId],
       )

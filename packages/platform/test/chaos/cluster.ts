@@ -267,7 +267,8 @@ export class Cluster {
         sync: string
         lag: string
       }>(
-        `select application_name "name", state, sync_state sync, pg_current_wal_lsn() - replay_lsn lag from pg_stat_replication
+        `select application_name "name", state, sync_state sync,
+          pg_current_wal_lsn() - replay_lsn lag from pg_stat_replication
          where current_setting('synchronous_standby_names') <> '*'`,
       )
       const roleOf = (name: string) => members.find((member) => member.name === name)?.role

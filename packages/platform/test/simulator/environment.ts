@@ -150,7 +150,8 @@ export class SimulatedEnvironment {
         .digest('hex')
         .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*/, '$1-$2-$3-$4-$5')
       await this.database.query(
-        `insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', $3)`,
+        `insert into api_users (api_key, sub_account_id, role, public_key_pem)
+          values ($1, $2, 'full', $3)`,
         [apiKey, subAccountId, PUBLIC_KEY],
       )
       this.nodes.enrol({

@@ -81,7 +81,8 @@ export async function injectFault(
       return
     default: {
       const row = await environment.database.one<{ hash: string; network: string }>(
-        `select c.hash, c.network from chain_transactions c where c.network = $1 and c.state = 'SIGNED' and c.hash is not null order by c.id limit 1`,
+        `select c.hash, c.network from chain_transactions c where c.network = $1
+          and c.state = 'SIGNED' and c.hash is not null order by c.id limit 1`,
         [code],
       )
       if (!row) return

@@ -20,7 +20,8 @@ export async function wrongInEvents(environment: SimulatedEnvironment): Promise<
     after_event: string
     disabled_at: Date | null
   }>(
-    'select url, workspace_id, sub_account_id, after_event::text, disabled_at from webhooks where invoice_origin is null',
+    `select url, workspace_id, sub_account_id, after_event::text, disabled_at from webhooks
+      where invoice_origin is null`,
   )
   for (const hook of hooks) {
     const received = environment.externalServices.received.filter(
@@ -39,7 +40,8 @@ export async function wrongInEvents(environment: SimulatedEnvironment): Promise<
     if (hook.disabled_at !== null) continue
     const missing = await environment.database.query<{ uid: string; type: string }>(
       `select uid, type from events
-       where workspace_id = $4 and (sub_account_id = $1 or sub_account_id is null) and id > $2 and not (uid = any($3))`,
+       where workspace_id = $4 and (sub_account_id = $1 or sub_account_id is null) and id > $2
+         and not (uid = any($3))`,
       [hook.sub_account_id, hook.after_event, taken, hook.workspace_id],
     )
     if (missing.length > 0)

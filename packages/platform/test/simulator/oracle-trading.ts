@@ -123,15 +123,18 @@ async function wrongInPrepaid(
   const sums = new Map(
     (
       await environment.database.query<{ kind: string; sum: string }>(
-        `select kind, sum(balance)::text sum from ledger_accounts where kind in ('prepaid', 'prepaid_reserved', 'fees') group by 1`,
+        `select kind, sum(balance)::text sum from ledger_accounts
+          where kind in ('prepaid', 'prepaid_reserved', 'fees') group by 1`,
       )
     ).map(({ kind, sum }) => [kind, BigInt(sum)]),
   )
   // The fee of a transaction that was broadcast and then cancelled is charged too; the fee of one
   // that was never broadcast is returned.
   const row = await environment.database.one<{ taken: string; count: string }>(
-    `select coalesce(sum(platform_fee) filter (where plan->>'refunded' is distinct from '1'), 0)::text taken,
-       count(*) filter (where plan->>'refunded' = '1' and status = 'confirmed')::text count from transactions where platform_fee is not null`,
+    `select coalesce(sum(platform_fee) filter (where plan->>'refunded' is distinct from '1'),
+       0)::text taken,
+       count(*) filter (where plan->>'refunded' = '1' and status = 'confirmed')::text count
+         from transactions where platform_fee is not null`,
   )
   const charged = ofOrders + BigInt(row?.taken ?? '0')
   const [left, held, fees] = ['prepaid', 'prepaid_reserved', 'fees'].map(

@@ -71,7 +71,8 @@ async function asBooked(services: Instance['services']): Promise<string[]> {
     block_hash: string
     kind: string
   }>(
-    `select c.network, c.hash, c.fee::text, c.block_hash, t.kind from chain_transactions c join transactions t on t.id = c.transaction_id
+    `select c.network, c.hash, c.fee::text, c.block_hash, t.kind from chain_transactions c
+      join transactions t on t.id = c.transaction_id
      where c.state = 'CONFIRMED'`,
   )
   for (const { network, hash, fee, block_hash: block, kind } of rows) {
@@ -98,7 +99,8 @@ async function judged(
   const problems: string[] = []
   const onChain = paid.get(`${asset} ${to.toLowerCase()} ${units}`) ?? 0
   const rows = await environment.database.query<{ id: string; status: string; state: string }>(
-    `select id, status, state from transactions where kind = 'WITHDRAWAL' and sub_account_id = $1 and sequence_id = $2`,
+    `select id, status, state from transactions where kind = 'WITHDRAWAL' and sub_account_id = $1
+      and sequence_id = $2`,
     [wanted.caller.subAccountId, sequence],
   )
   if (rows.length > 1) problems.push(`${what}: there are ${rows.length} transfers`)
@@ -127,7 +129,8 @@ async function uncredited(
   const problems: string[] = []
   for (const { asset, address, units } of sent) {
     const row = await environment.database.one<{ count: string }>(
-      `select count(*)::text count from transactions where kind = 'DEPOSIT' and status = 'confirmed' and asset = $1 and amount = $2
+      `select count(*)::text count from transactions where kind = 'DEPOSIT' and status = 'confirmed'
+        and asset = $1 and amount = $2
         and lower(destination_id) = lower($3)`,
       [asset, String(units), address],
     )

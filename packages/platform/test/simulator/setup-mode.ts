@@ -97,8 +97,11 @@ export const DATABASE_TIMEOUTS = {
  * locks and not the processes' own state, because a process that releases a lock writes the next
  * owner into that table.
  */
-const WAITING = `select pid, pg_blocking_pids(pid) blockers, floor(extract(epoch from since) * 1000)::float8 since_ms from (select pid, min(waitstart) since from pg_locks
-  where not granted and locktype in ('relation', 'tuple', 'transactionid', 'virtualxid', 'advisory', 'object') group by pid) waiting
+const WAITING = `select pid, pg_blocking_pids(pid) blockers,
+  floor(extract(epoch from since) * 1000)::float8 since_ms from (select pid, min(waitstart) since
+  from pg_locks
+  where not granted and locktype in ('relation', 'tuple', 'transactionid', 'virtualxid', 'advisory',
+    'object') group by pid) waiting
   order by since, pid`
 
 interface Waiter {

@@ -51,16 +51,21 @@ const FOLLOWED_BLOCKS = 4
 const FOLLOWED_MS = 5000
 
 /** Selects whether any work is unfinished. */
-const AT_WORK = `select 1 where exists (select 1 from transactions where status = 'pending' and not (kind = 'SWEEP' and plan ? 'waits'))
-  or exists (select 1 from webhook_deliveries where status = 'pending') or exists (select 1 from events where position is null)
-  or exists (select 1 from orders where state <> 'ENDED') or exists (select 1 from forward_rules where state in ('PENDING', 'ENDING'))`
+const AT_WORK = `select 1 where exists (select 1 from transactions where status = 'pending'
+  and not (kind = 'SWEEP' and plan ? 'waits'))
+  or exists (select 1 from webhook_deliveries where status = 'pending')
+    or exists (select 1 from events where position is null)
+  or exists (select 1 from orders where state <> 'ENDED') or exists (select 1 from forward_rules
+    where state in ('PENDING', 'ENDING'))`
 
 /**
  * Pays again the part of a tank's first fill that a reorganisation removed, as an operator would
  * who finds that it is missing.
  */
-const REFILLED = `update gas_tanks g set first_fill_hash = null where first_fill_hash is not null and not exists (
-  select 1 from ledger_accounts a where a.kind = 'tank' and a.workspace_id = g.workspace_id and a.asset = g.network and a.balance > 0)`
+const REFILLED = `update gas_tanks g set first_fill_hash = null where first_fill_hash is not null
+  and not exists (
+  select 1 from ledger_accounts a where a.kind = 'tank' and a.workspace_id = g.workspace_id
+    and a.asset = g.network and a.balance > 0)`
 
 class Broken extends Error {}
 
@@ -190,7 +195,8 @@ class Play {
   async pending(): Promise<string> {
     return JSON.stringify(
       await this.#environment.database.query(
-        `select kind, asset, state, last_error, attempts, next_run_at, lease_until, plan->>'reason' reason from transactions
+        `select kind, asset, state, last_error, attempts, next_run_at, lease_until,
+          plan->>'reason' reason from transactions
        where status = 'pending' limit 12`,
       ),
     )

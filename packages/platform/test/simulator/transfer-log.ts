@@ -170,7 +170,8 @@ export class TransferLog {
   async unfreeze(): Promise<void> {
     const rows = await this.#callers.outside('look for freezes', () =>
       this.#environment.database.query<Freeze>(
-        'select sub_account_id, asset, address, address_tag from frozen_addresses where unfrozen_at is null order by id',
+        `select sub_account_id, asset, address, address_tag from frozen_addresses
+          where unfrozen_at is null order by id`,
       ),
     )
     for (const { sub_account_id: id, asset, address, address_tag: tag } of rows) {
@@ -196,7 +197,8 @@ export class TransferLog {
     const { random, database } = this.#environment
     const own = await this.#callers.outside('look for an address', () =>
       database.one<{ address: string }>(
-        `select address from chain_addresses where network = 'TRX' and sub_account_id = $1 and kind = 'omnibus'`,
+        `select address from chain_addresses where network = 'TRX' and sub_account_id = $1
+          and kind = 'omnibus'`,
         [caller.subAccountId],
       ),
     )

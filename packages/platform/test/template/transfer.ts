@@ -42,12 +42,11 @@ async function staged(
 }
 
 const ofTransfer = <T>(id: string) =>
-  database
-    .get()
-    .query<T & object>(
-      'select state, nonce::text, unsigned from chain_transactions where transaction_id = $1 order by attempt',
-      [id],
-    )
+  database.get().query<T & object>(
+    `select state, nonce::text, unsigned from chain_transactions where transaction_id = $1
+        order by attempt`,
+    [id],
+  )
 
 test('transfers reach their receiver, and the ledger agrees with the chain', () =>
   staged(async (fixture, chain, caller) => {
@@ -117,18 +116,16 @@ test('a deposit is credited, and swept to the omnibus address', () =>
       fixture.network,
       publicKeyAt(pathOf(fixture.network, 1, 1)),
     )
-    await database
-      .get()
-      .query(
-        `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind) values ($1, $2, $3, $4, 1, 'deposit')`,
-        [CODE, deposit, workspaceId, subAccountId],
-      )
-    await database
-      .get()
-      .query(
-        `insert into wallet_addresses (workspace_id, wallet_id, network, address) select workspace_id, id, network, $2 from wallets where sub_account_id = $1`,
-        [subAccountId, deposit],
-      )
+    await database.get().query(
+      `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index,
+          kind) values ($1, $2, $3, $4, 1, 'deposit')`,
+      [CODE, deposit, workspaceId, subAccountId],
+    )
+    await database.get().query(
+      `insert into wallet_addresses (workspace_id, wallet_id, network,
+          address) select workspace_id, id, network, $2 from wallets where sub_account_id = $1`,
+      [subAccountId, deposit],
+    )
     chain.pay(deposit, 500_000n)
     for (let count = 0; count < 3; count++) chain.mine()
     await fixture.scan()

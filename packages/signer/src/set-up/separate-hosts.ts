@@ -246,8 +246,8 @@ export function setupRecovery(node: number | undefined, out: string): SetupResul
   const there = [secretFile, publicFile].find((file) => existsSync(file))
   if (there !== undefined) throw new SetupError(`${there} already exists; it is never overwritten`)
   const made = makeRecovery()
-  const warning =
-    "With this file and a backup of the node, the node's shares can be decrypted. Keep it offline, apart from the backups."
+  const warning = `With this file and a backup of the node,
+      the node's shares can be decrypted. Keep it offline, apart from the backups.`
   write(
     secretFile,
     `${JSON.stringify({ warning, node, secret: made.secret, public: made.public })}\n`,

@@ -108,8 +108,8 @@ export class RecordStore {
 
   /** Stores the clock's high-water mark while no entries are written. */
   saveClock(): void {
-    const upsert =
-      'INSERT INTO clock (one, at) VALUES (1, ?) ON CONFLICT (one) DO UPDATE SET at = max(at, excluded.at)'
+    const upsert = `INSERT INTO clock (one, at) VALUES (1, ?) ON CONFLICT (one) DO UPDATE
+        SET at = max(at, excluded.at)`
     this.database.prepare(upsert).run(this.clock())
   }
 

@@ -18,14 +18,16 @@ export async function collectAccounts({ database, metrics, registry }: Services)
          coalesce(
            (
              select sum(balance) from ledger_accounts a
-             where a.workspace_id = g.workspace_id and a.kind = 'tank' and a.asset = ($1::jsonb)->>g.network
+             where a.workspace_id = g.workspace_id and a.kind = 'tank'
+               and a.asset = ($1::jsonb)->>g.network
            ), 0
          )::text balance
        from gas_tanks g join workspaces w on w.id = g.workspace_id`,
       [natives],
     ),
     database.query<{ workspace: string; balance: string }>(
-      `select w.name workspace, a.balance::text from ledger_accounts a join workspaces w on w.id = a.workspace_id
+      `select w.name workspace, a.balance::text from ledger_accounts a
+        join workspaces w on w.id = a.workspace_id
        where a.workspace_id in (select workspace_id from prepaid_accounts)
          and a.wallet_id is null and a.asset = 'USD' and a.kind = 'prepaid'`,
     ),

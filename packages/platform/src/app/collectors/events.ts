@@ -13,12 +13,15 @@ export async function collectEvents({ database, metrics, environment }: Services
   const now = new Date(environment.now())
   const [events, deliveries, webhooks] = await Promise.all([
     database.one<Waiting>(
-      `select count(*)::text, extract(epoch from $1::timestamptz - min(created_at))::text age_s from events where position is null`,
+      `select count(*)::text, extract(epoch from $1::timestamptz - min(created_at))::text age_s
+        from events where position is null`,
       [now],
     ),
     database.one<Waiting>(
-      `select count(*)::text, extract(epoch from $1::timestamptz - min(d.created_at) filter (where w.disabled_at is null))::text age_s
-       from webhook_deliveries d join webhooks w on w.workspace_id = d.workspace_id and w.id = d.webhook_id
+      `select count(*)::text,
+        extract(epoch from $1::timestamptz - min(d.created_at) filter (where w.disabled_at is null))::text age_s
+       from webhook_deliveries d join webhooks w on w.workspace_id = d.workspace_id
+         and w.id = d.webhook_id
        where d.status = 'pending'`,
       [now],
     ),

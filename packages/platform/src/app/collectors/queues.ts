@@ -4,15 +4,18 @@ export async function collectQueues({ database, metrics }: Services): Promise<vo
   const [waiting, suspense, orders] = await Promise.all([
     // Pending work only: the index of due work contains nothing else.
     database.query<{ kind: string; state: string; count: string; age_s: string }>(
-      `select kind, state, count(*)::text, extract(epoch from $1::timestamptz - min(created_at))::text age_s
+      `select kind, state, count(*)::text,
+        extract(epoch from $1::timestamptz - min(created_at))::text age_s
         from transactions where next_run_at is not null group by 1, 2`,
       [database.now()],
     ),
     database.query<{ network: string; count: string }>(
-      `select network, count(*)::text from transactions where status = 'pending' and state = 'SUSPENSE' group by 1`,
+      `select network, count(*)::text from transactions where status = 'pending'
+        and state = 'SUSPENSE' group by 1`,
     ),
     database.query<{ exchange: string; status: string; count: string }>(
-      'select exchange, status, count(*)::text from orders where next_run_at is not null group by 1, 2',
+      `select exchange, status, count(*)::text from orders where next_run_at is not null group by 1,
+        2`,
     ),
   ])
   metrics.waiting.reset()

@@ -28,7 +28,8 @@ export async function cardanoCoins(
 ): Promise<cardano.Coin[]> {
   const rows = await database.query<CoinRow>(
     `select ${COLUMNS} from utxos
-     where workspace_id = $2 and wallet_id = $1 and spent_by is null and spendable and block_height is not null
+     where workspace_id = $2 and wallet_id = $1 and spent_by is null and spendable
+       and block_height is not null
      order by riders is not null, value desc limit ${COINS_MAX}`,
     [walletId, owner.workspaceId],
   )
@@ -46,8 +47,10 @@ export async function coinsOfDead(
   owner: Owner,
 ): Promise<{ coins: cardano.Coin[]; gone: boolean }> {
   const rows = await database.query<CoinRow & { stands: boolean }>(
-    `select ${COLUMNS}, spendable and block_height is not null stands from utxos where workspace_id = $2 and spent_by in (
-       select id from chain_transactions where workspace_id = $2 and transaction_id = $1 and state = 'EXPIRED')
+    `select ${COLUMNS}, spendable and block_height is not null stands from utxos
+       where workspace_id = $2 and spent_by in (
+       select id from chain_transactions where workspace_id = $2 and transaction_id = $1
+         and state = 'EXPIRED')
      order by txid, vout`,
     [transactionId, owner.workspaceId],
   )

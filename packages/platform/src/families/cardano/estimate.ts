@@ -100,8 +100,10 @@ export async function reserveOf(
   const coins = await database.query<{ riders: UtxoTokens }>(
     `select u.riders from chain_addresses c
        join wallets w on w.workspace_id = c.workspace_id and w.sub_account_id = c.sub_account_id
-       join utxos u on u.workspace_id = w.workspace_id and u.wallet_id = w.id and u.network = c.network
-     where c.network = $1 and c.address = $2 and u.riders is not null and u.spendable and u.spent_by is null`,
+       join utxos u on u.workspace_id = w.workspace_id and u.wallet_id = w.id
+         and u.network = c.network
+     where c.network = $1 and c.address = $2 and u.riders is not null and u.spendable
+       and u.spent_by is null`,
     [network.code, address],
   )
   return cardano.keptWith(coins)

@@ -80,10 +80,15 @@ export async function awaitsChange(
   withBlock: boolean,
 ): Promise<boolean> {
   const match = await tx.one<{ awaits: boolean }>(
-    `select exists (select 1 from utxos u join chain_transactions c on c.workspace_id = u.workspace_id and c.id = u.spent_by
-                    where u.workspace_id = $4 and u.wallet_id = $1 and c.state = 'BUILT' and c.transaction_id <> $2)
-       or exists (select 1 from utxos where workspace_id = $4 and wallet_id = $1 and contested and spent_by is null)
-       or $3 and exists (select 1 from utxos where workspace_id = $4 and wallet_id = $1 and origin = 'change' and spendable
+    `select exists (select 1 from utxos u
+                    join chain_transactions c on c.workspace_id = u.workspace_id
+                    and c.id = u.spent_by
+                    where u.workspace_id = $4 and u.wallet_id = $1 and c.state = 'BUILT'
+                      and c.transaction_id <> $2)
+       or exists (select 1 from utxos where workspace_id = $4 and wallet_id = $1 and contested
+         and spent_by is null)
+       or $3 and exists (select 1 from utxos where workspace_id = $4 and wallet_id = $1
+         and origin = 'change' and spendable
                          and block_height is null and spent_by is null) awaits`,
     [row.wallet_id, row.id, withBlock, row.workspace_id],
   )

@@ -63,7 +63,8 @@ export async function lostFuel(
 ): Promise<bigint> {
   const lost = await evm.database.one<{ amount: string }>(
     `select coalesce(sum(amount), 0)::text amount from transactions
-     where workspace_id = $1 and sub_account_id = $2 and lower(destination_id) = lower($3) and destination_id = $3
+     where workspace_id = $1 and sub_account_id = $2 and lower(destination_id) = lower($3)
+       and destination_id = $3
        and network = $4 and kind = 'FUEL' and state = 'REVERTED'`,
     [workspace, subAccount, address, network],
   )

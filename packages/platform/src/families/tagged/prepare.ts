@@ -103,7 +103,8 @@ async function isBeingCreated(
     `create ${network.code} ${to}`,
   ])
   const other = await tx.one(
-    `select 1 from transactions where network = $1 and destination_id = $2 and id <> $3 and kind = 'WITHDRAWAL' and status = 'pending'
+    `select 1 from transactions where network = $1 and destination_id = $2 and id <> $3
+       and kind = 'WITHDRAWAL' and status = 'pending'
        and state in ('SIGNING', 'SIGNED', 'BROADCASTING', 'CONFIRMING') limit 1`,
     [network.code, to, row.id],
   )

@@ -27,11 +27,14 @@ export async function planLoan(
     held: string
   }>(
     `select g.address, a.balance::text staked,
-       coalesce((select r.balance from ledger_accounts r where r.workspace_id = g.workspace_id and r.wallet_id is null and r.asset = $3
+       coalesce((select r.balance from ledger_accounts r where r.workspace_id = g.workspace_id
+         and r.wallet_id is null and r.asset = $3
          and r.kind = 'staked_energy_reserved' and r.address = g.address), 0)::text reserved,
-       coalesce((select h.balance from ledger_accounts h where h.workspace_id = g.workspace_id and h.wallet_id is null and h.asset = $3
+       coalesce((select h.balance from ledger_accounts h where h.workspace_id = g.workspace_id
+         and h.wallet_id is null and h.asset = $3
          and h.kind = 'tank' and h.address is null), 0)::text held
-     from gas_tanks g join ledger_accounts a on a.workspace_id = g.workspace_id and a.wallet_id is null and a.asset = $3
+     from gas_tanks g join ledger_accounts a on a.workspace_id = g.workspace_id
+       and a.wallet_id is null and a.asset = $3
        and a.kind = 'staked_energy' and a.address = g.address
      where g.workspace_id = $1 and g.network = $2 and a.balance > 0`,
     [row.workspace_id, network.code, network.native_asset],

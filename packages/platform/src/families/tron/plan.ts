@@ -112,7 +112,8 @@ async function priceOwnSweep(tron: Tron, { row }: Task): Promise<Priced> {
   // Other transactions of the address may use its free bandwidth first.
   const other = await tron.database.one(
     `select 1 from transactions
-     where workspace_id = $4 and network = $1 and source_id = $2 and status = 'pending' and id <> $3 limit 1`,
+     where workspace_id = $4 and network = $1 and source_id = $2 and status = 'pending' and id <> $3
+       limit 1`,
     [row.network, from, row.id, row.workspace_id],
   )
   const need = activation === 0n && !other && carried ? 0n : cost

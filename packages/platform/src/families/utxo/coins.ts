@@ -25,7 +25,8 @@ export async function spendableCoins(
   owner: Owner,
 ): Promise<utxo.Utxo[]> {
   const rows = await database.query<CoinRow>(
-    `select ${COLUMNS} from utxos where workspace_id = $2 and wallet_id = $1 and spent_by is null and spendable
+    `select ${COLUMNS} from utxos where workspace_id = $2 and wallet_id = $1 and spent_by is null
+      and spendable
      order by (origin = 'change' and block_height is null), value desc limit ${COINS_MAX}`,
     [walletId, owner.workspaceId],
   )
@@ -40,7 +41,8 @@ export async function coinsSpentBy(
   owner: Owner,
 ): Promise<utxo.Utxo[]> {
   const rows = await database.query<CoinRow>(
-    `select ${COLUMNS} from utxos where workspace_id = $3 and network = $1 and spent_by = any($2) order by txid, vout`,
+    `select ${COLUMNS} from utxos where workspace_id = $3 and network = $1 and spent_by = any($2)
+      order by txid, vout`,
     [network.code, ids, owner.workspaceId],
   )
   return rows.map((row) => coinOf(row, network, owner))
