@@ -7,7 +7,7 @@ import { test, type TestContext } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { STATE_SCHEMAS } from '../src/database/state-schemas.ts'
 import { applyFunctions } from '../src/database/functions.ts'
-import { BEFORE_SQUASH, migrate, SQUASHED } from '../src/database/migrate.ts'
+import { migrate } from '../src/database/migrate.ts'
 import {
   isConnectionError,
   openDatabase,
@@ -77,31 +77,29 @@ test('concurrent starts create every table and function of an empty database onc
   assert.deepEqual(await migrate(database), [])
 })
 
-/** Creates the table of migrations in the format from before the squash, with these names. */
-async function beforeSquash(database: Database, names: readonly string[]): Promise<void> {
-  for (const { file, text } of filesOf('migrations'))
-    if (SQUASHED.includes(file)) await database.query(text)
+test('adds the missing migrations to a database of an earlier version, and keeps its rows', async (t) => {
+  const database = await fresh(t, 'yesterday')
+  const names = filesOf('migrations').map(({ file }) => file)
+  const earlier = names.slice(0, 11)
   await database.query(
     'create table migrations (name text primary key, applied_at timestamptz not null default now())',
   )
-  await database.query('insert into migrations (name) select unnest($1::text[])', [names])
-}
-
-test('a database with all migrations that were later merged keeps its rows, and is accepted', async (t) => {
-  const database = await fresh(t, 'yesterday')
-  const names = filesOf('migrations').map(({ file }) => file)
-  await beforeSquash(database, BEFORE_SQUASH)
+  for (const { file, text } of filesOf('migrations')) {
+    if (!earlier.includes(file)) continue
+    await database.query(text)
+    await database.query('insert into migrations (name) values ($1)', [file])
+  }
   // In this database, migrations created the functions: the function texts are not stored, and one
   // function is outdated.
   await database.query(
-    'create or replace function prepaid_balance(p_workspace uuid) returns numeric language sql as $$ select -1::numeric $$',
+    `create or replace function prepaid_balance(p_workspace uuid) returns numeric language sql
+      as $$ select -1::numeric $$`,
   )
   const { id } = (await database.one<{ id: string }>(
     `insert into workspaces (name) values ('kept') returning id`,
   )) as { id: string }
-  const since = names.filter((name) => !SQUASHED.includes(name))
   assert.deepEqual(await migrate(database), [
-    ...since,
+    ...names.slice(11),
     'transactions_form',
     'events_type',
     ...filesOf('functions').map(({ file }) => file.replace(/\.sql$/, '')),
@@ -111,53 +109,16 @@ test('a database with all migrations that were later merged keeps its rows, and 
   assert.deepEqual(await migrate(database), [])
 })
 
-test('a database that lacks the last of the merged migrations receives them', async (t) => {
-  const [now, then] = [await fresh(t, 'today'), await fresh(t, 'lastweek')]
-  await migrate(now)
-  const steps = ['025_shown.sql', '025_suspense.sql', '026_api.sql', '028_installation.sql']
-  assert.deepEqual(readdirSync(folder('earlier')).sort(), steps)
-  // Reverts the changes of those steps.
-  await beforeSquash(
-    then,
-    BEFORE_SQUASH.filter((name) => !steps.includes(name)),
+test('refuses a database that a newer version has migrated, and changes nothing', async (t) => {
+  const database = await fresh(t, 'newer')
+  await migrate(database)
+  await database.query(`insert into migrations (name) values ('999_later.sql')`)
+  const stored = await migrations(database)
+  await assert.rejects(
+    migrate(database),
+    /the database was changed by a newer version \(999_later\.sql\): start that version, or restore/,
   )
-  await then.query(
-    'drop table installation; drop table wallet_status_changes; drop index transactions_sequence',
-  )
-  await then.query(
-    'alter table wallet_addresses drop column handed_out; alter table chain_transactions drop column shown_at',
-  )
-  const { id } = (await then.one<{ id: string }>(
-    `insert into workspaces (name) values ('kept') returning id`,
-  )) as { id: string }
-  await migrate(then)
-  assert.deepEqual(await migrations(then), await migrations(now))
-  assert.deepEqual(await then.one('select name from workspaces where id = $1', [id]), {
-    name: 'kept',
-  })
-  const shape = (database: Database) =>
-    database.query(
-      `select table_name, column_name, data_type, is_nullable, column_default
-        from information_schema.columns where table_schema = 'public' order by 1, 2`,
-    )
-  const indexes = (database: Database) =>
-    database.query(`select indexdef from pg_indexes where schemaname = 'public' order by 1`)
-  const triggers = (database: Database) =>
-    database.query(
-      `select tgname, tgrelid::regclass::text from pg_trigger where not tgisinternal order by 1`,
-    )
-  for (const read of [shape, indexes, triggers]) assert.deepEqual(await read(then), await read(now))
-})
-
-test('a database with only some of the merged migrations is refused and left unchanged', async (t) => {
-  const database = await fresh(t, 'part')
-  await database.query(
-    'create table migrations (name text primary key, applied_at timestamptz not null default now())',
-  )
-  const some = BEFORE_SQUASH.filter((name) => name !== '021_voids.sql')
-  await database.query('insert into migrations (name) select unnest($1::text[])', [some])
-  await assert.rejects(migrate(database), /cannot be migrated: it lacks 021_voids\.sql/)
-  assert.deepEqual(await migrations(database), some)
+  assert.deepEqual(await migrations(database), stored)
 })
 
 test('replaces a changed function, drops one without a file, and keeps the others', async (t) => {

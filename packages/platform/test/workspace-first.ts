@@ -124,7 +124,7 @@ const statementsIn = (sql: string): string[] =>
 export function writtenOfHot(): Written[] {
   return filesIn(SRC).flatMap((file) => {
     const source = readFileSync(file, 'utf8')
-    if (/migrations|earlier/.test(file)) return []
+    if (file.includes('migrations')) return []
     return (file.endsWith('.sql') ? statementsIn(source) : textsIn(source))
       .filter(
         (text) => NAMES_TABLE.test(text) && /\b(?:select|insert|update|delete|join)\b/i.test(text),
