@@ -1169,7 +1169,7 @@ test('overview, time series, health and settings report correct values and no se
   )
 })
 
-test('the panel’s OpenAPI file describes every route, and is the source of the pages’ types', () => {
+test('the panel’s OpenAPI document describes every route once', () => {
   const document = documentOf(panelEndpoints) as {
     paths: Record<string, Record<string, { operationId: string }>>
   }
@@ -1184,10 +1184,4 @@ test('the panel’s OpenAPI file describes every route, and is the source of the
     Object.values(methods).map(({ operationId }) => operationId),
   )
   assert.equal(new Set(ids).size, ids.length)
-  const file = readFileSync(new URL('../../console/openapi.json', import.meta.url), 'utf8')
-  assert.deepEqual(
-    JSON.parse(file),
-    JSON.parse(JSON.stringify(document)),
-    'run node scripts/console-openapi.mjs',
-  )
 })
