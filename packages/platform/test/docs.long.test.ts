@@ -5,7 +5,8 @@ import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { blocksOf, documents, ROOT, type Block } from './documents.ts'
+import { FOLLOW_UP_PAGES, shellBlocks, TESTED_ELSEWHERE } from './documented-commands.ts'
+import { ROOT } from './documents.ts'
 import { TestPlatform } from './harness.ts'
 
 /**
@@ -20,18 +21,6 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** Commands that are tested elsewhere: the checks, and the environment that already runs. */
-const ELSEWHERE: Record<string, string> = {
-  'npm ci && npm run demo': 'installing is done; the demo’s steps are tested one by one',
-  'npm ci && npm test': 'this is it',
-  'npm start': 'the platform of this test',
-  'npm run docs': '.ci/run builds the site, and a link that leads nowhere fails it',
-  'npm test -- registry': 'evm-networks.long follows docs/adding-a-chain.md in a copy of the tree',
-  'npx node scripts/new-family.mjs toy':
-    'new-family follows docs/adding-a-chain.md in a copy of the tree',
-  'npm run typecheck': 'there, too',
-  'npm test -- toy registry': 'there, too',
-}
 const NODE_HOME = '/var/lib/custody-signer'
 /**
  * Time in milliseconds after which a command is taken to hang. A command that ends by itself may
@@ -39,8 +28,6 @@ const NODE_HOME = '/var/lib/custody-signer'
  */
 const TIMEOUT_MS = 240_000
 
-const shellBlocks = (file: string): Block[] =>
-  blocksOf(file).filter(({ language }) => language === 'sh')
 const homeOf = (node: number): string => join(platform.home, 'signers', `node-${node}`)
 
 async function freePort(): Promise<number> {
@@ -64,7 +51,7 @@ function lines(text: string): string[] {
     .replaceAll('http://127.0.0.1:8080', platform.base)
     .split('\n')
     .flatMap((line) => {
-      if (ELSEWHERE[line.trim()] !== undefined) return []
+      if (TESTED_ELSEWHERE[line.trim()] !== undefined) return []
       if (!line.includes(NODE_HOME)) return [line]
       const nodes = /"\$(API_KEY|ORDER)"/.test(line) ? [2, 3] : [1]
       return nodes.map((node) => line.replace(NODE_HOME, homeOf(node)))
@@ -147,22 +134,11 @@ async function execute(
 }
 
 /** Pages that continue in the terminal of the README's first transfer, in the order of the site. */
-const GOES_ON = [
-  'wallets',
-  'transfers',
-  'fees',
-  'screening',
-  'staking',
-  'auto-forwarding',
-  'webhooks',
-  'restoring-a-database',
-].map((name) => `docs/${name}.md`)
-
 test(
   'every command of README and its follow-up pages succeeds in one session',
   { timeout: 400_000 },
   async (t) => {
-    t.diagnostic(`${await sitting('README.md', ...GOES_ON)} lines`)
+    t.diagnostic(`${await sitting('README.md', ...FOLLOW_UP_PAGES)} lines`)
   },
 )
 
@@ -236,33 +212,3 @@ test(
     }
   },
 )
-
-test('a session runs every documented command, or the list of exceptions contains it', () => {
-  const sat = new Set([
-    'README.md',
-    ...GOES_ON,
-    'docs/enrolment.md',
-    'docs/invoices.md',
-    'docs/adding-a-chain.md',
-    'docs/local-exchange.md',
-    'docs/trading.md',
-    'docs/console.md',
-    'packages/signer/README.md',
-    'packages/devnet/README.md',
-    // Run by banned-node.long.
-    'docs/production/replacing-a-banned-node.md',
-    // Run by production.long, with bundles.
-    'docs/production/several-hosts.md',
-    'docs/production/disaster.md',
-    'docs/production/upgrades.md',
-  ])
-  assert.deepEqual(
-    documents().filter((file) => shellBlocks(file).length > 0 && !sat.has(file)),
-    [],
-  )
-  const all = documents()
-    .flatMap(shellBlocks)
-    .map(({ text }) => text)
-    .join('\n')
-  for (const command of Object.keys(ELSEWHERE)) assert.ok(all.includes(command), command)
-})

@@ -7,6 +7,7 @@ import { after, test } from 'node:test'
 import { commandsFor } from '../src/operator/cli/commands.ts'
 import { programFor } from '../src/operator/cli/programs.ts'
 import { errorsDocument } from '../src/reference/errors-document.ts'
+import { FOLLOW_UP_PAGES, shellBlocks, TESTED_ELSEWHERE } from './documented-commands.ts'
 import {
   blocksOf,
   documents,
@@ -217,4 +218,36 @@ test('bash and zsh accept each shell block, and parse the same commands in it', 
     assert.doesNotMatch(bare, /[?*[\]!#~]/, `${at(block)}: quote it`)
   }
   assert.ok(commands > 40, `${commands} commands`)
+})
+
+test('a session runs every documented command, or the list of exceptions contains it', () => {
+  const sat = new Set([
+    'README.md',
+    ...FOLLOW_UP_PAGES,
+    'docs/enrolment.md',
+    'docs/invoices.md',
+    'docs/adding-a-chain.md',
+    'docs/local-exchange.md',
+    'docs/trading.md',
+    'docs/console.md',
+    'packages/signer/README.md',
+    'packages/devnet/README.md',
+    // Run by banned-node.long.
+    'docs/production/replacing-a-banned-node.md',
+    // Run by production.long, with bundles.
+    'docs/production/several-hosts.md',
+    'docs/production/disaster.md',
+    'docs/production/upgrades.md',
+    // Run by release.test, in a temporary repository.
+    'docs/releasing.md',
+  ])
+  assert.deepEqual(
+    documents().filter((file) => shellBlocks(file).length > 0 && !sat.has(file)),
+    [],
+  )
+  const all = documents()
+    .flatMap(shellBlocks)
+    .map(({ text }) => text)
+    .join('\n')
+  for (const command of Object.keys(TESTED_ELSEWHERE)) assert.ok(all.includes(command), command)
 })

@@ -1,0 +1,30 @@
+import { blocksOf, type Block } from './documents.ts'
+
+/** Commands that are tested elsewhere: the checks, and the environment that already runs. */
+export const TESTED_ELSEWHERE: Record<string, string> = {
+  'npm ci && npm run demo': 'installing is done; the demo’s steps are tested one by one',
+  'npm ci && npm test': 'this is it',
+  'npm start': 'the platform of this test',
+  'npm run docs': '.ci/run builds the site, and a link that leads nowhere fails it',
+  'npm test -- registry': 'evm-networks.long follows docs/adding-a-chain.md in a copy of the tree',
+  'npx node scripts/new-family.mjs toy':
+    'new-family follows docs/adding-a-chain.md in a copy of the tree',
+  'npm run typecheck': 'there, too',
+  'npm test -- toy registry': 'there, too',
+}
+
+/** Pages whose commands continue the session of README. */
+export const FOLLOW_UP_PAGES = [
+  'wallets',
+  'transfers',
+  'fees',
+  'screening',
+  'staking',
+  'auto-forwarding',
+  'webhooks',
+  'restoring-a-database',
+].map((name) => `docs/${name}.md`)
+
+/** Returns the shell blocks of a document. */
+export const shellBlocks = (file: string): Block[] =>
+  blocksOf(file).filter(({ language }) => language === 'sh')
