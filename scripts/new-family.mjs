@@ -20,7 +20,7 @@ const [name = '', ...more] = process.argv.slice(2)
 const PLACES = [
   'packages/chains/src/*',
   'packages/chains/test/*.test.ts',
-  'packages/platform/src/families/*',
+  'packages/platform/src/core/families/*',
   'packages/platform/test/*',
 ]
 const placeOf = (place, word) => join(root, place.replace('*', word))

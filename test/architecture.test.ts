@@ -407,12 +407,12 @@ test('no committed file contains text that looks like a secret', () => {
 })
 
 test('every API error code is unique and has its own status and title', async () => {
-  const source = read('packages/platform/src/errors.ts')
+  const source = read('packages/platform/src/core/errors.ts')
   const codes = [...source.matchAll(/^ {2}([A-Z][A-Z0-9_]*): \[/gm)].map(
     (match) => match[1] as string,
   )
   assert.equal(new Set(codes).size, codes.length, 'a code appears twice')
-  const { ERRORS } = await import('../packages/platform/src/errors.ts')
+  const { ERRORS } = await import('../packages/platform/src/core/errors.ts')
   assert.deepEqual(Object.keys(ERRORS), codes)
   const titles = Object.values(ERRORS).map(([, title]) => title)
   assert.equal(new Set<string>(titles).size, titles.length, 'a title appears twice')

@@ -65,7 +65,7 @@ for (const folder of BLIND) {
  * chains, and the API returns a network's family.
  */
 const MAY_NAME =
-  /^packages\/platform\/src\/(?:families\/|app\/|aml\/providers\/|assets\/list-assets\.ts$)/
+  /^packages\/platform\/src\/(?:core\/families\/|server\/app\/|custody\/aml\/providers\/|custody\/assets\/list-assets\.ts$)/
 
 test('only platform modules in families compare a chain family', () => {
   const compared = (source: string) =>
@@ -85,7 +85,7 @@ test('rows of transactions and chain_transactions are each inserted by exactly o
       new RegExp(`insert into ${table}\\b`).test(read(path)),
     )
   assert.deepEqual(writing('transactions'), [
-    'packages/platform/src/database/functions/write_transaction.sql',
+    'packages/platform/src/core/database/functions/write_transaction.sql',
   ])
-  assert.deepEqual(writing('chain_transactions'), ['packages/platform/src/engine/insert.ts'])
+  assert.deepEqual(writing('chain_transactions'), ['packages/platform/src/core/engine/insert.ts'])
 })

@@ -7,7 +7,7 @@ import { importsIn } from './imports.ts'
 import { outOfRank, type Rank } from './module-ranks.ts'
 import { find, read } from './tree.ts'
 
-/** Folders of each package's src, the lowest rank first. */
+/** Folders of each package's src and of each area of the platform, the lowest rank first. */
 const RANKS: Record<string, readonly Rank[]> = {
   signer: [
     [
@@ -79,7 +79,8 @@ const RANKS: Record<string, readonly Rank[]> = {
     'key-file.ts',
     'index.ts',
   ],
-  platform: [
+  platform: ['core', 'custody', 'commerce', 'events', 'console-api', 'server', 'run.ts', 'main.ts'],
+  'platform/core': [
     [
       'errors.ts',
       'environment.ts',
@@ -101,6 +102,8 @@ const RANKS: Record<string, readonly Rank[]> = {
     'engine',
     'families',
     'http',
+  ],
+  'platform/custody': [
     'assets',
     'prices',
     'prepaid-fee',
@@ -112,27 +115,13 @@ const RANKS: Record<string, readonly Rank[]> = {
     'staking',
     'deposits',
     'wallets',
-    'exchanges',
-    'trading',
-    'exchange-transfers',
     'transactions',
     'auto-forwarding',
-    'invoices',
-    'events',
-    'webhooks',
-    'checkout',
-    'reference',
-    'people',
-    'console',
-    'audit',
-    'reserves',
-    'recovery',
-    'app',
-    'backup',
-    'operator',
-    'run.ts',
-    'main.ts',
   ],
+  'platform/commerce': ['exchanges', 'trading', 'exchange-transfers', 'invoices', 'checkout'],
+  'platform/events': ['events', 'webhooks'],
+  'platform/console-api': ['people', 'console'],
+  'platform/server': ['reference', 'audit', 'reserves', 'recovery', 'app', 'backup', 'operator'],
 }
 
 /** Returns every module below a folder with its imports. */
@@ -185,7 +174,17 @@ test('detects imports of higher or equal ranks, type-only imports, and folders w
 })
 
 for (const [name, ranks] of Object.entries(RANKS)) {
-  test(`modules of packages/${name} import only modules of lower ranks`, () => {
-    assert.deepEqual(outOfRank(ranks, importsBelow(`packages/${name}/src`)), [])
+  const [package_, area] = name.split('/')
+  const src = `packages/${package_}/src${area === undefined ? '' : `/${area}`}`
+  test(`modules of ${src} import only modules of lower ranks`, () => {
+    assert.deepEqual(outOfRank(ranks, importsBelow(src)), [])
   })
 }
+
+test('each area of the platform has at most 15 ranks', () => {
+  const areas = RANKS['platform']?.filter((rank) => !String(rank).endsWith('.ts'))
+  for (const area of areas ?? []) {
+    const ranks = RANKS[`platform/${area as string}`]
+    assert.ok(ranks !== undefined && ranks.length <= 15, String(area))
+  }
+})

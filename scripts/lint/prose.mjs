@@ -78,7 +78,7 @@ async function documents() {
     .split('\n')
     .filter((path) => path !== '' && existsSync(join(root, path)))
   const openapi = JSON.parse(readFileSync(join(root, 'docs/openapi.json'), 'utf8'))
-  const { COMMANDS } = await import('../../packages/platform/src/operator/cli/commands.ts')
+  const { COMMANDS } = await import('../../packages/platform/src/server/operator/cli/commands.ts')
   return [
     ...files.map((path) => [path, readFileSync(join(root, path), 'utf8')]),
     ['docs/openapi.json', paragraphs(textsOf(openapi, (key) => DESCRIPTIONS.has(key)))],

@@ -6,7 +6,7 @@
 const platform = (...names) => names.map((name) => `packages/platform/test/${name}.test.ts`)
 const signer = (...names) => names.map((name) => `packages/signer/test/${name}.test.ts`)
 const functions = (...names) =>
-  names.map((name) => `packages/platform/src/database/functions/${name}.sql`)
+  names.map((name) => `packages/platform/src/core/database/functions/${name}.sql`)
 
 export const MODULES = {
   'request-auth': {
@@ -27,7 +27,7 @@ export const MODULES = {
     ],
   },
   ledger: {
-    mutate: ['packages/platform/src/ledger/post.ts'],
+    mutate: ['packages/platform/src/core/ledger/post.ts'],
     sql: functions(
       'ledger_account',
       'ledger_moves',
@@ -46,9 +46,9 @@ export const MODULES = {
   },
   idempotency: {
     mutate: [
-      'packages/platform/src/http/replay.ts',
-      'packages/platform/src/engine/payload.ts',
-      'packages/platform/src/transactions/write-withdrawal.ts',
+      'packages/platform/src/core/http/replay.ts',
+      'packages/platform/src/core/engine/payload.ts',
+      'packages/platform/src/custody/transactions/write-withdrawal.ts',
     ],
     sql: functions(
       'create_withdrawal',

@@ -6,12 +6,12 @@ import { parseArgs } from 'node:util'
 import { loadRegistry } from '@custody/chains'
 import pg from 'pg'
 import { percentile, report } from '../../../test/figures.ts'
-import { startEmbeddedPostgres } from '../src/database/embedded.ts'
-import { migrate } from '../src/database/migrate.ts'
-import { openDatabase } from '../src/database/pool.ts'
-import type { Caller } from '../src/http/endpoint.ts'
-import type { Services } from '../src/engine/services.ts'
-import { listTransactions } from '../src/transactions/list-transactions.ts'
+import { startEmbeddedPostgres } from '../src/core/database/embedded.ts'
+import { migrate } from '../src/core/database/migrate.ts'
+import { openDatabase } from '../src/core/database/pool.ts'
+import type { Caller } from '../src/core/http/endpoint.ts'
+import type { Services } from '../src/core/engine/services.ts'
+import { listTransactions } from '../src/custody/transactions/list-transactions.ts'
 
 /**
  * Measures a page of GET /dac/v1/transactions of a sub-account with many transactions, compared

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { interleaved, report } from '../../../test/figures.ts'
-import { embeddedData, startEmbeddedPostgres } from '../src/database/embedded.ts'
-import { openDatabase } from '../src/database/pool.ts'
+import { embeddedData, startEmbeddedPostgres } from '../src/core/database/embedded.ts'
+import { openDatabase } from '../src/core/database/pool.ts'
 import { cpuSeconds, memoryMb } from './processes.ts'
 
 /**

@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { median, report } from '../../../test/figures.ts'
-import { startEmbeddedPostgres } from '../src/database/embedded.ts'
-import { migrate } from '../src/database/migrate.ts'
-import { openDatabase } from '../src/database/pool.ts'
-import { advance, claim } from '../src/engine/lease.ts'
-import type { Services } from '../src/engine/services.ts'
+import { startEmbeddedPostgres } from '../src/core/database/embedded.ts'
+import { migrate } from '../src/core/database/migrate.ts'
+import { openDatabase } from '../src/core/database/pool.ts'
+import { advance, claim } from '../src/core/engine/lease.ts'
+import type { Services } from '../src/core/engine/services.ts'
 
 /**
  * Measures how fast the worker's own statements claim and advance queued transfers, without any

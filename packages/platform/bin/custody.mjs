@@ -9,7 +9,7 @@ if (Number(process.versions.node.split('.')[0]) >= 24) {
   // Before the first file of TypeScript: what reads one that was not compiled before is itself a
   // third of what a command takes.
   await import('../../../scripts/compile-cache.mjs')
-  await import('../src/operator/cli.ts')
+  await import('../src/server/operator/cli.ts')
 } else {
   const node = join(
     dirname(createRequire(import.meta.url).resolve('node/package.json')),

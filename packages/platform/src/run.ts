@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { reasonOf } from '@custody/chains/reason'
 import { manyLines } from '@custody/chains/terminal'
 import { startTracing } from '@custody/tracing'
-import { giveBackWhenIdle } from './app/idle-memory.ts'
-import { startPlatform } from './app/platform.ts'
-import { readSettings } from './settings/settings.ts'
+import { giveBackWhenIdle } from './server/app/idle-memory.ts'
+import { startPlatform } from './server/app/platform.ts'
+import { readSettings } from './core/settings/settings.ts'
 
 /** Maximum time of an orderly shutdown of `npm start` after SIGTERM or SIGINT, in milliseconds. */
 const STOP_MS_MAX = 9500
@@ -22,7 +22,7 @@ try {
   const stopTracing = await startTracing('custody', process.env)
   // Imported with the rest of the platform, while the servers that it needs are starting.
   const platform = await startPlatform(settings, async (services) =>
-    (await import('./operator/server.ts')).startOperatorServer(services),
+    (await import('./server/operator/server.ts')).startOperatorServer(services),
   )
   const endGivingBack = giveBackWhenIdle()
   const end = () => {
@@ -46,7 +46,7 @@ try {
   process.on('SIGTERM', end)
   process.on('SIGINT', end)
   process.stdout.write(`ready http://${settings.host}:${platform.port}\n`)
-  const { announceFirstOwner } = await import('./app/first-owner.ts')
+  const { announceFirstOwner } = await import('./server/app/first-owner.ts')
   const line =
     settings.role === 'all'
       ? await announceFirstOwner(platform.services, platform.port, process.stdout.isTTY)

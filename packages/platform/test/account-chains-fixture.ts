@@ -14,11 +14,11 @@ import {
   type Network,
 } from '@custody/chains'
 import { removeHome, startDevnet, tempHome, type Running } from '../../devnet/test/support.ts'
-import type { Built, Chain, ChainContext, Prepared, Task } from '../src/engine/chain.ts'
-import type { TransactionRow } from '../src/engine/transaction.ts'
-import { systemEnvironment } from '../src/environment.ts'
-import { connectSolana } from '../src/families/solana/index.ts'
-import { connectStellar, connectXrp } from '../src/families/tagged/index.ts'
+import type { Built, Chain, ChainContext, Prepared, Task } from '../src/core/engine/chain.ts'
+import type { TransactionRow } from '../src/core/engine/transaction.ts'
+import { systemEnvironment } from '../src/core/environment.ts'
+import { connectSolana } from '../src/core/families/solana/index.ts'
+import { connectStellar, connectXrp } from '../src/core/families/tagged/index.ts'
 import { registry, useDatabase } from './deposits-support.ts'
 import { truncateTables } from './truncate-tables.ts'
 

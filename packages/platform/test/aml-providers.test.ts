@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
-import { systemEnvironment } from '../src/environment.ts'
-import { readLevels, readProvider } from '../src/aml/levels.ts'
-import { chainalysis } from '../src/aml/providers/chainalysis.ts'
-import { elliptic } from '../src/aml/providers/elliptic.ts'
-import { ProviderError, ProviderHttp, type Provider } from '../src/aml/providers/provider.ts'
-import { trm } from '../src/aml/providers/trm.ts'
+import { systemEnvironment } from '../src/core/environment.ts'
+import { readLevels, readProvider } from '../src/custody/aml/levels.ts'
+import { chainalysis } from '../src/custody/aml/providers/chainalysis.ts'
+import { elliptic } from '../src/custody/aml/providers/elliptic.ts'
+import {
+  ProviderError,
+  ProviderHttp,
+  type Provider,
+} from '../src/custody/aml/providers/provider.ts'
+import { trm } from '../src/custody/aml/providers/trm.ts'
 
 /**
  * A request that a provider received. The tests respond in the formats that the providers document.

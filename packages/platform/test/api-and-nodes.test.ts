@@ -4,9 +4,9 @@ import { after, before, test } from 'node:test'
 import { evm, OMNIBUS_INDEX, pathOf, type Asset } from '@custody/chains'
 import type { SignedRequest } from '@custody/request-auth'
 import * as fc from '../../../test/property.ts'
-import { endRules } from '../src/auto-forwarding/end-rules.ts'
-import type { TransactionRow } from '../src/engine/transaction.ts'
-import { runStep } from '../src/engine/run.ts'
+import { endRules } from '../src/custody/auto-forwarding/end-rules.ts'
+import type { TransactionRow } from '../src/core/engine/transaction.ts'
+import { runStep } from '../src/core/engine/run.ts'
 import {
   closeApi,
   create,

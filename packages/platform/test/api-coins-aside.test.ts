@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type { AsideCoin } from '@custody/chains'
-import { findAside, recordAside } from '../src/deposits/coins-aside.ts'
+import { findAside, recordAside } from '../src/custody/deposits/coins-aside.ts'
 import { useApi } from './api-support.ts'
 import { call, type User } from './harness.ts'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { before, test } from 'node:test'
 import { requestHeaders, signRequest, type SignedRequest } from '@custody/request-auth'
-import { NodeUnavailable } from '../src/signing/nodes.ts'
+import { NodeUnavailable } from '../src/core/signing/nodes.ts'
 import { useApi, type Problem } from './api-support.ts'
 import { call, PRIVATE_KEY, transferBody, waitFor, type Transfer } from './harness.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { requestHeaders, signRequest } from '@custody/request-auth'
-import { endpoints } from '../src/app/endpoints.ts'
+import { endpoints } from '../src/server/app/endpoints.ts'
 import { document } from './openapi-assertions.ts'
 import { asking, concrete, useApi, type Problem } from './api-support.ts'
 import { call, PRIVATE_KEY, transferBody, type User } from './harness.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import * as fc from '../../../test/property.ts'
-import { endpoints } from '../src/app/endpoints.ts'
+import { endpoints } from '../src/server/app/endpoints.ts'
 import { asking, concrete, useApi } from './api-support.ts'
 import { transferBody, type User } from './harness.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { before, test } from 'node:test'
-import { newInvoiceId } from '../src/invoices/invoice.ts'
+import { newInvoiceId } from '../src/commerce/invoices/invoice.ts'
 import { useApi, type Problem } from './api-support.ts'
 import { call, transferBody, type Transfer, type User } from './harness.ts'
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { before, test } from 'node:test'
 import { parseJson, JsonNumber } from '@custody/request-auth'
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { wantsTexts } from '../src/http/amounts.ts'
+import { wantsTexts } from '../src/core/http/amounts.ts'
 import { useApi } from './api-support.ts'
 import { call, transferBody } from './harness.ts'
 

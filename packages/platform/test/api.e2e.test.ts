@@ -16,7 +16,7 @@ import {
   type User,
   waitFor,
 } from './harness.ts'
-import { exportLog, verifyExport } from '../src/operator/cli/console.ts'
+import { exportLog, verifyExport } from '../src/server/operator/cli/console.ts'
 import { takeLink } from './console-fixture.ts'
 
 const platform = new TestPlatform()

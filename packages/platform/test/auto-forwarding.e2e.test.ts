@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { openDatabase } from '../src/database/pool.ts'
+import { openDatabase } from '../src/core/database/pool.ts'
 import {
   assertConfirmed,
   balance,

@@ -22,14 +22,19 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, afterEach, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { makeRecoveryFiles } from '../src/backup/key-files.ts'
-import { filesBelow, writeManifest, type Manifest, type Trust } from '../src/backup/manifest.ts'
-import { restoreBackup, trustOf, verifyBackup } from '../src/backup/restore.ts'
-import { seal } from '../src/backup/sealed.ts'
-import { signatureKeyOf, signingKeyOf, signManifest } from '../src/backup/signature.ts'
-import { takeBackup } from '../src/backup/take.ts'
-import { embeddedData, startEmbeddedPostgres } from '../src/database/embedded.ts'
-import { openDatabase } from '../src/database/pool.ts'
+import { makeRecoveryFiles } from '../src/server/backup/key-files.ts'
+import {
+  filesBelow,
+  writeManifest,
+  type Manifest,
+  type Trust,
+} from '../src/server/backup/manifest.ts'
+import { restoreBackup, trustOf, verifyBackup } from '../src/server/backup/restore.ts'
+import { seal } from '../src/server/backup/sealed.ts'
+import { signatureKeyOf, signingKeyOf, signManifest } from '../src/server/backup/signature.ts'
+import { takeBackup } from '../src/server/backup/take.ts'
+import { embeddedData, startEmbeddedPostgres } from '../src/core/database/embedded.ts'
+import { openDatabase } from '../src/core/database/pool.ts'
 import { prepareDatabase } from './prepared-database.ts'
 
 /**

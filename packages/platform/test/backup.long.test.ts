@@ -38,7 +38,7 @@ const aside = mkdtempSync(join(tmpdir(), 'custody-aside-'))
 const place = (name: string): string => join(aside, name)
 const wal = place('wal')
 /** Name of the newest migration. */
-const NEWEST = readdirSync(join(import.meta.dirname, '../src/database/migrations'))
+const NEWEST = readdirSync(join(import.meta.dirname, '../src/core/database/migrations'))
   .sort()
   .at(-1)
 process.env['CUSTODY_WAL_ARCHIVE'] = wal

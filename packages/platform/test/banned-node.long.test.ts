@@ -13,7 +13,7 @@ import {
   nodeInProcess,
 } from '../../signer/test/data-dirs.ts'
 import { fingerprintOf, type Pinned } from '../../signer/src/fingerprints.ts'
-import { identityFolder, signersFolder } from '../src/data-dir.ts'
+import { identityFolder, signersFolder } from '../src/core/data-dir.ts'
 import { blocksOf, ROOT } from './documents.ts'
 import { balance, call, fundedWallet, TestPlatform, waitFor, type User } from './harness.ts'
 import { prepareDatabase } from './prepared-database.ts'

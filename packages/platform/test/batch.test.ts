@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Batch } from '../src/batch.ts'
+import { Batch } from '../src/core/batch.ts'
 
 /** Creates a batch whose calls the test answers by hand. */
 function setUp(options: { most: number; lanes: number; pause?: () => Promise<void> }) {

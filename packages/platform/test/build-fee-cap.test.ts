@@ -11,9 +11,9 @@ import {
   type FamilyName,
   type Network,
 } from '@custody/chains'
-import { post } from '../src/ledger/post.ts'
-import type { TransactionRow } from '../src/engine/transaction.ts'
-import { runStep } from '../src/engine/run.ts'
+import { post } from '../src/core/ledger/post.ts'
+import type { TransactionRow } from '../src/core/engine/transaction.ts'
+import { runStep } from '../src/core/engine/run.ts'
 import { setChains } from './chain-fixture.ts'
 import { useDatabase, DepositFixture } from './deposits-support.ts'
 

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { Devnet } from '../../devnet/src/devnet.ts'
 import { freePorts } from '../../signer/test/data-dirs.ts'
-import { startEmbeddedPostgres } from '../src/database/embedded.ts'
+import { startEmbeddedPostgres } from '../src/core/database/embedded.ts'
 import { ROOT } from './documents.ts'
 import { prepareDatabase } from './prepared-database.ts'
 

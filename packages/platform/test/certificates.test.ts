@@ -7,12 +7,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { makeCertificate } from '../../signer/src/set-up/certificate.ts'
 import { renewCertificate } from '../../signer/src/set-up/renew.ts'
 import { SignerCluster } from '../../signer/test/signer-cluster.ts'
-import { collectNodes } from '../src/app/collectors/nodes.ts'
-import type { Services } from '../src/engine/services.ts'
-import { systemEnvironment } from '../src/environment.ts'
-import { createMetrics } from '../src/metrics.ts'
-import { certificateLines, diagnoseCertificates } from '../src/operator/doctor-certificates.ts'
-import { NodeUnavailable, SignerNodes } from '../src/signing/nodes.ts'
+import { collectNodes } from '../src/server/app/collectors/nodes.ts'
+import type { Services } from '../src/core/engine/services.ts'
+import { systemEnvironment } from '../src/core/environment.ts'
+import { createMetrics } from '../src/core/metrics.ts'
+import {
+  certificateLines,
+  diagnoseCertificates,
+} from '../src/server/operator/doctor-certificates.ts'
+import { NodeUnavailable, SignerNodes } from '../src/core/signing/nodes.ts'
 
 /**
  * Expiry of TLS certificates: the platform's own and those of three real nodes. Node 2's

@@ -1,3 +1,5 @@
+import { checkExchangeDestination } from '../src/commerce/exchange-transfers/destination.ts'
+import type { ExchangeDestinations } from '../src/custody/transactions/exchange-destinations.ts'
 import {
   loadRegistry,
   type CardanoClient,
@@ -10,25 +12,25 @@ import {
   type UtxoClient,
   type XrpClient,
 } from '@custody/chains'
-import { AddressBook } from '../src/addresses/book.ts'
-import { KINDS } from '../src/app/kinds.ts'
-import { forwards } from '../src/auto-forwarding/forwards.ts'
-import { invoices } from '../src/invoices/loop.ts'
-import type { Chain, ChainContext } from '../src/engine/chain.ts'
-import { DatabaseHold } from '../src/engine/database-hold.ts'
-import { Networks } from '../src/engine/networks.ts'
-import type { Services } from '../src/engine/services.ts'
-import { KnownWallets } from '../src/assets/find-wallet.ts'
-import { LoadMonitor } from '../src/load-monitor.ts'
-import { Receipts } from '../src/signing/receipts.ts'
-import { Withdrawals } from '../src/transactions/write-withdrawal.ts'
-import { cardanoChain } from '../src/families/cardano/index.ts'
-import { evmChain } from '../src/families/evm/index.ts'
-import { solanaChain } from '../src/families/solana/index.ts'
-import { stellarChain, xrpChain } from '../src/families/tagged/index.ts'
-import { tronChain } from '../src/families/tron/index.ts'
-import { utxoChain } from '../src/families/utxo/index.ts'
-import { tanks } from '../src/gas-tanks/tanks.ts'
+import { AddressBook } from '../src/custody/addresses/book.ts'
+import { KINDS } from '../src/server/app/kinds.ts'
+import { forwards } from '../src/custody/auto-forwarding/forwards.ts'
+import { invoices } from '../src/commerce/invoices/loop.ts'
+import type { Chain, ChainContext } from '../src/core/engine/chain.ts'
+import { DatabaseHold } from '../src/core/engine/database-hold.ts'
+import { Networks } from '../src/core/engine/networks.ts'
+import type { Services } from '../src/core/engine/services.ts'
+import { KnownWallets } from '../src/custody/assets/find-wallet.ts'
+import { LoadMonitor } from '../src/core/load-monitor.ts'
+import { Receipts } from '../src/core/signing/receipts.ts'
+import { Withdrawals } from '../src/custody/transactions/write-withdrawal.ts'
+import { cardanoChain } from '../src/core/families/cardano/index.ts'
+import { evmChain } from '../src/core/families/evm/index.ts'
+import { solanaChain } from '../src/core/families/solana/index.ts'
+import { stellarChain, xrpChain } from '../src/core/families/tagged/index.ts'
+import { tronChain } from '../src/core/families/tron/index.ts'
+import { utxoChain } from '../src/core/families/utxo/index.ts'
+import { tanks } from '../src/custody/gas-tanks/tanks.ts'
 
 const MAKERS: Partial<
   Record<FamilyName, (context: ChainContext, network: Network, client: unknown) => Chain>
@@ -50,6 +52,11 @@ export function chainOver(context: ChainContext, network: Network, client: unkno
 }
 
 const registry = loadRegistry('local')
+
+/** The check of transfers to exchange accounts, as the server provides it. */
+const destinationsOf = (services: () => Services): ExchangeDestinations => ({
+  check: (caller, body, payment) => checkExchangeDestination(services(), caller, body, payment),
+})
 
 /**
  * Creates services with the real transaction kinds, gas tanks and families over scripted clients.
@@ -78,6 +85,7 @@ export function fixtureServices(
       checkWebhook: () => undefined,
     },
     addresses: new AddressBook(() => services),
+    exchangeDestinations: destinationsOf(() => services),
     hold: new DatabaseHold(),
     work: { ring: () => undefined },
     reconciling: { job: null },

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
-import { Child } from '../src/app/child.ts'
+import { Child } from '../src/server/app/child.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'custody-child-'))
 const said: string[] = []

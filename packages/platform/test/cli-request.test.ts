@@ -7,12 +7,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { findField } from '../src/operator/field.ts'
-import { replayed } from '../src/http/replay.ts'
+import { findField } from '../src/server/operator/field.ts'
+import { replayed } from '../src/core/http/replay.ts'
 import { PRIVATE_KEY } from './harness.ts'
 
 /** Runs `custody request` as a script would, against a test server instead of the platform. */
-const CLI = fileURLToPath(new URL('../src/operator/cli.ts', import.meta.url))
+const CLI = fileURLToPath(new URL('../src/server/operator/cli.ts', import.meta.url))
 const home = mkdtempSync(join(tmpdir(), 'custody-request-'))
 const key = join(home, 'key.pem')
 interface Answer {

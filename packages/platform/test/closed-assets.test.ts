@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { before, test } from 'node:test'
-import { Networks } from '../src/engine/networks.ts'
+import { Networks } from '../src/core/engine/networks.ts'
 import { useApi, type Problem } from './api-support.ts'
 import { call, transferBody } from './harness.ts'
 

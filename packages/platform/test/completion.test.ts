@@ -4,10 +4,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { EVENT_TYPES } from '../src/database/event-types.ts'
-import { COMMANDS } from '../src/operator/cli/commands.ts'
-import { completionRun, completionScript, placesOf } from '../src/operator/cli/completion.ts'
-import { wordsOf } from '../src/operator/cli/definition.ts'
+import { EVENT_TYPES } from '../src/core/database/event-types.ts'
+import { COMMANDS } from '../src/server/operator/cli/commands.ts'
+import { completionRun, completionScript, placesOf } from '../src/server/operator/cli/completion.ts'
+import { wordsOf } from '../src/server/operator/cli/definition.ts'
 
 /** Shell completion, tested in the real shells if they are installed. */
 const folder = mkdtempSync(join(tmpdir(), 'custody-completion-'))

@@ -14,9 +14,9 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
-import { announceFirstOwner, FIRST_OWNER_LINK } from '../src/app/first-owner.ts'
-import type { Services } from '../src/engine/services.ts'
-import { firstOwnerInvitation } from '../src/people/invitations.ts'
+import { announceFirstOwner, FIRST_OWNER_LINK } from '../src/server/app/first-owner.ts'
+import type { Services } from '../src/core/engine/services.ts'
+import { firstOwnerInvitation } from '../src/console-api/people/invitations.ts'
 import { useApi, type Problem } from './api-support.ts'
 import { Browser, join as joinAs } from './console-fixture.ts'
 

@@ -1,8 +1,8 @@
 import { createHash, generateKeyPairSync, randomBytes, sign, type KeyObject } from 'node:crypto'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { Secret, TOTP } from 'otpauth'
-import { invite } from '../src/people/invitations.ts'
-import type { Role } from '../src/people/roles.ts'
+import { invite } from '../src/console-api/people/invitations.ts'
+import type { Role } from '../src/console-api/people/roles.ts'
 import type { Api } from './api-support.ts'
 
 /** A browser that uses the panel, with its cookie, its passkeys and the headers of a page. */

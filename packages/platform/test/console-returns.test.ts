@@ -2,8 +2,8 @@
 // sessions of a removed factor.
 import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
-import { resetPerson } from '../src/operator/console.ts'
-import { invite } from '../src/people/invitations.ts'
+import { resetPerson } from '../src/server/operator/console.ts'
+import { invite } from '../src/console-api/people/invitations.ts'
 import { useApi, type Problem } from './api-support.ts'
 import { Authenticator, Browser, codeOf, join, takeLink, type Somebody } from './console-fixture.ts'
 

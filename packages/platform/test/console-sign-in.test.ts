@@ -2,12 +2,12 @@
 // database, without chains or nodes.
 import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
-import { networkOf } from '../src/http/client-network.ts'
-import { forgetSignIns } from '../src/people/forget.ts'
-import { invite } from '../src/people/invitations.ts'
-import { hashPassword, isPassword, PASSWORD_COST } from '../src/people/password.ts'
-import { stepOfCode } from '../src/people/totp.ts'
-import { systemEnvironment } from '../src/environment.ts'
+import { networkOf } from '../src/core/http/client-network.ts'
+import { forgetSignIns } from '../src/console-api/people/forget.ts'
+import { invite } from '../src/console-api/people/invitations.ts'
+import { hashPassword, isPassword, PASSWORD_COST } from '../src/console-api/people/password.ts'
+import { stepOfCode } from '../src/console-api/people/totp.ts'
+import { systemEnvironment } from '../src/core/environment.ts'
 import { useApi, type Problem } from './api-support.ts'
 import { Authenticator, Browser, codeOf, join, type Somebody } from './console-fixture.ts'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { JsonNumber } from '@custody/request-auth'
 import * as fc from '../../../test/property.ts'
-import { csvLine } from '../src/console/csv.ts'
+import { csvLine } from '../src/console-api/console/csv.ts'
 
 type Cell = string | number | JsonNumber | null
 const OPERATORS = '=+-@＝＋－＠﹦﹢﹣﹫−'

@@ -6,8 +6,8 @@ import {
   openDatabase,
   type Database,
   type DatabaseOptions,
-} from '../src/database/pool.ts'
-import { madeOnce } from '../src/http/replay.ts'
+} from '../src/core/database/pool.ts'
+import { madeOnce } from '../src/core/http/replay.ts'
 import { useDatabase } from './deposits-support.ts'
 
 /**

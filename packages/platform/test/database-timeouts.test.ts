@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { CommitUnknown, isConnectionError, openDatabase } from '../src/database/pool.ts'
+import { CommitUnknown, isConnectionError, openDatabase } from '../src/core/database/pool.ts'
 import { useDatabase } from './deposits-support.ts'
 
 /**

@@ -5,19 +5,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { STATE_SCHEMAS } from '../src/database/state-schemas.ts'
-import { applyFunctions } from '../src/database/functions.ts'
-import { migrate } from '../src/database/migrate.ts'
+import { STATE_SCHEMAS } from '../src/core/database/state-schemas.ts'
+import { applyFunctions } from '../src/core/database/functions.ts'
+import { migrate } from '../src/core/database/migrate.ts'
 import {
   isConnectionError,
   openDatabase,
   shortageOfDatabase,
   type Database,
-} from '../src/database/pool.ts'
+} from '../src/core/database/pool.ts'
 import { useDatabase } from './deposits-support.ts'
 
 const installation = useDatabase({ migrated: false })
-const folder = (name: string) => new URL(`../src/database/${name}/`, import.meta.url)
+const folder = (name: string) => new URL(`../src/core/database/${name}/`, import.meta.url)
 const filesOf = (name: string) =>
   readdirSync(folder(name))
     .sort()

@@ -59,7 +59,7 @@ test('the Dockerfile copies only existing files, and pins the checkout’s Node 
 })
 
 test('every setting in a deployment file exists', () => {
-  const documented = `${read('docs/settings.md')}${read('packages/signer/README.md')}${readFileSync(join(ROOT, 'packages/platform/src/settings/settings.ts'), 'utf8')}`
+  const documented = `${read('docs/settings.md')}${read('packages/signer/README.md')}${readFileSync(join(ROOT, 'packages/platform/src/core/settings/settings.ts'), 'utf8')}`
   const own = new Set(['CUSTODY_PLATFORM_IMAGE', 'CUSTODY_SIGNER_IMAGE', 'CUSTODY_SIGNER_ADDRESS'])
   let names = 0
   for (const file of globSync('deploy/{docker,helm,systemd}/**/*', {

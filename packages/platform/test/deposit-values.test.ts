@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parsePrice } from '../src/prices/decimals.ts'
-import { Prices } from '../src/prices/prices.ts'
-import type { PriceSource } from '../src/prices/source.ts'
+import { parsePrice } from '../src/custody/prices/decimals.ts'
+import { Prices } from '../src/custody/prices/prices.ts'
+import type { PriceSource } from '../src/custody/prices/source.ts'
 import { DEPTH, registry, useDatabase, DepositFixture, type Tenant } from './deposits-support.ts'
 import { testEmittedEvents } from './event-assertions.ts'
 

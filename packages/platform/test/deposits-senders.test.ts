@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { FamilyName, Senders } from '@custody/chains'
-import { releaseDeposit } from '../src/operator/aml-release.ts'
+import { releaseDeposit } from '../src/server/operator/aml-release.ts'
 import { FAMILIES, useDatabase, DepositFixture, type Tenant } from './deposits-support.ts'
 import { testEmittedEvents } from './event-assertions.ts'
 
 /**
  * Longest pause of a scan that waits for the senders of a block, in milliseconds. Copy of the
- * constant with this name in src/deposits/record.ts.
+ * constant with this name in src/custody/deposits/record.ts.
  */
 const SENDERS_PATIENCE_MS = 3000
 

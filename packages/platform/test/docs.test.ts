@@ -4,9 +4,9 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { commandsFor } from '../src/operator/cli/commands.ts'
-import { programFor } from '../src/operator/cli/programs.ts'
-import { errorsDocument } from '../src/reference/errors-document.ts'
+import { commandsFor } from '../src/server/operator/cli/commands.ts'
+import { programFor } from '../src/server/operator/cli/programs.ts'
+import { errorsDocument } from '../src/server/reference/errors-document.ts'
 import { FOLLOW_UP_PAGES, shellBlocks, TESTED_ELSEWHERE } from './documented-commands.ts'
 import {
   blocksOf,

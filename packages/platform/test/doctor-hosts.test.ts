@@ -14,12 +14,12 @@ import {
   databaseFindings,
   doctorFacts,
   type DatabaseFacts,
-} from '../src/operator/doctor-database.ts'
-import { diagnoseDisk } from '../src/operator/doctor-disk.ts'
-import { findingLine, type Finding } from '../src/operator/doctor-findings.ts'
-import { diagnoseNodes } from '../src/operator/doctor-nodes.ts'
-import { diagnosePublic } from '../src/operator/doctor-public.ts'
-import { diagnosePrices, priceLines } from '../src/prices/coverage.ts'
+} from '../src/server/operator/doctor-database.ts'
+import { diagnoseDisk } from '../src/server/operator/doctor-disk.ts'
+import { findingLine, type Finding } from '../src/server/operator/doctor-findings.ts'
+import { diagnoseNodes } from '../src/server/operator/doctor-nodes.ts'
+import { diagnosePublic } from '../src/server/operator/doctor-public.ts'
+import { diagnosePrices, priceLines } from '../src/custody/prices/coverage.ts'
 import { useApi } from './api-support.ts'
 
 /** Tests of the doctor with real signer nodes, a real database and a real TLS server. */

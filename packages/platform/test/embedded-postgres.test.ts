@@ -13,8 +13,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startEmbeddedPostgres, type EmbeddedPostgres } from '../src/database/embedded.ts'
-import { openDatabase } from '../src/database/pool.ts'
+import { startEmbeddedPostgres, type EmbeddedPostgres } from '../src/core/database/embedded.ts'
+import { openDatabase } from '../src/core/database/pool.ts'
 import { prepareDatabase } from './prepared-database.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'custody-embedded-'))

@@ -9,7 +9,11 @@ import {
   type ChainTip,
   type TransactionStatus,
 } from '@custody/chains'
-import { EndpointGroup, oneEndpoint, type EndpointState } from '../src/engine/endpoint-group.ts'
+import {
+  EndpointGroup,
+  oneEndpoint,
+  type EndpointState,
+} from '../src/core/engine/endpoint-group.ts'
 
 /** An endpoint whose behaviour a test sets. It records each request. */
 class Endpoint implements ChainClient {

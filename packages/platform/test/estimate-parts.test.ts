@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { solana } from '@custody/chains'
-import { estimateFeeEndpoint } from '../src/fees/estimate-fee.ts'
-import type { Caller } from '../src/http/endpoint.ts'
-import { systemEnvironment } from '../src/environment.ts'
+import { estimateFeeEndpoint } from '../src/custody/fees/estimate-fee.ts'
+import type { Caller } from '../src/core/http/endpoint.ts'
+import { systemEnvironment } from '../src/core/environment.ts'
 import { fixtureServices } from './chain-fixture.ts'
 import { plain } from './harness.ts'
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { EventType } from '../src/database/event-types.ts'
-import type { Database } from '../src/database/pool.ts'
-import { EVENTS } from '../src/events/registry.ts'
+import type { EventType } from '../src/core/database/event-types.ts'
+import type { Database } from '../src/core/database/pool.ts'
+import { EVENTS } from '../src/events/events/registry.ts'
 
 /**
  * Returns the events of a database whose payload does not match the registry of events, each with

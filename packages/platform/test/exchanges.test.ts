@@ -1,12 +1,19 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { openClient, redacted } from '../src/ccxt.ts'
-import { systemEnvironment } from '../src/environment.ts'
-import type { Client } from '../src/exchanges/client.ts'
-import { ceilTo, floorTo, divide, readUnits, showUnits, times } from '../src/exchanges/units.ts'
-import type { NewOrder } from '../src/exchanges/venue.ts'
-import { MANNERS, Venues } from '../src/exchanges/venues.ts'
+import { openClient, redacted } from '../src/core/ccxt.ts'
+import { systemEnvironment } from '../src/core/environment.ts'
+import type { Client } from '../src/commerce/exchanges/client.ts'
+import {
+  ceilTo,
+  floorTo,
+  divide,
+  readUnits,
+  showUnits,
+  times,
+} from '../src/commerce/exchanges/units.ts'
+import type { NewOrder } from '../src/commerce/exchanges/venue.ts'
+import { MANNERS, Venues } from '../src/commerce/exchanges/venues.ts'
 import * as fc from '../../../test/property.ts'
 import { memoryNonces, ScriptedExchange, stagedVenue, type Scripted } from './venue-scripts.ts'
 

@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import type { FamilyName } from '@custody/chains'
 import { useDatabase, DepositFixture } from './deposits-support.ts'
-import { runStep } from '../src/engine/run.ts'
-import type { TransactionRow } from '../src/engine/transaction.ts'
+import { runStep } from '../src/core/engine/run.ts'
+import type { TransactionRow } from '../src/core/engine/transaction.ts'
 
 /**
  * If the id covers the signature, two signatures of one message have two hashes. A node that made

@@ -7,7 +7,7 @@ import {
   type Transfer,
   type Venue,
   type VenueTraits,
-} from '../src/exchanges/venue.ts'
+} from '../src/commerce/exchanges/venue.ts'
 
 /** Response to the next withdrawal request. */
 export type Mood = 'ok' | 'lost' | 'never' | 'refuse' | 'later'

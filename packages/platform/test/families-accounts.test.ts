@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { solana, type Fetch } from '@custody/chains'
-import type { Chain } from '../src/engine/chain.ts'
+import type { Chain } from '../src/core/engine/chain.ts'
 import {
   addressAt,
   assetOf,

@@ -23,11 +23,11 @@ import type {
   Prepared,
   Wait,
   Waiting,
-} from '../src/engine/chain.ts'
-import type { TransactionRow } from '../src/engine/transaction.ts'
-import { cached } from '../src/families/cached.ts'
-import { connectCardano } from '../src/families/cardano/index.ts'
-import { connectUtxo } from '../src/families/utxo/index.ts'
+} from '../src/core/engine/chain.ts'
+import type { TransactionRow } from '../src/core/engine/transaction.ts'
+import { cached } from '../src/core/families/cached.ts'
+import { connectCardano } from '../src/core/families/cardano/index.ts'
+import { connectUtxo } from '../src/core/families/utxo/index.ts'
 import { registry, useDatabase, DepositFixture, type Tenant } from './deposits-support.ts'
 
 /**

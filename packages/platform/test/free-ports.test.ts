@@ -4,9 +4,9 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { freePorts } from '../src/app/free-ports.ts'
+import { freePorts } from '../src/server/app/free-ports.ts'
 
-const MODULE = new URL('../src/app/free-ports.ts', import.meta.url).href
+const MODULE = new URL('../src/server/app/free-ports.ts', import.meta.url).href
 const COUNT = 20
 
 /** Listens on a port. Returns a function that closes the server. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { STILL_BUILT } from '../src/engine/stale.ts'
+import { STILL_BUILT } from '../src/core/engine/stale.ts'
 import { useDatabase } from './deposits-support.ts'
 import { tableRows } from './documents.ts'
 import {

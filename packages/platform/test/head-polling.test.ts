@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadRegistry } from '@custody/chains'
 import * as fc from '../../../test/property.ts'
-import { scanLoop } from '../src/deposits/scanner.ts'
-import { HeadPolling } from '../src/engine/head-polling.ts'
+import { scanLoop } from '../src/custody/deposits/scanner.ts'
+import { HeadPolling } from '../src/core/engine/head-polling.ts'
 import { useDatabase, DepositFixture } from './deposits-support.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline'
-import { openDatabase } from '../src/database/pool.ts'
+import { openDatabase } from '../src/core/database/pool.ts'
 
 /**
  * Runs on the caller's host. Reads requests from standard input, one JSON object per line, and

@@ -12,7 +12,7 @@ import { Judge } from '../../signer/src/policy/judge.ts'
 import { accountOf, isNonceGap } from '../../signer/src/policy/nonce.ts'
 import type { Order, Verdict } from '../../signer/src/policy/order.ts'
 import { Store } from '../../signer/src/store/index.ts'
-import { NodeRefused, NodeUnavailable, type SignerNodes } from '../src/signing/nodes.ts'
+import { NodeRefused, NodeUnavailable, type SignerNodes } from '../src/core/signing/nodes.ts'
 import { WholeKeys } from './whole-keys.ts'
 
 /**

@@ -1,15 +1,15 @@
 import { lookup } from 'node:dns'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { startEmbeddedPostgres, type EmbeddedPostgres } from '../src/database/embedded.ts'
-import { openDatabase, type Database, type Queryable } from '../src/database/pool.ts'
-import { systemEnvironment } from '../src/environment.ts'
-import { startPlatform, type RunningPlatform } from '../src/app/platform.ts'
-import type { Runtime } from '../src/app/runtime.ts'
+import { startEmbeddedPostgres, type EmbeddedPostgres } from '../src/core/database/embedded.ts'
+import { openDatabase, type Database, type Queryable } from '../src/core/database/pool.ts'
+import { systemEnvironment } from '../src/core/environment.ts'
+import { startPlatform, type RunningPlatform } from '../src/server/app/platform.ts'
+import type { Runtime } from '../src/server/app/runtime.ts'
 import type { Devnet } from '../../devnet/src/devnet.ts'
 import { chainsFetch } from './chains-fetch.ts'
-import { startOperatorServer } from '../src/operator/server.ts'
-import { readSettings } from '../src/settings/settings.ts'
+import { startOperatorServer } from '../src/server/operator/server.ts'
+import { readSettings } from '../src/core/settings/settings.ts'
 
 /**
  * Controls the data that a platform receives from outside: none while it is stopped or once it is

@@ -10,9 +10,9 @@ import {
   type Payment,
   type PaymentStatus,
   type Terms,
-} from '../src/invoices/evaluate.ts'
-import { amountFor, microOf, stepOf, valueOfFiat } from '../src/invoices/quote.ts'
-import { depthFor } from '../src/invoices/settings.ts'
+} from '../src/commerce/invoices/evaluate.ts'
+import { amountFor, microOf, stepOf, valueOfFiat } from '../src/commerce/invoices/quote.ts'
+import { depthFor } from '../src/commerce/invoices/settings.ts'
 import { tableRows } from './documents.ts'
 
 /**

@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { afterEach, before, test } from 'node:test'
-import type { Queryable, EmittedEvent } from '../src/database/pool.ts'
-import { emit, lockedBalance, post, type AccountKind, type Posting } from '../src/ledger/post.ts'
+import type { Queryable, EmittedEvent } from '../src/core/database/pool.ts'
+import {
+  emit,
+  lockedBalance,
+  post,
+  type AccountKind,
+  type Posting,
+} from '../src/core/ledger/post.ts'
 import { useDatabase } from './deposits-support.ts'
 import * as fc from '../../../test/property.ts'
 

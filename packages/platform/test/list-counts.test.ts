@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { readList, type ListQuestion } from '../src/database/counted.ts'
+import { readList, type ListQuestion } from '../src/core/database/counted.ts'
 import { useDatabase } from './deposits-support.ts'
 import * as fc from '../../../test/property.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { PRIORITY_MS, LoadMonitor, systemMeters, type Meters } from '../src/load-monitor.ts'
+import { PRIORITY_MS, LoadMonitor, systemMeters, type Meters } from '../src/core/load-monitor.ts'
 
 test('a burst has priority for two seconds, and again only after a phase with few requests', async () => {
   let now = 0

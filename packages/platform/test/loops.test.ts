@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Notifier } from '../src/ledger/notifier.ts'
-import { runLoops, type Loop } from '../src/engine/loop.ts'
-import type { Services } from '../src/engine/services.ts'
+import { Notifier } from '../src/core/ledger/notifier.ts'
+import { runLoops, type Loop } from '../src/core/engine/loop.ts'
+import type { Services } from '../src/core/engine/services.ts'
 
 /** Loops with a manual clock and a database with scripted answers. */
 class Fixture {

@@ -1,6 +1,6 @@
 import pg from 'pg'
-import type { ConnectionPool, Database } from '../src/database/pool.ts'
-import type { Environment } from '../src/environment.ts'
+import type { ConnectionPool, Database } from '../src/core/database/pool.ts'
+import type { Environment } from '../src/core/environment.ts'
 import { replaceColumnDefaults } from './column-defaults.ts'
 
 /**

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { createMetrics } from '../src/metrics.ts'
+import { createMetrics } from '../src/core/metrics.ts'
 import { read, ROOT } from './documents.ts'
 
 /**

@@ -11,7 +11,7 @@ const copy = new ModifiedCopy()
 after(() => copy.remove())
 
 /** Files to which the document's lines of code are added, in the order of the lines. */
-const LISTS = ['packages/chains/src/list.ts', 'packages/platform/src/app/families.ts']
+const LISTS = ['packages/chains/src/list.ts', 'packages/platform/src/server/app/families.ts']
 
 test('a new chain family needs only the documented commands and lines', () => {
   const [made] = fencedBlocks(DOCUMENT, HEADING, 'sh')
@@ -37,7 +37,7 @@ test('a new chain family needs only the documented commands and lines', () => {
   const folders = [
     'packages/chains/src/toy/',
     'packages/chains/test/toy.test.ts',
-    'packages/platform/src/families/toy/',
+    'packages/platform/src/core/families/toy/',
     'packages/platform/test/toy/',
   ]
   assert.deepEqual(

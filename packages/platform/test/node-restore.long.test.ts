@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fingerprintOf, type Pinned } from '../../signer/src/fingerprints.ts'
 import { restoreHome } from '../../signer/src/setup.ts'
-import { identityFolder, signersFolder } from '../src/data-dir.ts'
+import { identityFolder, signersFolder } from '../src/core/data-dir.ts'
 import {
   assertConfirmed,
   call,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Caller } from '../src/http/endpoint.ts'
+import type { Caller } from '../src/core/http/endpoint.ts'
 import { useDatabase } from './deposits-support.ts'
 import { now, NONCE_ADDRESSES, NonceFixture, type Outcome } from './nonce-fixture.ts'
 import type { ScriptedEvm } from './scripted-evm.ts'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import { TEXT_AMOUNTS } from '../src/http/amounts.ts'
-import { withTextAmounts } from '../src/http/openapi/text-amounts.ts'
+import { TEXT_AMOUNTS } from '../src/core/http/amounts.ts'
+import { withTextAmounts } from '../src/core/http/openapi/text-amounts.ts'
 
 type Schema = { [key: string]: unknown }
 interface Operation {

@@ -9,13 +9,13 @@ import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { fingerprintOfKey, parsePublicKey } from '@custody/request-auth'
 import { SignerCluster, type Json } from '../../signer/test/signer-cluster.ts'
-import { differences } from '../src/operator/nodes.ts'
+import { differences } from '../src/server/operator/nodes.ts'
 
 /**
  * The operator's commands when the platform is compromised and answers every command with data of
  * the attacker. None of this data may reach a signer node; three real nodes listen.
  */
-const CLI = fileURLToPath(new URL('../src/operator/cli.ts', import.meta.url))
+const CLI = fileURLToPath(new URL('../src/server/operator/cli.ts', import.meta.url))
 const pem = () =>
   generateKeyPairSync('rsa', {
     modulusLength: 4096,

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import * as fc from '../../../test/property.ts'
-import { ApiError } from '../src/errors.ts'
-import { clientNetworks } from '../src/http/client-network.ts'
-import { HASHING_MAX, PasswordQueue } from '../src/people/password-queue.ts'
+import { ApiError } from '../src/core/errors.ts'
+import { clientNetworks } from '../src/core/http/client-network.ts'
+import { HASHING_MAX, PasswordQueue } from '../src/console-api/people/password-queue.ts'
 import { useApi, type Problem } from './api-support.ts'
 import { Browser, join, type Somebody } from './console-fixture.ts'
 

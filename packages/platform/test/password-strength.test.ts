@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { assertStrong } from '../src/people/password-strength.ts'
+import { assertStrong } from '../src/console-api/people/password-strength.ts'
 
 const KNOWN = ['mara.lindqvist@acme.example', 'Mara Lindqvist', 'acme']
 

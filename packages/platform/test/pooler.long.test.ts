@@ -4,8 +4,8 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { startEmbeddedPostgres } from '../src/database/embedded.ts'
-import { openDatabase } from '../src/database/pool.ts'
+import { startEmbeddedPostgres } from '../src/core/database/embedded.ts'
+import { openDatabase } from '../src/core/database/pool.ts'
 import {
   assertConfirmed,
   call,

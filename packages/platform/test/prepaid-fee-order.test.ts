@@ -5,11 +5,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import * as fc from '../../../test/property.ts'
-import { startEmbeddedPostgres } from '../src/database/embedded.ts'
-import { openDatabase, type Database } from '../src/database/pool.ts'
-import { ApiError } from '../src/errors.ts'
-import { reservePlatformFee } from '../src/prepaid-fee/fees.ts'
-import { DEFAULT_TIERS, feeOf, readTiers, tierNamed, tierOfVolume } from '../src/settings/tiers.ts'
+import { startEmbeddedPostgres } from '../src/core/database/embedded.ts'
+import { openDatabase, type Database } from '../src/core/database/pool.ts'
+import { ApiError } from '../src/core/errors.ts'
+import { reservePlatformFee } from '../src/custody/prepaid-fee/fees.ts'
+import {
+  DEFAULT_TIERS,
+  feeOf,
+  readTiers,
+  tierNamed,
+  tierOfVolume,
+} from '../src/core/settings/tiers.ts'
 import { prepareDatabase } from './prepared-database.ts'
 import { testEmittedEvents } from './event-assertions.ts'
 

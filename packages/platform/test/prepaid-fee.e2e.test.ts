@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { openDatabase, type Database } from '../src/database/pool.ts'
+import { openDatabase, type Database } from '../src/core/database/pool.ts'
 import {
   assertConfirmed,
   balance,

@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { copyOf, prepared } from '../../signer/test/prepared.ts'
-import { startEmbeddedPostgres } from '../src/database/embedded.ts'
-import { migrate } from '../src/database/migrate.ts'
-import { openDatabase } from '../src/database/pool.ts'
+import { startEmbeddedPostgres } from '../src/core/database/embedded.ts'
+import { migrate } from '../src/core/database/migrate.ts'
+import { openDatabase } from '../src/core/database/pool.ts'
 
 const SOURCES = [
-  'packages/platform/src/database',
+  'packages/platform/src/core/database',
   'package-lock.json',
   'packages/platform/test/prepared-database.ts',
 ]

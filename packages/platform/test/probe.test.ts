@@ -9,10 +9,10 @@ import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { Fetch } from '@custody/chains'
 import { Devnet } from '../../devnet/src/devnet.ts'
-import { devnetControl } from '../src/app/local.ts'
-import type { Values } from '../src/operator/cli/typed.ts'
-import { OperatorError } from '../src/operator/command.ts'
-import { probe } from '../src/operator/probe.ts'
+import { devnetControl } from '../src/server/app/local.ts'
+import type { Values } from '../src/server/operator/cli/typed.ts'
+import { OperatorError } from '../src/server/operator/command.ts'
+import { probe } from '../src/server/operator/probe.ts'
 
 /**
  * `custody probe` against the local chains, with all capabilities and with one capability removed

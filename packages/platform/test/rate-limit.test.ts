@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from '../../../test/property.ts'
-import { AddressLimit, SITE_FACTOR } from '../src/http/rate-limit.ts'
+import { AddressLimit, SITE_FACTOR } from '../src/core/http/rate-limit.ts'
 
 const NOW = Date.UTC(2026, 5, 1)
 /** Returns the IPv6 address with this number; each address is in a /48 of its own. */

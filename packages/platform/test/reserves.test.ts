@@ -10,8 +10,15 @@ import {
   type ReservesProof,
   type Statement,
 } from '@custody/client/verify-reserves'
-import { blindOf, leafOf, rootOf, secretOf, siblingsOf, treeOf } from '../src/reserves/tree.ts'
-import { ELSEWHERE, OPERATING, OWED, OWED_TO_NOBODY } from '../src/reserves/books.ts'
+import {
+  blindOf,
+  leafOf,
+  rootOf,
+  secretOf,
+  siblingsOf,
+  treeOf,
+} from '../src/server/reserves/tree.ts'
+import { ELSEWHERE, OPERATING, OWED, OWED_TO_NOBODY } from '../src/server/reserves/books.ts'
 import * as fc from '../../../test/property.ts'
 import { useDatabase } from './deposits-support.ts'
 

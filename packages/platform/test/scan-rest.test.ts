@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { BlocksAhead } from '../src/deposits/blocks-ahead.ts'
-import type { Database } from '../src/database/pool.ts'
+import { BlocksAhead } from '../src/custody/deposits/blocks-ahead.ts'
+import type { Database } from '../src/core/database/pool.ts'
 import { useDatabase, DepositFixture } from './deposits-support.ts'
 
 /**

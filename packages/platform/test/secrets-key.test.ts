@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { startBao, withoutBao } from '../../key-encryption/test/bao.ts'
-import { systemEnvironment } from '../src/environment.ts'
-import { Secrets, secretsKeyStatus, wrapSecretsKey } from '../src/secrets.ts'
+import { systemEnvironment } from '../src/core/environment.ts'
+import { Secrets, secretsKeyStatus, wrapSecretsKey } from '../src/core/secrets.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'secrets-key-'))
 after(() => {

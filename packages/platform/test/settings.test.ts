@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { loadRegistry } from '@custody/chains'
-import { amlInstallation } from '../src/aml/settings.ts'
-import { pricesInstallation } from '../src/prices/settings.ts'
-import { readSettings, readVariable } from '../src/settings/settings.ts'
+import { amlInstallation } from '../src/custody/aml/settings.ts'
+import { pricesInstallation } from '../src/custody/prices/settings.ts'
+import { readSettings, readVariable } from '../src/core/settings/settings.ts'
 import { registry } from './deposits-support.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'custody-settings-'))

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eth, SINK_ETH } from '../../signer/test/signer-cluster.ts'
-import { openDatabase } from '../src/database/pool.ts'
+import { openDatabase } from '../src/core/database/pool.ts'
 import { SeededRandom } from './simulator/seeded-random.ts'
 import { SimulatedServer } from './simulator/setup-mode.ts'
 import { read, Signatures } from './simulator/hostile/oracle.ts'

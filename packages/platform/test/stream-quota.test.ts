@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from '../../../test/property.ts'
-import { ApiError } from '../src/errors.ts'
-import { clientNetworks } from '../src/http/client-network.ts'
-import { StreamQuota, STREAMS_MAX, type StreamOwner } from '../src/http/stream-quota.ts'
+import { ApiError } from '../src/core/errors.ts'
+import { clientNetworks } from '../src/core/http/client-network.ts'
+import { StreamQuota, STREAMS_MAX, type StreamOwner } from '../src/core/http/stream-quota.ts'
 
 const payer = (ip: string, resource: string | null = null): StreamOwner => ({
   kind: 'open',

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseAmount, type FamilyName } from '@custody/chains'
-import { sweep } from '../src/deposits/sweep-kind.ts'
-import type { TransactionRow } from '../src/engine/transaction.ts'
-import { PRICE_DECIMALS } from '../src/prices/decimals.ts'
-import { sweepRules } from '../src/settings/sweep-rules.ts'
+import { sweep } from '../src/custody/deposits/sweep-kind.ts'
+import type { TransactionRow } from '../src/core/engine/transaction.ts'
+import { PRICE_DECIMALS } from '../src/custody/prices/decimals.ts'
+import { sweepRules } from '../src/core/settings/sweep-rules.ts'
 import { FAMILIES, useDatabase, DepositFixture } from './deposits-support.ts'
 
 /**

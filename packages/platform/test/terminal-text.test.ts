@@ -14,7 +14,7 @@ import { fingerprintOfKey, parsePublicKey } from '@custody/request-auth'
  * of the platform and of a node.
  */
 type Json = Record<string, unknown>
-const CLI = fileURLToPath(new URL('../src/operator/cli.ts', import.meta.url))
+const CLI = fileURLToPath(new URL('../src/server/operator/cli.ts', import.meta.url))
 const home = mkdtempSync(join(tmpdir(), 'custody-terminal-'))
 const keyFile = join(home, 'mine.pub')
 const pem = generateKeyPairSync('rsa', {

@@ -1,4 +1,4 @@
-import type { Database } from '../src/database/pool.ts'
+import type { Database } from '../src/core/database/pool.ts'
 
 const statements = new WeakMap<Database, Map<string, string>>()
 

@@ -5,9 +5,9 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { startEmbeddedPostgres } from '../src/database/embedded.ts'
-import { migrate } from '../src/database/migrate.ts'
-import { openDatabase, type Database } from '../src/database/pool.ts'
+import { startEmbeddedPostgres } from '../src/core/database/embedded.ts'
+import { migrate } from '../src/core/database/migrate.ts'
+import { openDatabase, type Database } from '../src/core/database/pool.ts'
 import { prepareDatabase } from './prepared-database.ts'
 
 /**
@@ -15,7 +15,7 @@ import { prepareDatabase } from './prepared-database.ts'
  * newer version has migrated.
  */
 const home = mkdtempSync(join(tmpdir(), 'custody-upgrade-check-'))
-const FILES = readdirSync(join(import.meta.dirname, '../src/database/migrations')).sort()
+const FILES = readdirSync(join(import.meta.dirname, '../src/core/database/migrations')).sort()
 const NEWEST = FILES.at(-1) as string
 let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
 let database: Database

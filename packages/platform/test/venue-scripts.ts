@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { systemEnvironment, type Environment } from '../src/environment.ts'
-import { Venues, type Credentials } from '../src/exchanges/venues.ts'
-import type { Venue } from '../src/exchanges/venue.ts'
+import { systemEnvironment, type Environment } from '../src/core/environment.ts'
+import { Venues, type Credentials } from '../src/commerce/exchanges/venues.ts'
+import type { Venue } from '../src/commerce/exchanges/venue.ts'
 
 /**
  * A response of a scripted exchange: a body, with a status other than 200 if given; a string is

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { addressAt, loadRegistry } from '@custody/chains'
 import { Nodes } from '../../client/test/certified.ts'
 
-const CLI = fileURLToPath(new URL('../src/operator/cli.ts', import.meta.url))
+const CLI = fileURLToPath(new URL('../src/server/operator/cli.ts', import.meta.url))
 const home = mkdtempSync(join(tmpdir(), 'custody-verify-'))
 after(() => {
   rmSync(home, { recursive: true, force: true })

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { beforeEach, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Database, Queryable } from '../src/database/pool.ts'
-import { Digests } from '../src/deposits/digests.ts'
-import { scanLoop } from '../src/deposits/scanner.ts'
+import type { Database, Queryable } from '../src/core/database/pool.ts'
+import { Digests } from '../src/custody/deposits/digests.ts'
+import { scanLoop } from '../src/custody/deposits/scanner.ts'
 import { useDatabase, DepositFixture, type Tenant } from './deposits-support.ts'
 
 /**

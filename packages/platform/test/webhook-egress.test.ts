@@ -4,9 +4,9 @@ import { createServer, type Server } from 'node:http'
 import { createServer as createSocketServer, type AddressInfo, type Socket } from 'node:net'
 import { after, test } from 'node:test'
 import { freePorts } from '../../../test/free-ports.ts'
-import { systemEnvironment } from '../src/environment.ts'
-import { EgressPolicy, type Resolve } from '../src/webhooks/egress-policy.ts'
-import { Sender } from '../src/webhooks/send.ts'
+import { systemEnvironment } from '../src/core/environment.ts'
+import { EgressPolicy, type Resolve } from '../src/events/webhooks/egress-policy.ts'
+import { Sender } from '../src/events/webhooks/send.ts'
 
 /**
  * Addresses to which webhooks may be sent, for every notation of an address and every DNS change;

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
 import { formatAmount } from '@custody/chains'
 import { verifyWebhook } from '@custody/client'
-import { listen } from '../src/operator/listen.ts'
+import { listen } from '../src/server/operator/listen.ts'
 import { call, fundedWallet, TestPlatform, transferBody, waitFor, type User } from './harness.ts'
 import { testEmittedEvents } from './event-assertions.ts'
 
@@ -282,7 +282,7 @@ test('listen prints lines on standard output, and ends on Ctrl-C', async () => {
   const child = spawn(
     process.execPath,
     [
-      join(platform.package, 'src', 'operator', 'cli.ts'),
+      join(platform.package, 'src', 'server', 'operator', 'cli.ts'),
       'listen',
       '--json',
       '--events',

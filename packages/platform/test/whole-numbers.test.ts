@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { JsonNumber } from '@custody/request-auth'
-import { wholeNumber } from '../src/http/schemas.ts'
+import { wholeNumber } from '../src/core/http/schemas.ts'
 
 const schema = wholeNumber(0, Number.MAX_SAFE_INTEGER, 'Count')
 const read = (text: string) => schema.safeParse(new JsonNumber(text))

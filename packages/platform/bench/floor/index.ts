@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Database } from '../../src/database/pool.ts'
+import type { Database } from '../../src/core/database/pool.ts'
 import { PUBLIC_KEY } from '../../test/harness.ts'
 import type { FloorUser } from './server.ts'
 

@@ -1,6 +1,6 @@
 import { existsSync, globSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { callPlatform } from '../../src/operator/connect.ts'
+import { callPlatform } from '../../src/server/operator/connect.ts'
 import type { ChaosRun } from './chaos-run.ts'
 
 const LOOK_MS = 8000

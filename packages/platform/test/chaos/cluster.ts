@@ -5,7 +5,7 @@ import { spawnSync, type ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DIES_WITH_US, Hosts, whyNoHosts, type Host } from '../network-hosts.ts'
-import { openDatabase } from '../../src/database/pool.ts'
+import { openDatabase } from '../../src/core/database/pool.ts'
 
 /**
  * PostgreSQL on three hosts under Patroni, with etcd on the same hosts, and HAProxy on a fourth

@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openDatabase } from '../../src/database/pool.ts'
+import { openDatabase } from '../../src/core/database/pool.ts'
 import type { Installation } from './installation.ts'
 import type { ChaosRun } from './chaos-run.ts'
 

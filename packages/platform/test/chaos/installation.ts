@@ -13,8 +13,8 @@ import { fileURLToPath } from 'node:url'
 import { CustodyClient } from '@custody/client'
 import { freePorts } from '../../../signer/test/data-dirs.ts'
 import { callerKey } from '../../../signer/test/prepared.ts'
-import { callPlatform } from '../../src/operator/connect.ts'
-import { createApiUserEverywhere } from '../../src/operator/enrol.ts'
+import { callPlatform } from '../../src/server/operator/connect.ts'
+import { createApiUserEverywhere } from '../../src/server/operator/enrol.ts'
 
 const PLATFORM = fileURLToPath(new URL('../../', import.meta.url))
 /** Delay in milliseconds before a supervisor restarts a service. */

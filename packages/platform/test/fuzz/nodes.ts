@@ -9,8 +9,8 @@ import {
   type PublicKeyAt,
   type UnsignedTransaction,
 } from '@custody/chains'
-import { signersFolder } from '../../src/data-dir.ts'
-import { SignerNodes } from '../../src/signing/nodes.ts'
+import { signersFolder } from '../../src/core/data-dir.ts'
+import { SignerNodes } from '../../src/core/signing/nodes.ts'
 import {
   call,
   fundedWallet,

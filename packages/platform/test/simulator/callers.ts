@@ -1,6 +1,6 @@
 import { parseAmount, type Asset } from '@custody/chains'
 import { requestHeaders, signRequest } from '@custody/request-auth'
-import type { Caller } from '../../src/http/endpoint.ts'
+import type { Caller } from '../../src/core/http/endpoint.ts'
 import { PRIVATE_KEY } from './caller-key.ts'
 import { bytesOf } from './seeded-random.ts'
 import type { Instance } from './instance.ts'

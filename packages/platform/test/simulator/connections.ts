@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { EventEmitter } from 'node:events'
 import pg from 'pg'
-import type { ConnectionPool } from '../../src/database/pool.ts'
+import type { ConnectionPool } from '../../src/core/database/pool.ts'
 
 /** Matches the statements whose plans a connection caches; transaction commands have no plan. */
 const PLANNED = /^\s*\(?\s*(select|with|insert|update|delete)\b/i

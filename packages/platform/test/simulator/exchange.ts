@@ -1,4 +1,4 @@
-import { openClient } from '../../src/ccxt.ts'
+import { openClient } from '../../src/core/ccxt.ts'
 import { FakeKraken } from '../fake-kraken.ts'
 import { Actor } from './schedule.ts'
 import type { FaultContext } from './fault-context.ts'

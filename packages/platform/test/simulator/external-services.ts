@@ -1,6 +1,6 @@
-import { ProviderError, type Provider } from '../../src/aml/providers/provider.ts'
-import type { RiskLevel } from '../../src/aml/levels.ts'
-import type { Answer } from '../../src/webhooks/send.ts'
+import { ProviderError, type Provider } from '../../src/custody/aml/providers/provider.ts'
+import type { RiskLevel } from '../../src/custody/aml/levels.ts'
+import type { Answer } from '../../src/events/webhooks/send.ts'
 import type { Actor } from './schedule.ts'
 import type { FaultContext } from './fault-context.ts'
 

@@ -1,4 +1,4 @@
-import type { Database, Queryable } from '../../src/database/pool.ts'
+import type { Database, Queryable } from '../../src/core/database/pool.ts'
 import { digestOf } from './digest.ts'
 import type { Actor, Schedule } from './schedule.ts'
 

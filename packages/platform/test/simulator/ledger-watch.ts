@@ -1,4 +1,4 @@
-import type { Database } from '../../src/database/pool.ts'
+import type { Database } from '../../src/core/database/pool.ts'
 
 /** PostgreSQL error code for a commit that would make the ledger inconsistent. */
 const CODE = 'LEDGR'

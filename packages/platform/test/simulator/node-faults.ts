@@ -1,4 +1,4 @@
-import { NodeUnavailable } from '../../src/signing/nodes.ts'
+import { NodeUnavailable } from '../../src/core/signing/nodes.ts'
 import type { InProcessNodes } from '../in-process-nodes.ts'
 import type { FaultContext } from './fault-context.ts'
 

@@ -1,4 +1,4 @@
-import type { Database } from '../../src/database/pool.ts'
+import type { Database } from '../../src/core/database/pool.ts'
 
 /** Properties that the ledger alone must have at rest: each statement selects violations. */
 const RULES: Record<string, string> = {

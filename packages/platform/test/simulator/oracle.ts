@@ -1,4 +1,4 @@
-import { audit } from '../../src/audit/audit.ts'
+import { audit } from '../../src/server/audit/audit.ts'
 import type { Callers, PlannedTransfer } from './callers.ts'
 import type { TransferLog } from './transfer-log.ts'
 import { Instance } from './instance.ts'

@@ -1,4 +1,4 @@
-import type { Caller } from '../../src/http/endpoint.ts'
+import type { Caller } from '../../src/core/http/endpoint.ts'
 import { Decided, Refused, type SentRequest, type Callers } from './callers.ts'
 import type { SimulatedEnvironment } from './environment.ts'
 

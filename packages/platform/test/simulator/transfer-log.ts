@@ -1,5 +1,5 @@
 import { formatAmount, parseAmount, type Asset } from '@custody/chains'
-import type { Caller } from '../../src/http/endpoint.ts'
+import type { Caller } from '../../src/core/http/endpoint.ts'
 import { Refused, type Callers } from './callers.ts'
 import type { SimulatedEnvironment } from './environment.ts'
 

@@ -12,9 +12,9 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startEmbeddedPostgres } from '../../src/database/embedded.ts'
-import { migrate } from '../../src/database/migrate.ts'
-import { openDatabase, type Database, type Queryable } from '../../src/database/pool.ts'
+import { startEmbeddedPostgres } from '../../src/core/database/embedded.ts'
+import { migrate } from '../../src/core/database/migrate.ts'
+import { openDatabase, type Database, type Queryable } from '../../src/core/database/pool.ts'
 import {
   call,
   fundedWallet,

@@ -2,8 +2,8 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeTls } from '../../../signer/src/set-up/files.ts'
 import { freePorts } from '../../../signer/test/data-dirs.ts'
-import { startEmbeddedPostgres } from '../../src/database/embedded.ts'
-import { openDatabase } from '../../src/database/pool.ts'
+import { startEmbeddedPostgres } from '../../src/core/database/embedded.ts'
+import { openDatabase } from '../../src/core/database/pool.ts'
 import { callerKeyOf, restoreFromText } from './text-files.ts'
 
 export interface Fixture {

@@ -1,5 +1,5 @@
 import { ETH, callerPem, registry } from '../../../../signer/test/signer-cluster.ts'
-import { NodeRefused, NodeUnavailable } from '../../../src/signing/nodes.ts'
+import { NodeRefused, NodeUnavailable } from '../../../src/core/signing/nodes.ts'
 import { InProcessNodes } from '../../in-process-nodes.ts'
 import { WholeKeys } from '../../whole-keys.ts'
 import { SeededRandom } from '../seeded-random.ts'

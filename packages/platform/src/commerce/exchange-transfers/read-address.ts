@@ -1,0 +1,60 @@
+import { z } from 'zod'
+import { findAsset } from '../../custody/assets/find-asset.ts'
+import { findAccount, idParam } from '../exchanges/account.ts'
+import { endpoint } from '../../core/http/endpoint.ts'
+import { assetName } from '../../core/http/schemas.ts'
+import { askForAddress } from './destination.ts'
+
+const place = z.object({ address: z.string(), address_tag: z.string().nullable() })
+
+/**
+ * Returns the exchange's deposit address for an asset. A transfer to the exchange must contain it,
+ * because the caller signs it.
+ */
+export const readExchangeAddress = endpoint({
+  id: 'readExchangeDepositAddress',
+  tag: 'Exchange transfers',
+  description:
+    'Returns the exchange’s deposit address for the asset. A transfer to the exchange contains this address and you sign it, so compare it with the exchange’s website first.',
+  errors: [
+    'NOT_FOUND',
+    'UNSUPPORTED_ASSET',
+    'INVALID_ADDRESS',
+    'EXCHANGE_ADDRESS_CHANGED',
+    'EXCHANGE_KEY_REFUSED',
+    'EXCHANGE_UNAVAILABLE',
+    'EXCHANGE_UNSUPPORTED',
+  ],
+  method: 'GET',
+  path: '/dac/v1/exchange-accounts/{id}/deposit-address',
+  summary: 'Read an exchange’s deposit address',
+  access: 'read',
+  params: idParam,
+  query: z.strictObject({ asset: assetName }),
+  response: place
+    .extend({
+      asset: z.string(),
+      network: z.string(),
+      changed: z.boolean().meta({
+        description:
+          'Whether the address differs from that of the last transfer; if so, `confirm_address` must repeat it',
+      }),
+      previous: place.nullable(),
+    })
+    .meta({ id: 'ExchangeDepositAddress' }),
+  async handler({ services, caller, params, query }) {
+    const { asset, network } = findAsset(services, query.asset)
+    const account = await findAccount(services.database, caller, params.id)
+    const { now, before, isNew } = await askForAddress(services, account, asset, network, 'id')
+    return {
+      body: {
+        asset: asset.asset_name,
+        network: network.code,
+        address: now.address,
+        address_tag: now.tag,
+        changed: isNew,
+        previous: before && { address: before.address, address_tag: before.tag },
+      },
+    }
+  },
+})

@@ -1,0 +1,198 @@
+import { formatAmount } from '@custody/chains'
+import { z } from 'zod'
+import { LIST_MAX } from '../../core/bounds.ts'
+import { showUsd } from '../../core/decimals.ts'
+import { endpoint } from '../../core/http/endpoint.ts'
+import type { Services } from '../../core/engine/services.ts'
+import { OFFERS_MAX, pathInvoiceId } from './body.ts'
+import { EXCEPTIONS, INVOICE_STATUSES, PAYMENT_STATUSES } from './evaluate.ts'
+import { noInvoice, readInvoice, type Invoice, type OfferRow } from './invoice.ts'
+import { explorerUrl, placeOf, stillDue, tagsOf, uriOf } from './present.ts'
+import { showRate } from './quote.ts'
+import { readInvoiceSettings } from './settings.ts'
+
+const amount = z
+  .string()
+  .meta({ description: 'Exact decimal as a string, because browsers parse numbers as doubles' })
+const coin = {
+  asset: z.string(),
+  ticker: z.string(),
+  name: z.string(),
+  network: z.string(),
+  network_name: z.string(),
+}
+
+/** The payer's view of an invoice. The merchant is the only party that it identifies. */
+export const checkoutShape = z
+  .object({
+    inv_id: z.string(),
+    inv_status: z.enum(INVOICE_STATUSES),
+    exception: z.enum(EXCEPTIONS).nullable(),
+    merchant: z.string(),
+    memo: z.string().nullable(),
+    order_id: z.string().nullable(),
+    fiat: z.string().nullable(),
+    fiat_amount: amount.nullable(),
+    created_at: z.string(),
+    expiry: z.string(),
+    now: z.string().meta({ description: 'The platform’s current time, for a countdown' }),
+    assets: z
+      .array(
+        z.object({
+          ...coin,
+          takes_tag: z.boolean(),
+          requires_tag: z.boolean(),
+          crypto_amount: amount,
+        }),
+      )
+      .max(OFFERS_MAX),
+    selected: z
+      .object({
+        ...coin,
+        address: z.string(),
+        address_tag: z.string().nullable(),
+        tag_name: z.string().nullable(),
+        crypto_amount: amount,
+        paid_amount: amount,
+        due_amount: amount,
+        payment_uri: z.string().nullable(),
+        rate: amount.nullable(),
+        rate_at: z.string().nullable(),
+      })
+      .nullable(),
+    payments: z
+      .array(
+        z.object({
+          hash: z.string(),
+          asset: z.string(),
+          ticker: z.string(),
+          amount,
+          status: z.enum(PAYMENT_STATUSES),
+          confirmations: z.int(),
+          required: z.int(),
+          counts: z.boolean(),
+          seen_at: z.string(),
+          explorer_url: z.string().nullable(),
+        }),
+      )
+      .max(LIST_MAX),
+    success_url: z.string().nullable(),
+    failed_url: z.string().nullable(),
+    cancelled: z.boolean(),
+  })
+  .meta({ id: 'Checkout' })
+export type CheckoutState = z.output<typeof checkoutShape>
+
+/**
+ * Returns a network's name for tags. A network whose endpoint was removed from the configuration
+ * may still have invoices.
+ */
+const tagNameOf = ({ networks }: Services, code: string): string =>
+  (networks.has(code) ? networks.get(code).tagName : undefined) ?? 'tag'
+
+/** Returns the name that the payer sees: the configured one, or the workspace's. */
+async function merchantOf({ database }: Services, workspaceId: string): Promise<string> {
+  const { displayName } = await readInvoiceSettings(database, workspaceId)
+  return (
+    displayName ??
+    (
+      await database.one<{ name: string }>('select name from workspaces where id = $1', [
+        workspaceId,
+      ])
+    )?.name ??
+    ''
+  )
+}
+
+/** Returns the current state of an invoice for its payer. */
+export async function checkoutState(services: Services, invoice: Invoice): Promise<CheckoutState> {
+  const { row, offers, payments } = invoice
+  const merchant = await merchantOf(services, row.workspace_id)
+  const show = (name: string, value: bigint) =>
+    formatAmount(value, services.registry.asset(name)?.decimals ?? 0)
+  const coinOf = (name: string) => {
+    const { asset, network } = placeOf(services, name)
+    return {
+      asset: name,
+      ticker: asset.ticker,
+      name: asset.name,
+      network: network.code,
+      network_name: network.name,
+    }
+  }
+  const selectedOf = (offer: OfferRow & { address: string }) => {
+    const { paid, due } = stillDue(invoice, offer)
+    return {
+      ...coinOf(offer.asset),
+      address: offer.address,
+      address_tag: offer.address_tag,
+      tag_name: offer.address_tag === null ? null : tagNameOf(services, offer.network),
+      crypto_amount: show(offer.asset, BigInt(offer.amount)),
+      paid_amount: show(offer.asset, paid),
+      due_amount: show(offer.asset, due),
+      payment_uri: uriOf(services, invoice, offer),
+      rate: offer.rate === null ? null : showRate(BigInt(offer.rate)),
+      rate_at: offer.rate_at?.toISOString() ?? null,
+    }
+  }
+  const chosen = offers.find(
+    (offer): offer is OfferRow & { address: string } =>
+      offer.asset === row.selected && offer.address !== null,
+  )
+  return {
+    inv_id: row.id,
+    inv_status: row.status,
+    exception: row.exception,
+    merchant,
+    memo: row.memo,
+    order_id: row.order_id,
+    fiat: row.fiat,
+    fiat_amount: row.fiat_amount === null ? null : showUsd(BigInt(row.fiat_amount)),
+    created_at: row.created_at.toISOString(),
+    expiry: row.expires_at.toISOString(),
+    now: new Date(services.environment.now()).toISOString(),
+    assets: offers.map((offer) => ({
+      ...coinOf(offer.asset),
+      ...tagsOf(services, offer.asset),
+      crypto_amount: show(offer.asset, BigInt(offer.amount)),
+    })),
+    selected: chosen ? selectedOf(chosen) : null,
+    payments: payments.slice(0, LIST_MAX).map((each) => ({
+      hash: each.hash,
+      asset: each.asset,
+      ticker: services.registry.asset(each.asset)?.ticker ?? each.asset,
+      amount: show(each.asset, BigInt(each.amount)),
+      status: each.status,
+      confirmations: each.confirmations,
+      required: each.required,
+      counts: each.counts,
+      seen_at: each.seen_at.toISOString(),
+      explorer_url: explorerUrl(services, each),
+    })),
+    success_url: row.success_url,
+    failed_url: row.failed_url,
+    cancelled: row.cancelled_at !== null,
+  }
+}
+
+export const invoiceParams = z.strictObject({ inv_id: pathInvoiceId })
+
+/** Returns the data of the checkout. Access requires only the ID. */
+export const readCheckout = endpoint({
+  id: 'readCheckout',
+  tag: 'Checkout',
+  description:
+    'Returns what the payment page displays. The id is the secret: anyone who has the link can read it. Requires no API key.',
+  errors: ['NOT_FOUND'],
+  method: 'GET',
+  path: '/checkout/{inv_id}/state',
+  summary: 'Read an invoice’s state as its payer',
+  access: 'public',
+  params: invoiceParams,
+  response: checkoutShape,
+  async handler({ services, params: { inv_id } }) {
+    const invoice = await readInvoice(services, services.database, inv_id)
+    if (!invoice) throw noInvoice(inv_id)
+    return { body: await checkoutState(services, invoice) }
+  },
+})

@@ -1,0 +1,40 @@
+import { z } from 'zod'
+import { endpoint } from '../../core/http/endpoint.ts'
+import {
+  bestConversion,
+  conversionBody,
+  conversionShape,
+  insertConversion,
+  presentConversion,
+} from './conversion.ts'
+
+/**
+ * Returns the best current conversion of an amount among the linked accounts, valid for some
+ * seconds.
+ */
+export const quoteConversion = endpoint({
+  id: 'quoteConversion',
+  tag: 'Trading',
+  description:
+    'Returns the result of a conversion at the best linked account now, and until when `quote` is valid.',
+  errors: [
+    'NOT_FOUND',
+    'INVALID_AMOUNT',
+    'CONVERSION_UNAVAILABLE',
+    'PRICE_UNAVAILABLE',
+    'EXCHANGE_KEY_REFUSED',
+    'EXCHANGE_UNAVAILABLE',
+    'EXCHANGE_UNSUPPORTED',
+  ],
+  method: 'POST',
+  path: '/dac/v1/conversions/quote',
+  summary: 'Quote a conversion',
+  access: 'write',
+  body: z.strictObject(conversionBody),
+  response: conversionShape,
+  async handler({ services, caller, body }) {
+    const row = await bestConversion(services, caller, body)
+    await insertConversion(services.database, caller, row, null)
+    return { body: presentConversion(row, null, services.environment.now()) }
+  },
+})

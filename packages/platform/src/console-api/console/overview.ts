@@ -1,0 +1,116 @@
+import { formatAmount } from '@custody/chains'
+import { z } from 'zod'
+import { exact, exactUsd } from '../../core/decimals.ts'
+import { gasTanksOf, tankShape } from '../../custody/gas-tanks/list-tanks.ts'
+import { panelEndpoint } from '../people/endpoint.ts'
+import { accountOf } from '../../custody/prepaid-fee/account.ts'
+import { coinOf } from '../../custody/prices/coins.ts'
+import { usdValue } from '../../custody/prices/decimals.ts'
+import { HELD_ACCOUNTS } from './held-accounts.ts'
+import { SUB_ACCOUNT, subAccountParams } from './mirror.ts'
+
+const DAY_MS = 86_400_000
+
+/** Returns a sub-account's balances and the items that need attention. */
+export const readOverview = panelEndpoint({
+  method: 'GET',
+  path: `${SUB_ACCOUNT}/overview`,
+  summary: 'Read balances and items that need attention',
+  needs: 'viewer',
+  params: z.strictObject(subAccountParams),
+  response: z.object({
+    balances: z.array(
+      z.object({
+        asset: z.string(),
+        network: z.string(),
+        balance: z.number().meta({ description: 'Total balance' }),
+        available: z.number().meta({ description: 'Spendable balance before network fees' }),
+        pending: z.number().meta({ description: 'Deposits that are not credited yet' }),
+        usd: z.number().nullable(),
+      }),
+    ),
+    total_usd: z.number().meta({ description: 'Total of the assets that have a price' }),
+    counts: z.object({
+      pending: z.int(),
+      held: z.int().meta({ description: 'Transactions that screening holds' }),
+      frozen: z.int().meta({ description: 'Addresses' }),
+      failed_24h: z.int(),
+    }),
+    tanks_low: z.array(tankShape),
+    prepaid: z.object({
+      balance: z.number(),
+      reserved: z.number(),
+      status: z.enum(['ok', 'low', 'empty']),
+      tier: z.string(),
+    }),
+  }),
+  async handler({ services, caller }) {
+    const { database, registry } = services
+    const [rows, counts, tanks, prepaid] = await Promise.all([
+      database.query<{
+        asset: string
+        network: string
+        held: string
+        available: string
+        pending: string
+      }>(
+        `select w.asset, w.network, coalesce(a.held, 0)::text held,
+           coalesce(a.available, 0)::text available,
+           coalesce((select sum(t.amount) from transactions t
+             where t.workspace_id = w.workspace_id and t.sub_account_id = w.sub_account_id
+               and t.wallet_id = w.id and t.kind = 'DEPOSIT'
+               and t.status = 'pending'), 0)::text pending
+         from wallets w left join lateral (
+           select sum(balance) filter (where kind = any($2)) held,
+             sum(balance) filter (where kind = 'available') available
+           from ledger_accounts a where a.workspace_id = w.workspace_id and a.wallet_id = w.id
+             and a.asset = w.asset
+         ) a on true
+         where w.workspace_id = $3 and w.sub_account_id = $1 order by w.asset`,
+        [caller.subAccountId, HELD_ACCOUNTS, caller.workspaceId],
+      ),
+      database.one<{ pending: number; held: number; frozen: number; failed_24h: number }>(
+        `select count(*) filter (where status = 'pending')::int pending,
+           count(*) filter (where status = 'pending'
+             and state in ('AML_HELD', 'FROZEN', 'SCREENING'))::int held,
+           count(*) filter (where status = 'failed' and updated_at > $2)::int failed_24h,
+           (select count(*)::int from frozen_addresses
+             where workspace_id = $3 and sub_account_id = $1 and unfrozen_at is null) frozen
+         from transactions
+         where workspace_id = $3 and sub_account_id = $1
+           and kind in ('WITHDRAWAL', 'DEPOSIT', 'STAKE', 'UNSTAKE', 'RELEASE')
+           and (status = 'pending' or (status = 'failed' and updated_at > $2))`,
+        [caller.subAccountId, new Date(services.environment.now() - DAY_MS), caller.workspaceId],
+      ),
+      gasTanksOf(services, caller.workspaceId),
+      accountOf(services, caller.workspaceId),
+    ])
+    let total = 0n
+    const balances = rows.map((row) => {
+      const asset = registry.asset(row.asset)
+      const decimals = asset?.decimals ?? 0
+      const price = asset ? services.prices.price(coinOf(asset)) : null
+      const usd = price ? usdValue(BigInt(row.held), decimals, price.price) : null
+      total += usd ?? 0n
+      const amount = (text: string) => exact(formatAmount(BigInt(text), decimals))
+      return {
+        asset: row.asset,
+        network: row.network,
+        balance: amount(row.held),
+        available: amount(row.available),
+        pending: amount(row.pending),
+        usd: usd === null ? null : exactUsd(usd),
+      }
+    })
+    const { balance, reserved, status, tier } = prepaid
+    return {
+      body: {
+        balances,
+        total_usd: exactUsd(total),
+        counts,
+        tanks_low: tanks.filter((tank) => tank.status !== 'ok'),
+        prepaid: { balance, reserved, status, tier },
+      },
+    }
+  },
+})

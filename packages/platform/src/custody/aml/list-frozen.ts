@@ -1,0 +1,60 @@
+import { z } from 'zod'
+import { findAsset } from '../assets/find-asset.ts'
+import { endpoint } from '../../core/http/endpoint.ts'
+import { assetName } from '../../core/http/schemas.ts'
+import { spaceOf } from './address-key.ts'
+import { presentFrozen, type FrozenRow } from './frozen.ts'
+
+const ROWS_MAX = 10_000
+
+const frozenShape = z
+  .object({
+    asset: z.string(),
+    network: z.string(),
+    address: z.string(),
+    address_tag: z.string().nullable(),
+    source: z.string(),
+    risk_level: z.string(),
+    transaction_id: z.string(),
+    frozen_at: z.string(),
+    held: z.int().meta({ description: 'Transactions that are on hold because of this address' }),
+  })
+  .meta({ id: 'FrozenAddress' })
+
+/**
+ * Lists the addresses that are frozen now, newest first. `asset`: only addresses that concern the
+ * asset's network.
+ */
+export const listFrozen = endpoint({
+  id: 'listFrozenAddresses',
+  tag: 'AML screening',
+  description:
+    'Returns the addresses that screening has frozen for the sub-account, with the reason.',
+  errors: ['UNSUPPORTED_ASSET'],
+  method: 'GET',
+  path: '/dac/v1/frozen-addresses',
+  summary: 'List frozen addresses',
+  access: 'read',
+  query: z.strictObject({ asset: assetName.optional() }),
+  response: z.array(frozenShape).max(ROWS_MAX),
+  async handler({ services, caller, query }) {
+    const space =
+      query.asset === undefined ? null : spaceOf(findAsset(services, query.asset).network)
+    const rows = await services.database.query<FrozenRow & { held: number }>(
+      `select f.*, (
+         select count(*)::int from aml_holds h
+           join transactions t on t.workspace_id = h.workspace_id and t.id = h.transaction_id
+         where h.workspace_id = f.workspace_id and h.freeze_id = f.id and h.released_at is null
+           and t.status = 'pending'
+       ) held
+       from frozen_addresses f
+       where f.workspace_id = $3 and f.sub_account_id = $1 and f.unfrozen_at is null
+         and ($2::text is null or f.space = $2)
+       order by f.frozen_at desc, f.id limit ${ROWS_MAX}`,
+      [caller.subAccountId, space, caller.workspaceId],
+    )
+    return {
+      body: rows.map((row) => ({ ...presentFrozen(row, services.registry), held: row.held })),
+    }
+  },
+})

@@ -1,0 +1,71 @@
+import { z } from 'zod'
+import { ASSETS_MAX } from '../../core/bounds.ts'
+import { endpoint } from '../../core/http/endpoint.ts'
+import { exact } from '../../core/decimals.ts'
+import type { Services } from '../../core/engine/services.ts'
+import { listAssets } from './find-asset.ts'
+
+export const assetShape = z
+  .object({
+    asset_name: z
+      .string()
+      .meta({ description: 'Asset name that all other operations accept as `asset`' }),
+    name: z.string(),
+    ticker: z.string(),
+    blockchain: z.string(),
+    network: z.string(),
+    family: z.string().meta({ examples: ['utxo'] }),
+    decimals: z.int(),
+    type: z.enum(['native', 'token']),
+    contract_address: z.string().nullable(),
+    fee_asset: z.string(),
+    takes_tag: z.boolean().meta({
+      description:
+        'Payments of the asset may carry an `address_tag`: a destination tag (XRP) or a memo (XLM)',
+    }),
+    requires_tag: z.boolean().meta({
+      description:
+        'Many addresses of the asset, in particular those of exchanges, are complete only with their `address_tag`: ask the payee for both, and omit the tag only if the payee has none',
+    }),
+    min_withdrawal: z.number().meta({ description: 'Decimal, in the asset’s native unit' }),
+    issuer: z.string().nullable().meta({
+      description:
+        'Issuer of the token on this network, or operator of its bridge; null for native coins',
+    }),
+    bridged: z.boolean().meta({
+      description:
+        'The token represents one that is locked on another network, so its value also depends on the bridge',
+    }),
+    status: z.enum(['active', 'deprecated', 'retired']).meta({
+      description:
+        'deprecated: new wallets and addresses only if the operator allows them; the balance can be sent. Retired assets are not listed',
+    }),
+    status_since: z.string().nullable().meta({
+      description: 'Date from which `status` applies, YYYY-MM-DD; null while the asset is active',
+    }),
+    status_reason: z.string().nullable(),
+    is_active: z
+      .boolean()
+      .meta({ description: 'Whether new wallets and addresses can be created' }),
+  })
+  .meta({ id: 'Asset' })
+
+export const assetsForCallers = (services: Services) =>
+  listAssets(services).map((asset) => ({
+    ...asset,
+    min_withdrawal: exact(asset.min_withdrawal),
+  }))
+
+/** Lists the assets that can be transacted. The list is the single source of truth. */
+export const getAssets = endpoint({
+  id: 'listAssets',
+  tag: 'Assets',
+  description:
+    'Returns every asset that this installation supports, with its network, decimals, contract, issuer and minimum withdrawal. Retired assets are omitted. Requires no API key.',
+  method: 'GET',
+  path: '/assets',
+  summary: 'List assets',
+  access: 'public',
+  response: z.array(assetShape).max(ASSETS_MAX),
+  handler: async ({ services }) => ({ body: assetsForCallers(services) }),
+})

@@ -1,0 +1,18 @@
+import { z } from 'zod'
+import { ASSETS_MAX } from '../../core/bounds.ts'
+import { endpoint } from '../../core/http/endpoint.ts'
+import { assetShape, assetsForCallers } from './list-assets.ts'
+
+/** `GET /assets` with authentication. */
+export const getSupportedAssets = endpoint({
+  id: 'listSupportedAssets',
+  tag: 'Assets',
+  description: 'Returns the same list as `GET /assets`, for callers that sign every request.',
+  method: 'GET',
+  path: '/dac/v1/supported-assets',
+  summary: 'List assets of the workspace',
+  access: 'read',
+  query: z.strictObject({}),
+  response: z.array(assetShape).max(ASSETS_MAX),
+  handler: async ({ services }) => ({ body: assetsForCallers(services) }),
+})

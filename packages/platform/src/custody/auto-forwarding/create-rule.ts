@@ -1,0 +1,234 @@
+import { formatAmount, type Asset, type Network } from '@custody/chains'
+import {
+  claimedNonceAndSubject,
+  stringifyJson,
+  transactionId,
+  type SignedRequest,
+} from '@custody/request-auth'
+import { ruleBody, type RuleBody } from '@custody/request-auth/bodies'
+import { accountOf } from '../aml/address-key.ts'
+import { findAsset } from '../assets/find-asset.ts'
+import { readAmount } from '../assets/read-amount.ts'
+import { ApiError } from '../../core/errors.ts'
+import { endpoint, type Caller } from '../../core/http/endpoint.ts'
+import { emit } from '../../core/ledger/post.ts'
+import type { Services } from '../../core/engine/services.ts'
+import { checkTransfer, refusalError, refusalSoon } from '../transactions/payment.ts'
+import { findWallet } from '../assets/find-wallet.ts'
+import { expireRules, presentRule, ruleShape, type RuleRow } from './rule.ts'
+import { NODES_NEEDED, showRule } from './show-nodes.ts'
+
+/**
+ * Creates a standing rule. The signer nodes must receive the request before the response is sent,
+ * while its signature is still fresh; later they would not accept it.
+ */
+export const createRule = endpoint({
+  id: 'createForwardingRule',
+  tag: 'Auto-forwarding',
+  description:
+    'Creates a standing rule: incoming funds of the asset are forwarded to one destination, up to a daily cap, until the rule expires. The response is sent after two signer nodes have stored the rule.',
+  errors: [
+    'UNSUPPORTED_ASSET',
+    'WALLET_MISSING',
+    'WALLET_INACTIVE',
+    'INVALID_ADDRESS',
+    'INVALID_AMOUNT',
+    'RULE_EXISTS',
+    'SIGNERS_UNAVAILABLE',
+    'NETWORK_UNAVAILABLE',
+  ],
+  method: 'POST',
+  path: '/dac/v1/auto-forwarding',
+  summary: 'Forward incoming funds of an asset to one destination',
+  access: 'write',
+  isSetting: true,
+  body: ruleBody,
+  response: ruleShape,
+  async handler({ services, caller, body, signed }) {
+    const { asset, network } = findAsset(services, body.asset)
+    const wallet = await findWallet(services.database, caller, asset.asset_name)
+    if (wallet.status !== 'active') {
+      throw new ApiError(
+        'WALLET_INACTIVE',
+        `asset: the ${asset.asset_name} wallet is inactive; no transfer can be sent from it`,
+        { field: 'asset' },
+      )
+    }
+    const now = new Date(services.environment.now())
+    const { min, cap, destination, addressTag } = check(services, asset, body)
+    if (body.expires_at <= now)
+      throw new ApiError('INVALID_REQUEST', 'expires_at: must be in the future', {
+        field: 'expires_at',
+      })
+    await checkNotOwnAddress(services, caller, network, destination)
+    const refusal = await refusalSoon(services, services.networks.get(network.code), {
+      to: destination,
+      tag: addressTag,
+      amount: min,
+      asset,
+    })
+    if (refusal) throw refusalError(refusal, 'min_amount')
+
+    const id = transactionId(caller.apiKey, claimedNonceAndSubject(signed.token).nonce)
+    await services.database.transaction(async (tx) => {
+      await expireRules(tx, now)
+      const written = await tx.query(
+        `insert into forward_rules (id, workspace_id, sub_account_id, wallet_id, asset, network,
+          min_amount, daily_cap,
+          destination, address_tag, expires_at, request, created_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) on conflict do nothing
+           returning id`,
+        [
+          id,
+          caller.workspaceId,
+          caller.subAccountId,
+          wallet.id,
+          asset.asset_name,
+          network.code,
+          min.toString(),
+          cap.toString(),
+          destination,
+          addressTag,
+          body.expires_at,
+          JSON.stringify(signed),
+          now,
+        ],
+      )
+      if (written.length > 0) return
+      const existing = await tx.one<{ id: string }>(
+        `select id from forward_rules where workspace_id = $2 and wallet_id = $1
+          and state in ('PENDING', 'ACTIVE', 'PAUSED')`,
+        [wallet.id, caller.workspaceId],
+      )
+      throw new ApiError(
+        'RULE_EXISTS',
+        `asset: rule ${existing?.id} already forwards incoming ${asset.asset_name}; delete it first`,
+        { field: 'asset', details: { id: existing?.id } },
+      )
+    })
+    services.environment.checkpoint('rule.pending')
+    const row = await activate(services, caller, id, signed)
+    services.environment.checkpoint('rule.active')
+    return { body: presentRule(row, services.registry, services.environment.now()) }
+  },
+})
+
+/**
+ * Checks that the destination is not an address of the sub-account.
+ * @throws ApiError `INVALID_ADDRESS`
+ */
+async function checkNotOwnAddress(
+  services: Services,
+  caller: Caller,
+  network: Network,
+  destination: string,
+): Promise<void> {
+  const account = accountOf(network, destination)
+  await services.addresses.omnibus(network, caller)
+  const own = await services.database.one(
+    'select 1 from chain_addresses where network = $1 and address = $2 and sub_account_id = $3',
+    [network.code, account, caller.subAccountId],
+  )
+  if (own)
+    throw new ApiError('INVALID_ADDRESS', "destination_address: is the wallet's own address", {
+      field: 'destination_address',
+    })
+}
+
+/**
+ * PENDING → ACTIVE, once two nodes have stored the rule; otherwise the rule is given up and ended
+ * at the nodes that have stored it.
+ */
+async function activate(
+  services: Services,
+  caller: Caller,
+  id: string,
+  signed: SignedRequest,
+): Promise<RuleRow> {
+  const { accepted, refused, problems } = await showRule(services, signed)
+  if (accepted.length >= NODES_NEEDED) {
+    return services.database.transaction(async (tx) => {
+      const row = await tx.one<RuleRow>(
+        `update forward_rules set state = 'ACTIVE', receipts = $2, next_run_at = $3, updated_at = $3
+         where workspace_id = $4 and id = $1 and state = 'PENDING' returning *`,
+        [id, JSON.stringify(accepted), tx.now(), caller.workspaceId],
+      )
+      if (!row)
+        throw new ApiError(
+          'SIGNERS_UNAVAILABLE',
+          'the signer nodes did not respond in time; the rule was not created',
+        )
+      await emit(
+        tx,
+        caller.workspaceId,
+        caller.subAccountId,
+        'auto_forwarding.created',
+        stringifyJson(presentRule(row, services.registry, services.environment.now())),
+      )
+      return row
+    })
+  }
+  await services.database.query(
+    `update forward_rules set state = 'ENDING', next_run_at = $3, last_error = $2, updated_at = $3
+     where workspace_id = $4 and id = $1 and state = 'PENDING'`,
+    [id, problems.join('; ').slice(0, 500), services.database.now(), caller.workspaceId],
+  )
+  services.log.warn(
+    { rule: id, problems },
+    'a forwarding rule was not created: fewer than two signer nodes stored it',
+  )
+  const [first] = refused.filter(
+    ({ code }) => code === 'BAD_REQUEST_FIELD' || code === 'UNKNOWN_ASSET',
+  )
+  if (first) {
+    throw new ApiError(
+      'INVALID_REQUEST',
+      `the signer nodes rejected this rule: ${first.message}`,
+      typeof first.body['field'] === 'string' ? { field: first.body['field'] } : {},
+    )
+  }
+  throw new ApiError(
+    'SIGNERS_UNAVAILABLE',
+    `fewer than two signer nodes took the rule, so it was not made: ${problems.join('; ')}`,
+  )
+}
+
+/**
+ * Checks that a transfer of the minimum amount would be possible, and that the cap is not below it.
+ */
+function check(
+  services: Services,
+  asset: Asset,
+  body: RuleBody,
+): { min: bigint; cap: bigint; destination: string; addressTag: string | null } {
+  const network = services.registry.networkOf(asset)
+  const transfer = checkTransfer(
+    services,
+    {
+      asset: asset.asset_name,
+      amount: body.min_amount,
+      destination_address: body.destination_address,
+      address_tag: body.address_tag,
+      destination_type: 'EXTERNAL',
+      source_type: 'INTERNAL',
+    },
+    asset,
+    network,
+    'min_amount',
+  )
+  const cap = readAmount(body.daily_cap, asset, 'daily_cap')
+  const show = (value: bigint) => `${formatAmount(value, asset.decimals)} ${asset.asset_name}`
+  if (cap < transfer.amount) {
+    throw new ApiError(
+      'INVALID_AMOUNT',
+      `daily_cap: must be at least min_amount, ${show(transfer.amount)}`,
+      { field: 'daily_cap' },
+    )
+  }
+  return {
+    min: transfer.amount,
+    cap,
+    destination: transfer.destination,
+    addressTag: transfer.addressTag,
+  }
+}

@@ -1,0 +1,11 @@
+import type { Forwards } from '../../core/engine/services.ts'
+import { noteIncoming, takeBackIncoming } from './incoming.ts'
+import { forwardDone, returnForward } from './outcome.ts'
+
+/** Handlers of standing rules for credited, reverted and forwarded amounts. */
+export const forwards: Forwards = {
+  credited: noteIncoming,
+  takenBack: takeBackIncoming,
+  done: forwardDone,
+  returned: returnForward,
+}

@@ -1,0 +1,47 @@
+import { reasonOf } from '@custody/chains/reason'
+import type { Services } from '../../core/engine/services.ts'
+import type { Loop } from '../../core/engine/loop.ts'
+import { endRules, IS_ABANDONED } from './end-rules.ts'
+import { forwardRule } from './forward.ts'
+import { expireRules, IS_EXPIRED, type RuleRow } from './rule.ts'
+
+const RULES_PER_RUN = 20
+/** Seconds until a rule whose chain or nodes are unreachable is checked again. */
+const ERROR_WAIT_S = 10
+
+const DUE = `exists (select 1 from forward_rules where state in ('ACTIVE', 'ENDING') and next_run_at <= $1) 
+  or exists (select 1 from forward_rules where ${IS_EXPIRED} or ${IS_ABANDONED})`
+
+/** Creates the loop that forwards waiting amounts, ends deleted rules, and expires rules. */
+export function autoForwardingLoop(services: Services): Loop {
+  return {
+    name: 'auto-forwarding',
+    everyMs: services.settings.pollMs,
+    due: DUE,
+    async run() {
+      await expireRules(services.database, new Date(services.environment.now()))
+      await endRules(services)
+      const rules = await services.database.query<RuleRow>(
+        `select * from forward_rules where state = 'ACTIVE' and next_run_at <= $2
+          order by next_run_at limit $1`,
+        [RULES_PER_RUN, services.database.now()],
+      )
+      for (const rule of rules) {
+        try {
+          await forwardRule(services, rule)
+        } catch (error) {
+          services.log.warn(
+            { rule: rule.id, err: reasonOf(error) },
+            'a rule could not be processed; it is retried',
+          )
+          await services.database.query(
+            `update forward_rules set next_run_at = $3::timestamptz + $2 * interval '1 second'
+              where workspace_id = $4 and id = $1`,
+            [rule.id, ERROR_WAIT_S, services.database.now(), rule.workspace_id],
+          )
+        }
+      }
+      return rules.length === RULES_PER_RUN
+    },
+  }
+}

@@ -1,0 +1,26 @@
+import { z } from 'zod'
+import { endpoint } from '../../core/http/endpoint.ts'
+import { pathId } from '../../core/http/schemas.ts'
+import { findRule, presentRule, ruleShape } from './rule.ts'
+
+export const readRule = endpoint({
+  id: 'readForwardingRule',
+  tag: 'Auto-forwarding',
+  description: 'Returns one rule, with the amount that is waiting to be forwarded.',
+  errors: ['FORBIDDEN', 'NOT_FOUND'],
+  method: 'GET',
+  path: '/dac/v1/auto-forwarding/{id}',
+  summary: 'Read a forwarding rule',
+  access: 'read',
+  params: z.strictObject({ id: pathId }),
+  response: ruleShape,
+  async handler({ services, caller, params }) {
+    return {
+      body: presentRule(
+        await findRule(services, caller, params.id),
+        services.registry,
+        services.environment.now(),
+      ),
+    }
+  },
+})

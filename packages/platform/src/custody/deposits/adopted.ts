@@ -1,0 +1,370 @@
+import type { Asset, ChainTip, Network } from '@custody/chains'
+import { reasonOf } from '@custody/chains/reason'
+import type { Queryable } from '../../core/database/pool.ts'
+import type { Chain } from '../../core/engine/chain.ts'
+import type { Services } from '../../core/engine/services.ts'
+import type { TransactionRow } from '../../core/engine/transaction.ts'
+import { revert } from './credit.ts'
+import { expectedBalances } from './expected.ts'
+import { insertDeposit, type OwnAddress } from './record.ts'
+
+/**
+ * Maximum number of checks of an address until two in a row show the amount; number of consecutive
+ * checks with the same other amount that end the attempt; pause between checks in milliseconds.
+ */
+const LOOKS_MAX = 20
+const OTHER_LOOKS = 5
+const PAUSE_MS = 1000
+/** Maximum number of pauses to wait until the scanner has read the block of a check. */
+const SCAN_PAUSES_MAX = 30
+/**
+ * Maximum number of blocks beyond the scanner's position that are read to check a deposit at its
+ * depth. If there are more, the check is repeated later.
+ */
+const UNREAD_MAX = 16
+
+/**
+ * Minimum number of blocks on top of an adopted deposit, and the minimum block time in milliseconds
+ * that they must represent: no endpoint stays ahead of the scanner for that long.
+ */
+const BLOCKS_LEAST = 20
+const BURIED_MS_LEAST = 60_000
+
+/**
+ * Returns the highest block whose adopted deposits may now be compared with the chain and credited.
+ */
+export const adoptedDue = (
+  { block_ms: blockMs }: Network,
+  final: number,
+  scanned: number,
+): number =>
+  Math.min(
+    final,
+    scanned -
+      Math.max(BLOCKS_LEAST, blockMs === undefined ? 0 : Math.ceil(BURIED_MS_LEAST / blockMs)),
+  )
+
+/**
+ * Result of one check of an address, in the smallest unit. `busy`: pending staking operations
+ * change the balance at unknown times.
+ */
+interface Look {
+  surplus: bigint
+  busy: boolean
+}
+
+/**
+ * Thrown when a surplus was not adopted; the message is for the operator. `surplus`: the surplus
+ * that was found instead, if known.
+ */
+export class NotAdoptable extends Error {
+  readonly surplus: bigint | null
+
+  constructor(message: string, surplus: bigint | null = null) {
+    super(message)
+    this.name = 'NotAdoptable'
+    this.surplus = surplus
+  }
+}
+
+interface Books {
+  atMost: bigint
+  busy: boolean
+  quiet: boolean
+}
+
+/**
+ * SQL condition on `chain_transactions c`: the transaction may be on its chain without being
+ * booked.
+ */
+const IN_FLIGHT = `c.state in ('BUILT', 'SIGNED', 'EXPIRED')`
+
+/**
+ * Returns the maximum balance of an address that the ledger can explain, including all of our own
+ * transactions that pay it and may have been included since the last check. `quiet`: none of our
+ * transactions is pending there, and all deposits except adopted ones are at their depth.
+ */
+async function readBooks(
+  tx: Queryable,
+  services: Services,
+  network: Network,
+  { workspace, address, asset }: { workspace: string; address: string; asset: Asset },
+): Promise<Books> {
+  const only = { workspace, asset: asset.asset_name }
+  const expected =
+    (await expectedBalances(tx, services.registry, network, only)).get(
+      `${address} ${asset.asset_name}`,
+    ) ?? 0n
+  const row = await tx.one<{ arriving: string; busy: boolean; quiet: boolean }>(
+    `select coalesce(sum(t.amount) filter (where t.destination_id = $2 and t.asset = $3),
+       0)::text arriving,
+       coalesce(bool_or(t.kind in ('STAKE', 'UNSTAKE', 'RELEASE')), false) busy, count(*) = 0
+         and not exists (
+         select 1 from transactions a join deposits d on d.workspace_id = a.workspace_id
+           and d.transaction_id = a.id
+         where a.network = $1 and a.status = 'pending' and a.state = 'CONFIRMING' and d.address = $2
+           and d.asset = $3 and not d.adopted
+       ) quiet
+     from transactions t where t.network = $1 and t.status = 'pending'
+       and (t.source_id = $2 or t.destination_id = $2)
+       and exists (select 1 from chain_transactions c where c.workspace_id = t.workspace_id
+         and c.transaction_id = t.id and ${IN_FLIGHT})`,
+    [network.code, address, asset.asset_name],
+  )
+  return {
+    atMost: expected + BigInt(row?.arriving ?? 0),
+    busy: row?.busy ?? false,
+    quiet: row?.quiet ?? true,
+  }
+}
+
+/**
+ * Waits until the scanner has read a block.
+ * @throws NotAdoptable if the scanner does not catch up with the chain
+ */
+async function awaitScan(
+  { database, environment }: Services,
+  { code }: Network,
+  height: number,
+): Promise<void> {
+  for (let pauses = 0; ; pauses++) {
+    const scan = await database.one<{ height: string | null }>(
+      'select height::text from network_scans where network = $1',
+      [code],
+    )
+    if (Number(scan?.height ?? -1) >= height) return
+    if (pauses === SCAN_PAUSES_MAX) {
+      throw new NotAdoptable(
+        `the scan of ${code} does not reach the head of its chain: run "custody doctor" for the reason`,
+      )
+    }
+    await environment.sleep(PAUSE_MS)
+  }
+}
+
+const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
+
+/**
+ * A balance in excess of the ledger, in the smallest unit, to adopt as a deposit. `hash`: hash of
+ * the transaction to show for it.
+ */
+interface Surplus {
+  owner: OwnAddress
+  asset: Asset
+  amount: bigint
+  hash: string | null
+}
+
+/**
+ * One check of an address: the ledger before the balance was read, the balance, the head after it,
+ * and the previous check.
+ */
+interface Check {
+  before: Awaited<ReturnType<typeof readBooks>>
+  balance: bigint
+  tip: ChainTip
+  previous: Look | null
+}
+
+/**
+ * Adopts the surplus if this check and the previous one show exactly its amount; otherwise returns
+ * the result of the check. Returns null if the scanner has not read the block of the check.
+ */
+async function adoptIfSame(
+  services: Services,
+  tx: Queryable,
+  network: Network,
+  { owner, asset, amount, hash }: Surplus,
+  { before, balance, tip, previous }: Check,
+): Promise<Look | TransactionRow | null> {
+  // With this lock, neither the scanner nor a rescan writes deposits concurrently.
+  const scan = await tx.one<{ height: string }>(
+    'select height::text from network_scans where network = $1 for update',
+    [network.code],
+  )
+  const block = await tx.one<{ hash: string }>(
+    'select hash from blocks where network = $1 and height = $2',
+    [network.code, tip.height],
+  )
+  if (Number(scan?.height ?? -1) < tip.height || block?.hash !== tip.hash) return null
+  const { address } = owner
+  const place = { workspace: owner.workspace_id, address, asset }
+  const after = await readBooks(tx, services, network, place)
+  const result = {
+    surplus: balance - larger(before.atMost, after.atMost),
+    busy: before.busy || after.busy,
+  }
+  if (result.surplus !== amount || result.busy || previous?.surplus !== amount) return result
+  const id = services.environment.uuid()
+  const transfer = {
+    txid: `adopted:${id}`,
+    position: 0,
+    asset: asset.asset_name,
+    address,
+    amount,
+    tag: null,
+    sender: null,
+    senders: { addresses: [], complete: false },
+    coinbase: false,
+  }
+  return insertDeposit(services, tx, {
+    network,
+    asset,
+    block: tip,
+    match: { transfer, owner, occurrence: 0 },
+    knownAt: tx.now(),
+    hash,
+    isAdopted: true,
+  })
+}
+
+/**
+ * Creates a deposit without a known sender for the balance that an address of an account-based
+ * network holds in excess of the ledger. The deposit is bound to a block in which the chain held
+ * it, waits for that block's depth, is then checked again and is screened like any deposit.
+ * @throws NotAdoptable
+ */
+export async function adoptSurplus(
+  services: Services,
+  chain: Chain,
+  surplus: Surplus,
+): Promise<TransactionRow> {
+  const { network, client } = chain
+  const { owner, asset } = surplus
+  const place = { workspace: owner.workspace_id, address: owner.address, asset }
+  let last: Look | null = null
+  let alike = 0
+  for (let look = 0; look < LOOKS_MAX && alike < OTHER_LOOKS; look++) {
+    if (look > 0) await services.environment.sleep(PAUSE_MS)
+    const before = await readBooks(services.database, services, network, place)
+    const balance = await chain.balance(owner.address, asset)
+    // Everything in the balance is in a block up to this one, which the scanner must have read.
+    const tip = await client.tip()
+    await awaitScan(services, network, tip.height)
+    const previous: Look | null = last
+    const outcome: Look | TransactionRow | null = await services.database.transaction((tx) =>
+      adoptIfSame(services, tx, network, surplus, { before, balance, tip, previous }),
+    )
+    if (outcome !== null && 'id' in outcome) {
+      services.environment.checkpoint('deposit.adopted')
+      services.work.ring()
+      return outcome
+    }
+    alike = outcome !== null && outcome.surplus === last?.surplus ? alike + 1 : 1
+    last = outcome ?? last
+  }
+  if (last === null)
+    throw new NotAdoptable(
+      `the chain of ${network.code} changed while it was read: try again later`,
+    )
+  if (last.busy)
+    throw new NotAdoptable(
+      'staking transactions of this address are in progress: try again when they have ended',
+    )
+  throw new NotAdoptable('the surplus of the address is smaller than this amount', last.surplus)
+}
+
+/**
+ * Returns the amount that an address receives in blocks that the scanner has not read; null if it
+ * cannot be determined now. Everything in a balance that was read before is in a block up to the
+ * current head.
+ */
+async function unreadAt(
+  { client }: Chain,
+  scanned: ScannedTo,
+  address: string,
+  asset: Asset,
+): Promise<bigint | null> {
+  const tip = await client.tip()
+  if (tip.height < scanned.height || tip.height - scanned.height > UNREAD_MAX) return null
+  let { hash } = scanned
+  let amount = 0n
+  for (let height = scanned.height + 1; height <= tip.height; height++) {
+    const block = await client.block(height)
+    if (!block || block.parent !== hash) return null
+    for (const each of block.transfers)
+      if (each.address === address && each.asset === asset.asset_name) amount += each.amount
+    ;({ hash } = block)
+  }
+  return hash === tip.hash ? amount : null
+}
+
+/** The last block that the scanner has read. */
+type ScannedTo = Pick<ChainTip, 'height' | 'hash'>
+
+/**
+ * Whether the chain still holds an adopted deposit in addition to everything that was booked since,
+ * now that its block is final: an endpoint ahead of the scanner may have shown another deposit
+ * twice. If the chain does not hold it, the deposit is reverted. Amounts in blocks that the scanner
+ * has not read are not booked yet and do not count.
+ */
+async function isStillHeld(
+  services: Services,
+  workspace: string,
+  id: string,
+  scanned: ScannedTo,
+): Promise<boolean> {
+  const { database, registry } = services
+  const row = await database.one<TransactionRow>(
+    'select * from transactions where workspace_id = $1 and id = $2',
+    [workspace, id],
+  )
+  const asset = row && registry.asset(row.asset)
+  if (!row || !asset) return false
+  const chain = services.networks.get(row.network)
+  const address = row.destination_id as string
+  const place = { workspace, address, asset }
+  const before = await readBooks(database, services, chain.network, place)
+  const held = await chain.balance(address, asset)
+  const unread = await unreadAt(chain, scanned, address, asset)
+  if (unread === null) return false
+  const after = await readBooks(database, services, chain.network, place)
+  // The ledger includes the deposit itself.
+  if (held - unread >= larger(before.atMost, after.atMost)) return true
+  if (!before.quiet || !after.quiet || unread > 0n) return false
+  await database.transaction(async (tx) => {
+    const fresh = await tx.one<TransactionRow>(
+      `select * from transactions where workspace_id = $1 and id = $2 and state = 'CONFIRMING'
+        for update`,
+      [workspace, id],
+    )
+    if (fresh)
+      await revert(
+        services,
+        tx,
+        fresh,
+        'the chain does not contain the adopted amount; see "custody audit"',
+      )
+  })
+  services.log.warn(
+    { transaction: id, address, asset: row.asset },
+    'an adopted deposit is no longer on the address, and was not credited',
+  )
+  return false
+}
+
+/**
+ * Yields those adopted deposits at their depth that the chain still holds. If the endpoint does not
+ * respond, the rest waits for the next pass; an adopted deposit delays nothing else on its network.
+ */
+export async function* stillHeld<T extends { workspace_id: string; id: string }>(
+  services: Services,
+  network: Network,
+  adopted: readonly T[],
+  scanned: ScannedTo,
+): AsyncGenerator<T> {
+  for (const each of adopted) {
+    let isHeld
+    try {
+      isHeld = await isStillHeld(services, each.workspace_id, each.id, scanned)
+    } catch (error) {
+      const err = reasonOf(error)
+      services.log.warn(
+        { network: network.code, transaction: each.id, err },
+        'an adopted deposit cannot be compared with the chain yet',
+      )
+      return
+    }
+    if (isHeld) yield each
+  }
+}

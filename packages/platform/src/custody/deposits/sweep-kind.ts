@@ -1,0 +1,114 @@
+import type { Queryable } from '../../core/database/pool.ts'
+import { otherWalletPostings } from '../../core/engine/other-wallet.ts'
+import type { Kind, Outcome, Services } from '../../core/engine/services.ts'
+import { endTransaction } from '../../core/engine/settle.ts'
+import type { TransactionRow } from '../../core/engine/transaction.ts'
+import { floatPostings, overdraws } from '../gas-tanks/float.ts'
+import { reclaimEnergy } from '../gas-tanks/energy-loan.ts'
+import { releaseNetworkFee } from '../gas-tanks/release.ts'
+import { post } from '../../core/ledger/post.ts'
+import { sweepWaits } from './sweep-policy.ts'
+import { queueSweep } from './sweeps.ts'
+
+/** A sweep: moves a deposit address's full balance of an asset to the omnibus address. */
+export const sweep: Kind<'SWEEP'> = {
+  sweeps: true,
+  postpones: sweepWaits,
+  async purpose(services, row) {
+    const address = await services.database.one<{ path_index: number; sub: number }>(
+      `select c.path_index, s.path_index sub from chain_addresses c
+        join sub_accounts s on s.workspace_id = c.workspace_id
+        and s.id = c.sub_account_id
+        where c.workspace_id = $3 and c.network = $1 and c.address = $2`,
+      [row.network, row.source_id, row.workspace_id],
+    )
+    if (!address) throw new Error('a sweep has an unknown source address')
+    return {
+      kind: 'sweep',
+      sub_account: address.sub,
+      asset: row.asset,
+      address_index: address.path_index,
+    }
+  },
+  async settle(services, tx, row, o) {
+    await book(services, tx, row, o)
+    if (o.succeeded) {
+      await tx.query(
+        `update transactions set state = 'SWEPT', updated_at = $3
+         where workspace_id = $4 and kind = 'DEPOSIT' and sub_account_id = $5
+           and lower(destination_id) = lower($2) and destination_id = $2
+           and wallet_id = $1 and state = 'CREDITED'`,
+        [row.wallet_id, row.source_id, tx.now(), row.workspace_id, row.sub_account_id],
+      )
+    }
+    await reclaimEnergy(services, tx, row)
+    await endTransaction(services, tx, row, o, false)
+    await queueSweep(services, tx, row)
+  },
+  async release(services, tx, row) {
+    await releaseNetworkFee(services, tx, row)
+    return {}
+  },
+}
+
+async function book(
+  services: Services,
+  tx: Queryable,
+  row: TransactionRow,
+  o: Outcome,
+): Promise<void> {
+  if (!services.networks.get(row.network).fuelled || row.plan.own === '1')
+    return bookOwn(tx, row, o)
+  const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
+  const [amount, held] = [BigInt(row.amount), BigInt(row.plan.need ?? '0')]
+  const moved = o.succeeded
+    ? [
+        { ...account, kind: 'unswept' as const, address: row.source_id, amount: -amount },
+        { ...account, kind: 'available' as const, amount },
+      ]
+    : []
+  await post(
+    tx,
+    'settle',
+    row.id,
+    [...moved, ...floatPostings(row, held, o.fee)],
+    overdraws(held, o.fee),
+  )
+}
+
+/**
+ * Books a sweep that pays for itself, out of the amount moved or (for a token) from another wallet
+ * of the sub-account.
+ */
+async function bookOwn(tx: Queryable, row: TransactionRow, o: Outcome): Promise<void> {
+  const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
+  const moved = o.succeeded ? BigInt(row.amount) : 0n
+  const paysItself = row.plan.fee_wallet === undefined
+  await post(
+    tx,
+    'settle',
+    row.id,
+    [
+      {
+        ...account,
+        kind: 'unswept',
+        address: row.source_id,
+        amount: -moved - (paysItself ? o.fee : 0n),
+      },
+      { ...account, kind: 'available', amount: moved },
+      ...(paysItself
+        ? [
+            {
+              workspace: row.workspace_id,
+              asset: row.fee_asset,
+              kind: 'chain' as const,
+              amount: o.fee,
+            },
+          ]
+        : otherWalletPostings(row, o.fee)),
+      // Tron: if another transaction used the free bandwidth first, the fee was higher than the
+      // amount reserved for it.
+    ],
+    overdraws(BigInt(row.plan.need ?? o.fee), o.fee),
+  )
+}

@@ -1,0 +1,171 @@
+import type { Queryable } from '../../core/database/pool.ts'
+import { nothingExcludes } from '../../core/engine/expiry.ts'
+import { replacementsOf } from '../../core/engine/replacement.ts'
+import type { AskPurpose, Included, Kind, Services } from '../../core/engine/services.ts'
+import { endTransaction } from '../../core/engine/settle.ts'
+import type { TransactionRow } from '../../core/engine/transaction.ts'
+import { post } from '../../core/ledger/post.ts'
+import type { Purpose } from '../../core/signing/sign.ts'
+import { awaitsCompany, partsOf, wakeFuelled } from './shared-fuel.ts'
+
+/**
+ * Milliseconds after which fuel is bumped, even if the operator has not enabled fee bumps, because
+ * all of a tank's transactions wait behind one that is stuck.
+ */
+const FUEL_BUMP_AFTER_MS = 60_000
+
+/**
+ * Fuel: native coin from a gas tank that pays for the fee of one transfer, or of several at one
+ * address, authorised by their requests.
+ */
+export const fuel: Kind<'FUEL'> = {
+  heldBack: awaitsCompany,
+  isSignedTogether: (row) => row.plan.together !== undefined,
+  async purpose(services, row, _replacement, of) {
+    const parts = await partsOf(services.database, row.workspace_id, row.id)
+    if (parts.length > 0) return sharedPurpose(services, row.workspace_id, parts, of)
+    const parent = await services.database.one<TransactionRow>(
+      'select * from transactions where workspace_id = $2 and id = $1',
+      [row.parent_id, row.workspace_id],
+    )
+    if (!parent) throw new Error('a fuel transaction has no parent transaction')
+    const {
+      replacement: id,
+      for_gas: gas,
+      for_max_fee_per_gas: price,
+      for_l1_fee: l1Fee,
+    } = row.plan
+    const replacement = id
+      ? (await replacementsOf(services.database, parent)).find((each) => each.id === id)
+      : undefined
+    return {
+      kind: 'fuel',
+      for: await of(services, parent, replacement),
+      gas: String(gas),
+      max_fee_per_gas: String(price),
+      l1_fee: l1Fee ?? '0',
+    }
+  },
+  // Fuel is booked as soon as it is in a block: the transfer waits for it, and its bytes stay valid
+  // if the block is reorganised. On chains where transactions may expire, it is booked when it is
+  // final.
+  async included(services, tx, row, o) {
+    if (o.final || !nothingExcludes(services.networks.get(row.network))) await bookFuel(tx, row, o)
+  },
+  settle: (services, tx, row, o) => endTransaction(services, tx, row, o, false),
+  bumpAfterMs: () => FUEL_BUMP_AFTER_MS,
+  release: (_services, tx, row) => giveBack(tx, row, BigInt(row.plan.need ?? '0')),
+}
+
+/** Returns a purpose that contains each transfer's own request and its maximum cost. */
+async function sharedPurpose(
+  services: Services,
+  workspace: string,
+  parts: Awaited<ReturnType<typeof partsOf>>,
+  of: AskPurpose,
+): Promise<Purpose> {
+  const rows = await services.database.query<TransactionRow>(
+    'select * from transactions where workspace_id = $2 and id = any($1)',
+    [parts.map(({ transaction_id: id }) => id), workspace],
+  )
+  const shown = await Promise.all(
+    parts.map(async ({ transaction_id: id, gas, max_fee_per_gas, l1_fee }) => {
+      const row = rows.find((each) => each.id === id)
+      if (!row) throw new Error('a fuel transaction has no parent transaction')
+      return { for: await of(services, row), gas, max_fee_per_gas, l1_fee }
+    }),
+  )
+  const [first, ...beside] = shown
+  if (!first) throw new Error('a fuel transaction has no parent transaction')
+  return { kind: 'fuel', ...first, ...(beside.length === 0 ? {} : { beside }) }
+}
+
+async function bookFuel(
+  tx: Queryable,
+  row: TransactionRow,
+  { fee, feeMax, succeeded, final }: Included,
+): Promise<void> {
+  const scope = { workspace: row.workspace_id, asset: row.asset }
+  const amount = BigInt(row.amount)
+  // `need` includes the L1 fee of a rollup, which the transaction's own fee limit does not contain.
+  const reserved = amount + BigInt(row.plan.need ?? feeMax)
+  const moved = succeeded ? amount : 0n
+  const done = await post(tx, 'fuel', row.id, [
+    { ...scope, kind: 'tank_reserved', amount: -reserved },
+    { ...scope, kind: 'float_reserved', address: row.destination_id, amount: moved },
+    { ...scope, kind: 'chain', amount: fee },
+    { ...scope, kind: 'tank', amount: reserved - moved - fee },
+  ])
+  if (!done) {
+    if (final) await correctFee(tx, row, fee)
+    return
+  }
+  if (succeeded)
+    await tx.query(
+      `update transactions set plan = plan || '{"settled":"1"}' where workspace_id = $2 and id = $1`,
+      [row.id, row.workspace_id],
+    )
+  await wakeFuelled(tx, row)
+}
+
+/**
+ * Books the difference in the tank once the fee is final: after a reorganisation, the transaction
+ * may be in a block with another base fee.
+ */
+async function correctFee(tx: Queryable, row: TransactionRow, fee: bigint): Promise<void> {
+  const booked = await tx.one<{ amount: string }>(
+    `select p.amount::text from ledger_entries e
+       join ledger_postings p on p.workspace_id = e.workspace_id and p.entry_id = e.id
+       join ledger_accounts a on a.workspace_id = p.workspace_id and a.id = p.account_id
+     where e.workspace_id = $2 and e.kind = 'fuel' and e.reference = $1 and a.kind = 'chain'`,
+    [row.id, row.workspace_id],
+  )
+  const more = fee - BigInt(booked?.amount ?? '0')
+  if (more === 0n) return
+  const scope = { workspace: row.workspace_id, asset: row.asset }
+  await post(
+    tx,
+    'fuel-fee',
+    row.id,
+    [
+      { ...scope, kind: 'tank', amount: -more },
+      { ...scope, kind: 'chain', amount: more },
+    ],
+    { overdraw: true },
+  )
+}
+
+/** Drain: sends the full balance of a gas tank to the address in the operator's recorded order. */
+export const drain: Kind<'DRAIN'> = {
+  purpose: async (_services, row) => ({ kind: 'drain', order: String(row.plan.order) }),
+  async settle(services, tx, row, o) {
+    const scope = { workspace: row.workspace_id, asset: row.asset }
+    const reserved = BigInt(row.amount) + BigInt(row.plan.reserved_fee ?? '0')
+    const moved = o.succeeded ? BigInt(row.amount) : 0n
+    await post(tx, 'settle', row.id, [
+      { ...scope, kind: 'tank_reserved', amount: -reserved },
+      { ...scope, kind: 'chain', amount: moved + o.fee },
+      { ...scope, kind: 'tank', amount: reserved - moved - o.fee },
+    ])
+    await endTransaction(services, tx, row, o, false)
+  },
+  release: (_services, tx, row) => giveBack(tx, row, BigInt(row.plan.reserved_fee ?? '0')),
+}
+
+/** A payment into a gas tank, which the scanner credits. */
+export const tankDeposit: Kind<'TANK_DEPOSIT'> = {}
+
+async function giveBack(
+  tx: Queryable,
+  row: TransactionRow,
+  fee: bigint,
+): Promise<Record<string, never>> {
+  const scope = { workspace: row.workspace_id, asset: row.asset }
+  const held = BigInt(row.amount) + fee
+  await post(tx, 'release', row.id, [
+    { ...scope, kind: 'tank_reserved', amount: -held },
+    { ...scope, kind: 'tank', amount: held },
+  ])
+  await wakeFuelled(tx, row)
+  return {}
+}

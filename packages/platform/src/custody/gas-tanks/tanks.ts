@@ -1,0 +1,147 @@
+import type { Asset } from '@custody/chains'
+import { fail, type FuelShortfall, type Fail } from '../../core/engine/chain.ts'
+import { advance } from '../../core/engine/lease.ts'
+import type { Replacement } from '../../core/engine/replacement.ts'
+import type { Queryable } from '../../core/database/pool.ts'
+import type { Services, Tanks } from '../../core/engine/services.ts'
+import type { TransactionRow } from '../../core/engine/transaction.ts'
+import { lockedBalance, post } from '../../core/ledger/post.ts'
+import { fuelOf, type Supply } from './float.ts'
+import { refuelAlone, reserveFuel, startFuelling } from './fuelling.ts'
+import { loanOf } from './energy-loan.ts'
+import { tankLimits } from './limits.ts'
+import { partsOf } from './shared-fuel.ts'
+
+/** The workspaces' gas tanks, as used by the engine. */
+export const tanks: Tanks = {
+  maxGasPrice: async ({ database }, row) =>
+    (await tankLimits(database, row.workspace_id, row.network)).maxGasPrice,
+  start: startFuelling,
+  async arrived({ database }, row) {
+    const fuel = row.plan.fuel_id
+      ? await fuelOf(database, row.workspace_id, row.plan.fuel_id)
+      : undefined
+    if (fuel?.status === 'failed' && (await isShared(database, row))) return 'alone'
+    if (fuel?.status === 'failed')
+      return fail(`its fuel failed: ${fuel.failure_reason ?? 'unknown'}`)
+    if (fuel && fuel.settled !== '1') return 'waits'
+    const loan = await loanOf(database, row)
+    if (loan?.status === 'failed')
+      return fail(`energy of the gas tank could not be lent: ${loan.failure_reason ?? 'unknown'}`)
+    return loan && loan.settled !== '1' ? 'waits' : 'arrived'
+  },
+  startAlone: refuelAlone,
+  startMore: (services, row, replacement, dearer) =>
+    row.source_type === 'GAS_TANK'
+      ? reserveMore(services, row, dearer.more)
+      : fuelMore(services, row, replacement, dearer),
+  arrivedMore,
+}
+
+const isShared = async (
+  database: Queryable,
+  { workspace_id: workspace, plan }: TransactionRow,
+): Promise<boolean> => (await partsOf(database, workspace, plan.fuel_id as string)).length > 1
+
+/** Reserves the higher fee of a replacement that the gas tank itself sends. */
+async function reserveMore(
+  services: Services,
+  row: TransactionRow,
+  amount: bigint,
+): Promise<'taken' | Fail> {
+  const scope = { workspace: row.workspace_id, asset: row.asset }
+  return services.database.transaction(async (tx) => {
+    if ((await lockedBalance(tx, { ...scope, kind: 'tank' })) < amount)
+      return fail('the balance of the gas tank is too low for a higher fee')
+    const need = (BigInt(row.plan.need ?? '0') + amount).toString()
+    const written = await tx.query(
+      `update transactions set plan = plan || jsonb_build_object('need', $3::text)
+       where workspace_id = $5 and id = $1 and lease_token = $2 and plan->>'need' = $4 returning 1`,
+      [row.id, row.lease_token, need, row.plan.need, row.workspace_id],
+    )
+    if (written.length !== 1) throw new Error('another worker changed the plan of this fuel')
+    await post(tx, 'fuel-bump', `${row.id}:${need}`, [
+      { ...scope, kind: 'tank', amount: -amount },
+      { ...scope, kind: 'tank_reserved', amount },
+    ])
+    row.plan.need = need
+    return 'taken'
+  })
+}
+
+/**
+ * Takes additional fuel for a replacement that its caller requested; automatic replacements get
+ * none.
+ */
+async function fuelMore(
+  services: Services,
+  row: TransactionRow,
+  replacement: Replacement,
+  dearer: FuelShortfall,
+): Promise<'started' | Fail> {
+  if (replacement.kind === 'AUTO') return fail(dearer.short)
+  const native = services.registry.asset(row.fee_asset) as Asset
+  return services.database.transaction(async (tx) => {
+    const fuel = await reserveFuel(services, tx, row, {
+      native,
+      need: dearer.need,
+      fuel: dearer.fuel,
+      replacementId: replacement.id,
+    })
+    if ('reason' in fuel) return fuel
+    await tx.query(
+      `update replacements set state = 'FUELING', plan = $2, updated_at = $3 where workspace_id = $4
+        and id = $1`,
+      [
+        replacement.id,
+        JSON.stringify({ fuel_id: fuel.fuelId, float_taken: fuel.floatTaken.toString() }),
+        tx.now(),
+        row.workspace_id,
+      ],
+    )
+    await advance(tx, row, {
+      waits: fuel.fuelId === null ? null : 'GAS_TANK',
+      last_error: null,
+      run_in_ms: fuel.fuelId === null ? 0 : null,
+    })
+    return 'started'
+  })
+}
+
+/** Adds fuel that arrived for a replacement to the transfer's reservation. */
+async function arrivedMore(
+  services: Services,
+  row: TransactionRow,
+  replacement: Replacement,
+): Promise<'arrived' | 'waits' | Fail> {
+  const { fuel_id: fuelId, float_taken: float, counted } = replacement.plan
+  if (counted === '1') return 'arrived'
+  const fuel: Supply | null = fuelId
+    ? await fuelOf(services.database, row.workspace_id, fuelId)
+    : null
+  if (fuel && fuel.status !== 'failed' && fuel.settled !== '1') return 'waits'
+  const floatTaken = BigInt(float ?? '0')
+  const failed = fuel?.status === 'failed'
+  await services.database.transaction(async (tx) => {
+    await tx.query(
+      `update replacements set plan = plan || '{"counted":"1"}' where workspace_id = $2 and id = $1`,
+      [replacement.id, row.workspace_id],
+    )
+    if (failed) {
+      const scope = { workspace: row.workspace_id, asset: row.fee_asset, address: row.source_id }
+      await post(tx, 'float-release', replacement.id, [
+        { ...scope, kind: 'float_reserved', amount: -floatTaken },
+        { ...scope, kind: 'float', amount: floatTaken },
+      ])
+      return
+    }
+    const need = BigInt(row.plan.need ?? '0') + floatTaken + BigInt(fuel?.amount ?? '0')
+    await tx.query(
+      `update transactions set plan = plan || jsonb_build_object('need', $2::text)
+        where workspace_id = $3 and id = $1`,
+      [row.id, need.toString(), row.workspace_id],
+    )
+    row.plan.need = need.toString()
+  })
+  return failed ? fail('its fuel failed') : 'arrived'
+}

@@ -1,0 +1,36 @@
+import { z } from 'zod'
+import { endpoint } from '../../core/http/endpoint.ts'
+import { accountOf } from './account.ts'
+
+/**
+ * Returns the workspace's prepaid fee account. The API defines it as a POST, but it changes
+ * nothing.
+ */
+export const readPrepaidFee = endpoint({
+  id: 'readPrepaidFee',
+  tag: 'Prepaid fee account',
+  description:
+    'Returns the balance, tier and fees of the workspace’s USD account, from which platform fees are charged. This account is not a wallet. The operation writes nothing.',
+  method: 'POST',
+  path: '/dac/v1/prepaid-fee',
+  summary: 'Read the prepaid fee account',
+  access: 'read',
+  body: z.strictObject({}),
+  response: z.object({
+    balance: z.number(),
+    reserved: z.number(),
+    currency: z.literal('USD'),
+    status: z.enum(['ok', 'low', 'empty']),
+    tier: z.string(),
+    fees: z.object({
+      basis_points: z.int(),
+      percent: z.number().meta({ format: 'double' }),
+      minimum: z.number(),
+      monthly: z.number(),
+    }),
+    volume_30d: z.number(),
+  }),
+  async handler({ services, caller }) {
+    return { body: await accountOf(services, caller.workspaceId) }
+  },
+})

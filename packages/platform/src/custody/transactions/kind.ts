@@ -1,0 +1,164 @@
+import type { SignedRequest } from '@custody/request-auth'
+import { floatPostings, overdraws } from '../gas-tanks/float.ts'
+import { reclaimEnergy } from '../gas-tanks/energy-loan.ts'
+import { releaseNetworkFee } from '../gas-tanks/release.ts'
+import type { Queryable } from '../../core/database/pool.ts'
+import { replacementsOf, type Replacement } from '../../core/engine/replacement.ts'
+import { otherWalletPostings } from '../../core/engine/other-wallet.ts'
+import { receiptsOf } from '../../core/engine/request.ts'
+import type { Kind, Outcome, Services } from '../../core/engine/services.ts'
+import { endTransaction } from '../../core/engine/settle.ts'
+import { isForward, type TransactionRow } from '../../core/engine/transaction.ts'
+import { post } from '../../core/ledger/post.ts'
+import { platformFee } from '../prepaid-fee/fees.ts'
+import type { Purpose } from '../../core/signing/sign.ts'
+import {
+  awaitUnfreezing,
+  isUnfrozen,
+  screenAgain,
+  screenWithdrawal,
+  startScreening,
+} from './screening.ts'
+
+/** Whether the caller's own request asks for the transfer, not a standing rule. */
+const isOwnPayment = (row: TransactionRow): boolean => row.request !== null && !isForward(row)
+
+/** An outgoing transfer, requested by its caller or created by a standing rule. */
+export const withdrawal: Kind<'WITHDRAWAL'> = {
+  ...platformFee,
+  steps: { CREATED: startScreening, SCREENING: screenWithdrawal, AML_HELD: awaitUnfreezing },
+  heldBack: screenAgain,
+  maySubmit: isUnfrozen,
+  async refusal(_services, chain, { row, asset, amount }) {
+    const refusal = await chain.refusal({
+      to: row.destination_id as string,
+      tag: row.address_tag,
+      amount,
+      asset,
+    })
+    return refusal && `${refusal.field}: ${refusal.reason}`
+  },
+  purpose: purposeOf,
+  async settle(services, tx, row, o) {
+    await (o.succeeded
+      ? services.forwards.done(tx, row)
+      : services.forwards.returned(tx, row, 'the chain reverted it'))
+    await settle(services, tx, row, o)
+    await reclaimEnergy(services, tx, row)
+    await endTransaction(services, tx, row, o, true)
+  },
+  isOwnPayment,
+  isSignedTogether: isOwnPayment,
+  isAskedFor: (row) => row.request !== null || isForward(row),
+  failing: (services, tx, row, reason) => services.forwards.returned(tx, row, reason),
+  async release(services, tx, row) {
+    const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
+    const total = BigInt(row.amount) + BigInt(row.plan.fee_reserve ?? '0')
+    await post(tx, 'release', row.id, [
+      { ...account, kind: 'reserved', amount: -total },
+      { ...account, kind: 'available', amount: total },
+    ])
+    await releaseNetworkFee(services, tx, row)
+    return row.platform_fee ? { plan: { refunded: '1' } } : {}
+  },
+  bumpAfterMs: ({ settings }) => settings.feeBumpAfterMs,
+}
+
+/**
+ * Books a final transfer. Its fee is paid from its reservation: another wallet of the sub-account,
+ * fuel, or the wallet itself.
+ */
+async function settle(
+  services: Services,
+  tx: Queryable,
+  row: TransactionRow,
+  o: Outcome,
+): Promise<void> {
+  const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
+  const amount = BigInt(row.amount)
+  const moved = o.succeeded
+    ? { ...account, wallet: null, kind: 'chain' as const, amount }
+    : {
+        ...account,
+        kind: 'available' as const,
+        amount,
+      }
+  if (row.plan.fee_wallet !== undefined) {
+    return void (await post(tx, 'settle', row.id, [
+      { ...account, kind: 'reserved', amount: -amount },
+      moved,
+      ...otherWalletPostings(row, o.fee),
+    ]))
+  }
+  if (services.networks.get(row.network).fuelled) {
+    const held = BigInt(row.plan.need ?? '0')
+    await post(
+      tx,
+      'settle',
+      row.id,
+      [
+        { ...account, kind: 'reserved', amount: -amount },
+        moved,
+        ...floatPostings(row, held, o.fee),
+      ],
+      overdraws(held, o.fee),
+    )
+    return
+  }
+  const total = amount + BigInt(row.plan.fee_reserve ?? '0')
+  const left = (o.succeeded ? amount : 0n) + o.fee
+  await post(tx, 'settle', row.id, [
+    { ...account, kind: 'reserved', amount: -total },
+    { ...account, wallet: null, kind: 'chain', amount: left },
+    { ...account, kind: 'available', amount: total - left },
+  ])
+}
+
+/**
+ * Returns the purpose that the signer nodes sign for: the caller's request or that of a forward's
+ * rule. A replacement has its own request.
+ */
+async function purposeOf(
+  services: Services,
+  row: TransactionRow,
+  replacement: Replacement | undefined,
+): Promise<Purpose> {
+  const rule = row.plan.rule_id
+  const forward = rule === undefined ? null : await forwardPurpose(services, row, rule)
+  if (forward && replacement?.kind !== 'CANCEL') return forward
+  const pay = forward ?? {
+    kind: 'pay' as const,
+    ...(await receiptsOf(services, row.request, 'transactions', row.id)),
+  }
+  if (replacement?.kind === 'CANCEL') {
+    return {
+      kind: 'cancel',
+      of: pay,
+      ...(await receiptsOf(services, replacement.request, 'replacements', replacement.id)),
+    }
+  }
+  // The platform's own fee bump stays within the latest limit that the caller has signed.
+  const faster =
+    replacement?.kind === 'AUTO'
+      ? (await replacementsOf(services.database, row)).findLast(
+          ({ kind, state }) => kind === 'SPEED_UP' && state === 'DONE',
+        )
+      : replacement
+  return faster && pay.kind === 'pay'
+    ? { ...pay, speed_up: await receiptsOf(services, faster.request, 'replacements', faster.id) }
+    : pay
+}
+
+/** Returns the purpose of a forward, which is authorised by the request that created its rule. */
+async function forwardPurpose(
+  services: Services,
+  { id, workspace_id: workspace }: TransactionRow,
+  ruleId: string,
+): Promise<Purpose> {
+  const rule = await services.database.one<{ request: SignedRequest; receipts: unknown[] }>(
+    'select request, receipts from forward_rules where workspace_id = $2 and id = $1',
+    [ruleId, workspace],
+  )
+  if (!rule) throw new Error('a forward has no rule')
+  return { kind: 'forward', id, rule: rule.request, receipts: rule.receipts }
+}

@@ -1,0 +1,189 @@
+import type { Queryable } from '../../core/database/pool.ts'
+import type { Services } from '../../core/engine/services.ts'
+import type { State, TransactionRow } from '../../core/engine/transaction.ts'
+import { lockAccount, wakeNextNonce } from '../../core/engine/nonce-order.ts'
+import { advance, wakeBuilding } from '../../core/engine/lease.ts'
+import { addressKey, addressKeys, spaceOf } from '../aml/address-key.ts'
+import {
+  clearedFor,
+  confirmHits,
+  frozenAmong,
+  hold,
+  holdOffFreezing,
+  isHeld,
+  lockFreezing,
+} from '../aml/frozen.ts'
+import { freshAnswers, FRESH_MS, screen, ScreeningWaits } from '../aml/screen.ts'
+import { isOn, readPolicy } from '../aml/policy.ts'
+import { NO_WAIT, waitForProvider } from '../aml/waiting.ts'
+
+/**
+ * Interval at which a held transfer checks for its release, in milliseconds. Unfreezing wakes it
+ * immediately; the poll covers processes that were killed.
+ */
+const HELD_POLL_MS = 10 * 60_000
+
+const networkOf = (services: Services, row: TransactionRow) =>
+  services.networks.get(row.network).network
+
+/**
+ * Whether the recipient is not on the frozen list. Nothing is added to the list until the database
+ * transaction ends.
+ */
+export async function isUnfrozen(
+  services: Services,
+  tx: Queryable,
+  row: TransactionRow,
+): Promise<boolean> {
+  await holdOffFreezing(tx, row.sub_account_id as string)
+  return (await freezesOf(services, tx, row)).length === 0
+}
+
+const freezesOf = (services: Services, database: Queryable, row: TransactionRow) => {
+  const network = networkOf(services, row)
+  return frozenAmong(database, row, {
+    space: spaceOf(network),
+    keys: addressKeys(network, row.destination_id as string),
+  })
+}
+
+/**
+ * Whether nothing prevents signing now, without querying other services: OFAC's list, the frozen
+ * list and a recent response of the screening provider.
+ */
+async function isClear(services: Services, row: TransactionRow): Promise<boolean> {
+  const network = networkOf(services, row)
+  const address = row.destination_id as string
+  const subAccountId = row.sub_account_id as string
+  if (services.aml.sanctions.has(network, address)) return false
+  if ((await freezesOf(services, services.database, row)).length > 0) return false
+  const key = addressKey(network, address)
+  const policy = await readPolicy(services.database, row.workspace_id, subAccountId)
+  if (!isOn(policy, 'withdrawal') || (await clearedFor(services.database, row)).has(key))
+    return true
+  const level = (await freshAnswers(services, row, network, policy, [key])).get(key)
+  return level === null || (level !== undefined && !policy.risk_levels.includes(level))
+}
+
+/**
+ * CREATED → QUEUED, or → SCREENING if the provider must be queried or something prevents signing.
+ */
+export async function startScreening(services: Services, row: TransactionRow): Promise<void> {
+  const clear = await isClear(services, row)
+  await advance(services.database, row, { state: clear ? 'QUEUED' : 'SCREENING', run_in_ms: 0 })
+  services.environment.checkpoint(clear ? 'transaction.queued' : 'transaction.screening')
+}
+
+/**
+ * SCREENING → AML_HELD, or back to the state that the transfer came from. Without a clear response
+ * it stays in SCREENING.
+ */
+export async function screenWithdrawal(services: Services, row: TransactionRow): Promise<void> {
+  const network = networkOf(services, row)
+  const parties = [{ address: row.destination_id as string, tag: row.address_tag }]
+  let held: boolean
+  try {
+    const hits = await screen(services, row, network, 'withdrawal', parties)
+    held = await services.database.transaction(async (tx) => {
+      await lockFreezing(tx, row.sub_account_id as string)
+      const keys = addressKeys(network, row.destination_id as string)
+      const all = await confirmHits(tx, row, { space: spaceOf(network), keys }, hits)
+      if (all === null) {
+        await advance(tx, row, { run_in_ms: 0 })
+        return false
+      }
+      if (all.length > 0) await hold(services, tx, row, spaceOf(network), all)
+      const [state, run_in_ms] =
+        all.length > 0
+          ? (['AML_HELD', HELD_POLL_MS] as const)
+          : ([(row.plan.resume ?? 'QUEUED') as State, 0] as const)
+      await advance(tx, row, {
+        state,
+        waits: state === 'AML_HELD' ? 'AML_HELD' : null,
+        last_error: null,
+        plan: NO_WAIT,
+        run_in_ms,
+      })
+      return all.length > 0
+    })
+  } catch (error) {
+    if (error instanceof ScreeningWaits) return waitForProvider(services, row, error)
+    throw error
+  }
+  services.environment.checkpoint(held ? 'transaction.held' : 'transaction.screened')
+}
+
+/**
+ * AML_HELD → SCREENING, once no freeze holds the transfer. Unfrozen addresses are not screened
+ * again.
+ */
+export async function awaitUnfreezing(services: Services, row: TransactionRow): Promise<void> {
+  const held = await services.database.transaction(async (tx) => {
+    await lockFreezing(tx, row.sub_account_id as string)
+    const is = await isHeld(tx, row)
+    await advance(
+      tx,
+      row,
+      is ? { waits: 'AML_HELD', run_in_ms: HELD_POLL_MS } : { state: 'SCREENING', run_in_ms: 0 },
+    )
+    return is
+  })
+  if (!held) services.environment.checkpoint('transaction.released')
+}
+
+/**
+ * Screens a transfer again before it is built and immediately before it is signed. A transfer that
+ * was not submitted to a signer node releases its nonce or coins, because every later transfer
+ * would otherwise wait with it.
+ * @returns true if the transfer was returned to SCREENING; the caller must not process it further
+ */
+export async function screenAgain(services: Services, row: TransactionRow): Promise<boolean> {
+  // A new transfer was screened a moment ago.
+  if (row.state === 'QUEUED' && services.environment.now() - row.created_at.getTime() < FRESH_MS)
+    return false
+  if (await isClear(services, row)) return false
+  await services.database.transaction(async (tx) => {
+    // A transfer that has taken fuel from the tank keeps its plan; its fee is not planned a second
+    // time.
+    const before = services.networks.get(row.network).fuelled ? 'FUELING' : 'QUEUED'
+    const resume =
+      row.state === 'SIGNING' && (await unbuild(services, tx, row)) ? before : row.state
+    await advance(tx, row, { state: 'SCREENING', plan: { resume }, run_in_ms: 0 })
+  })
+  return true
+}
+
+/**
+ * Removes the unsigned transaction if it was not submitted to any signer node, so that the next
+ * transfer can take its nonce or coins.
+ * @returns whether the transaction was removed
+ */
+async function unbuild(services: Services, tx: Queryable, row: TransactionRow): Promise<boolean> {
+  // Later transfers wait for this one, or for its change, only if the chain has nonces or coins.
+  const { nextNonce, coins } = services.networks.get(row.network)
+  if (!nextNonce && !coins) return false
+  if (nextNonce && row.source_id !== null) await lockAccount(tx, row.network, row.source_id)
+  const chain = await tx.query<{
+    id: string
+    state: string
+    shown_at: Date | null
+    account: string | null
+  }>(
+    `select id, state, shown_at, account from chain_transactions where workspace_id = $2
+      and transaction_id = $1 for update`,
+    [row.id, row.workspace_id],
+  )
+  const [built, more] = chain
+  if (!built || more || built.state !== 'BUILT' || built.shown_at !== null) return false
+  await tx.query('update utxos set spent_by = null where workspace_id = $2 and spent_by = $1', [
+    built.id,
+    row.workspace_id,
+  ])
+  await tx.query('delete from chain_transactions where workspace_id = $2 and id = $1', [
+    built.id,
+    row.workspace_id,
+  ])
+  await wakeNextNonce(tx, row, built)
+  if (coins && row.wallet_id !== null) await wakeBuilding(tx, row.workspace_id, row.wallet_id)
+  return true
+}

@@ -1,0 +1,208 @@
+import { formatAmount, type Asset } from '@custody/chains'
+import { z } from 'zod'
+import { assertKnownAsset } from '../assets/find-asset.ts'
+import { exact } from '../../core/decimals.ts'
+import type { Services } from '../../core/engine/services.ts'
+import { ApiError } from '../../core/errors.ts'
+import { endpoint } from '../../core/http/endpoint.ts'
+import { assetName, integer, LIMIT_MAX } from '../../core/http/schemas.ts'
+
+/**
+ * Position in the list: the time at which a coin was found, in milliseconds of Unix time, and its
+ * id.
+ */
+const CURSOR = /^(\d{1,14})\.([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$/
+
+const CURSOR_MAX = 51
+
+const CURSOR_EXAMPLE = '1795600000000.7c9e6679-7425-40de-944b-e07fc1f90ae7'
+
+const coinShape = z
+  .object({
+    id: z.string(),
+    asset: z.string().meta({
+      description: 'The native coin of the network, in which `amount` is denominated',
+      examples: ['BCH'],
+    }),
+    network: z.string().meta({ examples: ['BCH'] }),
+    txid: z.string().meta({
+      description: 'The transaction that created the output',
+      examples: ['5f1c8a7d0e3b49d2a6c4f7b8e9d0c1a2b3f4e5d6c7a8b9f0e1d2c3b4a5f6e7d8'],
+    }),
+    vout: z.int().meta({ description: 'Index of the output in its transaction' }),
+    address: z.string().meta({
+      description: 'Address of the sub-account that received the output',
+      examples: ['bitcoincash:qpm2qsznhks23z7629mms6s0cwef74vcwvy22gdx6a'],
+    }),
+    amount: z
+      .number()
+      .meta({ description: 'Amount of `asset` in the output. It is not part of any balance' }),
+    reason: z.enum(['CASH_TOKENS']).meta({
+      description:
+        'Why the output is not spent: it carries CashTokens, which a transfer would burn',
+    }),
+    token: z
+      .object({
+        category: z.string().meta({
+          description: 'Token category, 64 hexadecimal digits',
+          examples: ['89cad9e3e34280eb1e8bc420542c00a7fcc01002b663dbf7f38bceddf80e680c'],
+        }),
+        amount: z.string().meta({
+          description: 'Fungible tokens in base units, as decimal digits; `0` if there are none',
+          examples: ['150000000'],
+        }),
+        nft: z
+          .object({
+            capability: z.enum(['none', 'mutable', 'minting']),
+            commitment: z
+              .string()
+              .meta({ description: 'In hexadecimal digits; may be empty', examples: ['0a'] }),
+          })
+          .nullable()
+          .meta({ description: 'The non-fungible token; null: there is none' }),
+      })
+      .nullable()
+      .meta({ description: 'Null if the node did not return the tokens in a valid form' }),
+    block_height: z.int().meta({ examples: [912345] }),
+    block_hash: z
+      .string()
+      .meta({ examples: ['000000000000000000d1c2b3a4f5e6d7c8b9a0f1e2d3c4b5a6f7e8d9c0b1a2f3'] }),
+    found_at: z.string().meta({ description: 'When the scanner read its block' }),
+  })
+  .meta({ id: 'CoinAside' })
+
+interface Row {
+  id: string
+  network: string
+  txid: string
+  vout: number
+  address: string
+  value: string
+  reason: string
+  token_category: string | null
+  token_amount: string | null
+  nft_capability: string | null
+  nft_commitment: string | null
+  block_height: string
+  block_hash: string
+  found_at: Date
+}
+
+/**
+ * Lists coins at the sub-account's addresses that are neither credited nor ever spent, newest
+ * first.
+ */
+export const listCoinsAside = endpoint({
+  id: 'listCoinsAside',
+  tag: 'Wallets',
+  description:
+    'Returns outputs at addresses of the sub-account that are not part of any balance and are never spent, because a transfer would destroy the tokens in them: CashTokens (Bitcoin Cash). Newest first; to continue, pass `next` of the response as `after`. An output is listed when its block is scanned, and is removed from the list when a reorganisation removes that block.',
+  errors: ['UNSUPPORTED_ASSET'],
+  method: 'GET',
+  path: '/dac/v1/coins-aside',
+  summary: 'List outputs that are not spent',
+  access: 'read',
+  query: z.strictObject({
+    asset: assetName.optional(),
+    network: z
+      .string()
+      .min(1)
+      .max(50)
+      .optional()
+      .meta({ description: 'Code of a network', examples: ['BCH'] }),
+    after: z
+      .string()
+      .max(CURSOR_MAX)
+      .regex(CURSOR, 'must be `next` of an earlier response')
+      .optional()
+      .meta({
+        description: '`next` of an earlier response: returns the outputs that follow',
+        examples: [CURSOR_EXAMPLE],
+      }),
+    limit: integer(
+      1,
+      LIMIT_MAX,
+      'Maximum number of outputs in the response; by default 100',
+    ).default(100),
+  }),
+  response: z.object({
+    data: z.array(coinShape).max(LIMIT_MAX),
+    next: z
+      .string()
+      .nullable()
+      .meta({
+        description: 'Cursor of the next page: pass it as `after`; null on the last page',
+        examples: [CURSOR_EXAMPLE],
+      }),
+    has_more: z.boolean().meta({ description: 'Whether there are more records' }),
+  }),
+  async handler({ services, caller, query: { asset, network, after, limit } }) {
+    assertKnownAsset(services, asset)
+    if (network !== undefined && !services.registry.network(network)) {
+      throw new ApiError('INVALID_REQUEST', `network: ${network} is unknown; see GET /assets`, {
+        field: 'network',
+      })
+    }
+    const networks = services.registry.networks
+      .filter(
+        ({ code, native_asset: native }) =>
+          (network ?? code) === code && (asset ?? native) === native,
+      )
+      .map(({ code }) => code)
+    const [, match = null, id = null] = (after === undefined ? null : CURSOR.exec(after)) ?? []
+    const rows = await services.database.query<Row>(
+      `select id, network, txid, vout, address, value::text, reason, token_category, token_amount,
+         nft_capability, nft_commitment,
+         block_height::text, block_hash, found_at
+       from coins_aside
+       where workspace_id = $1 and sub_account_id = $2 and network = any($3)
+         and ($4::timestamptz is null or (found_at, id) < ($4, $5::uuid))
+       order by found_at desc, id desc limit $6`,
+      [
+        caller.workspaceId,
+        caller.subAccountId,
+        networks,
+        match === null ? null : new Date(Number(match)),
+        id,
+        limit + 1,
+      ],
+    )
+    const shown = rows.slice(0, limit)
+    const last = rows.length > limit ? shown.at(-1) : undefined
+    return {
+      body: {
+        data: shown.map((row) => present(services, row)),
+        next: last ? `${last.found_at.getTime()}.${last.id}` : null,
+        has_more: last !== undefined,
+      },
+    }
+  },
+})
+
+function present({ registry }: Services, row: Row) {
+  const native = registry.asset(registry.network(row.network)?.native_asset ?? '') as Asset
+  return {
+    id: row.id,
+    asset: native.asset_name,
+    network: row.network,
+    txid: row.txid,
+    vout: row.vout,
+    address: row.address,
+    amount: exact(formatAmount(BigInt(row.value), native.decimals)),
+    reason: row.reason,
+    token:
+      row.token_category === null
+        ? null
+        : {
+            category: row.token_category,
+            amount: row.token_amount,
+            nft:
+              row.nft_capability === null
+                ? null
+                : { capability: row.nft_capability, commitment: row.nft_commitment },
+          },
+    block_height: Number(row.block_height),
+    block_hash: row.block_hash,
+    found_at: row.found_at.toISOString(),
+  }
+}

@@ -1,0 +1,26 @@
+import { z } from 'zod'
+import { endpoint } from '../../core/http/endpoint.ts'
+import { findWebhook, idParam } from './webhook.ts'
+
+/** Deletes a webhook with its deliveries; waiting deliveries are not sent. */
+export const deleteWebhook = endpoint({
+  id: 'deleteWebhook',
+  tag: 'Webhooks',
+  description: 'Stops all deliveries to the webhook and deletes its delivery history.',
+  errors: ['FORBIDDEN', 'NOT_FOUND'],
+  method: 'DELETE',
+  path: '/dac/v1/webhooks/{id}',
+  summary: 'Delete a webhook',
+  access: 'write',
+  isSetting: true,
+  params: idParam,
+  response: z.object({ id: z.string(), deleted: z.literal(true) }),
+  async handler({ services, caller, params }) {
+    const { id } = await findWebhook(services.database, caller, params.id)
+    await services.database.query('delete from webhooks where workspace_id = $2 and id = $1', [
+      id,
+      caller.workspaceId,
+    ])
+    return { body: { id, deleted: true } }
+  },
+})

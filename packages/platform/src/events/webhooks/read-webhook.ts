@@ -1,0 +1,23 @@
+import { endpoint } from '../../core/http/endpoint.ts'
+import { findWebhook, idParam, presentWebhook, webhookShape } from './webhook.ts'
+
+export const readWebhook = endpoint({
+  id: 'readWebhook',
+  tag: 'Webhooks',
+  description: 'Returns one webhook.',
+  errors: ['FORBIDDEN', 'NOT_FOUND'],
+  method: 'GET',
+  path: '/dac/v1/webhooks/{id}',
+  summary: 'Read a webhook',
+  access: 'read',
+  params: idParam,
+  response: webhookShape,
+  async handler({ services, caller, params }) {
+    return {
+      body: presentWebhook(
+        await findWebhook(services.database, caller, params.id),
+        services.environment.now(),
+      ),
+    }
+  },
+})

@@ -1,0 +1,31 @@
+import type { Services } from '../../../core/engine/services.ts'
+import { heardStatus } from '../../../core/signing/status.ts'
+import { canSign, SIGNERS_NEEDED } from '../readiness.ts'
+
+export async function collectNodes({ signers, metrics, environment }: Services): Promise<void> {
+  const nodes = await heardStatus(signers)
+  metrics.signerClock.reset()
+  metrics.signerKeysReady.reset()
+  metrics.signerPeersDown.reset()
+  metrics.signerBans.reset()
+  for (const each of nodes) {
+    const node = String(each.node)
+    metrics.signerUp.labels(node).set(canSign(each) ? 1 : 0)
+    if (each.status === null) continue
+    const { clockS, keysReady, peersDown, bans } = each.status
+    if (clockS !== null)
+      metrics.signerClock.labels(node).set(clockS - Math.floor(environment.now() / 1000))
+    for (const [curve, count] of Object.entries(keysReady))
+      metrics.signerKeysReady.labels(node, curve).set(count)
+    metrics.signerPeersDown.labels(node).set(peersDown)
+    for (const peer of nodes) {
+      if (peer.node !== each.node)
+        metrics.signerBans.labels(node, String(peer.node)).set(bans.includes(peer.node) ? 1 : 0)
+    }
+  }
+  const expiries = signers.certificateExpiries()
+  metrics.platformCertificateExpiry.set(expiries.platform.getTime() / 1000)
+  for (const [node, expiry] of expiries.nodes)
+    metrics.signerCertificateExpiry.labels(String(node)).set(expiry.getTime() / 1000)
+  metrics.signingPossible.set(nodes.filter(canSign).length >= SIGNERS_NEEDED ? 1 : 0)
+}

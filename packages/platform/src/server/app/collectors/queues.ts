@@ -1,0 +1,32 @@
+import type { Services } from '../../../core/engine/services.ts'
+
+export async function collectQueues({ database, metrics }: Services): Promise<void> {
+  const [waiting, suspense, orders] = await Promise.all([
+    // Pending work only: the index of due work contains nothing else.
+    database.query<{ kind: string; state: string; count: string; age_s: string }>(
+      `select kind, state, count(*)::text,
+        extract(epoch from $1::timestamptz - min(created_at))::text age_s
+        from transactions where next_run_at is not null group by 1, 2`,
+      [database.now()],
+    ),
+    database.query<{ network: string; count: string }>(
+      `select network, count(*)::text from transactions where status = 'pending'
+        and state = 'SUSPENSE' group by 1`,
+    ),
+    database.query<{ exchange: string; status: string; count: string }>(
+      `select exchange, status, count(*)::text from orders where next_run_at is not null group by 1,
+        2`,
+    ),
+  ])
+  metrics.waiting.reset()
+  metrics.waitingAge.reset()
+  for (const { kind, state, count, age_s } of waiting) {
+    metrics.waiting.labels(kind, state).set(Number(count))
+    metrics.waitingAge.labels(kind, state).set(Number(age_s))
+  }
+  metrics.suspense.reset()
+  for (const { network, count } of suspense) metrics.suspense.labels(network).set(Number(count))
+  metrics.ordersWaiting.reset()
+  for (const { exchange, status, count } of orders)
+    metrics.ordersWaiting.labels(exchange, status).set(Number(count))
+}

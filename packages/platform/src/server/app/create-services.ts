@@ -1,0 +1,162 @@
+import type { Registry } from '@custody/chains'
+import type { Logger } from 'pino'
+import { checkExchangeDestination } from '../../commerce/exchange-transfers/destination.ts'
+import { AddressBook } from '../../custody/addresses/book.ts'
+import { createAml, type Aml } from '../../custody/aml/aml.ts'
+import { amlInstallation } from '../../custody/aml/settings.ts'
+import { KnownWallets } from '../../custody/assets/find-wallet.ts'
+import { forwards } from '../../custody/auto-forwarding/forwards.ts'
+import { shortageOf } from '../../core/data-dir.ts'
+import type { Database } from '../../core/database/pool.ts'
+import { DatabaseHold } from '../../core/engine/database-hold.ts'
+import { Networks } from '../../core/engine/networks.ts'
+import type { Services } from '../../core/engine/services.ts'
+import { eventPollMs } from '../../events/events/publish.ts'
+import { createExchanges } from '../../commerce/exchanges/exchanges.ts'
+import { tanks } from '../../custody/gas-tanks/tanks.ts'
+import { Callers } from '../../core/http/callers.ts'
+import { invoices } from '../../commerce/invoices/loop.ts'
+import { Feed } from '../../core/ledger/feed.ts'
+import { Notifier } from '../../core/ledger/notifier.ts'
+import { LoadMonitor } from '../../core/load-monitor.ts'
+import { createMetrics } from '../../core/metrics.ts'
+import { createPeople } from '../../console-api/people/people.ts'
+import { coinsOf } from '../../custody/prices/coins.ts'
+import { Prices } from '../../custody/prices/prices.ts'
+import { priceSources, pricesInstallation } from '../../custody/prices/settings.ts'
+import { Secrets } from '../../core/secrets.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import { WorkspaceKeys } from '../../core/signing/keys.ts'
+import type { SignerNodes } from '../../core/signing/nodes.ts'
+import { Receipts } from '../../core/signing/receipts.ts'
+import { Withdrawals } from '../../custody/transactions/write-withdrawal.ts'
+import { checkUrl } from '../../events/webhooks/webhook.ts'
+import { createWebhooks } from '../../events/webhooks/webhooks.ts'
+import { connectAll } from './connect.ts'
+import { KINDS } from './kinds.ts'
+import { devnetControl, localEndpoints } from './local.ts'
+import { readiness } from './readiness.ts'
+import { reportUnreadable } from './report-unreadable.ts'
+import type { Runtime } from './runtime.ts'
+
+/** Notifiers that the database's events ring. `moved`: a deposit changed. */
+export interface Notifiers {
+  outbox: Notifier
+  work: Notifier
+  moved: Notifier
+}
+
+/** What the services are created from. `devnetUrl`: the local chains; null on other networks. */
+interface ServiceParts {
+  settings: Settings
+  runtime: Runtime
+  log: Logger
+  database: Database
+  registry: Registry
+  signers: SignerNodes
+  devnetUrl: string | null
+  notifiers: Notifiers
+}
+
+/**
+ * Creates the services of a platform. Nothing is queried; only the secrets key is read.
+ * @throws Error if the secrets cannot be opened
+ */
+export async function createServices(parts: ServiceParts): Promise<Services> {
+  const { settings, runtime, log, database, registry, signers, devnetUrl, notifiers } = parts
+  const { environment, fetch } = runtime
+  const prices = pricesInstallation(settings.prices, devnetUrl, registry)
+  const keys = new WorkspaceKeys(database, signers, settings.network)
+  const addresses = new AddressBook(() => services)
+  const pressure = new LoadMonitor(environment.now)
+  const aml = createAml({
+    home: settings.home,
+    installation: amlInstallation(settings.aml, devnetUrl),
+    environment,
+    fetch,
+    log,
+    secrets: await Secrets.open(settings.home, settings.secretsKey, environment),
+  })
+  const metrics = createMetrics()
+  metrics.watchProcess()
+  const services: Services = {
+    settings,
+    environment,
+    database,
+    registry,
+    log,
+    signers,
+    keys,
+    addresses,
+    tanks,
+    forwards,
+    invoices,
+    kinds: KINDS,
+    hold: new DatabaseHold(shortageOf(settings.home, environment.now)),
+    outbox: notifiers.outbox,
+    work: notifiers.work,
+    pressure,
+    receipts: new Receipts({ signers, environment, database, log, pressure }),
+    knownWallets: new KnownWallets(database),
+    withdrawals: new Withdrawals(database),
+    feed: new Feed({ database, environment, log, pollMs: eventPollMs({ settings }) }),
+    reconciling: { job: null },
+    checkout: {
+      base: settings.publicUrl ?? `http://${settings.host}:${settings.port}`,
+      checkWebhook: (url, field) => checkUrl(services, url, field),
+      moved: notifiers.moved,
+    },
+    networks: connectNetworks(parts, { keys, addresses, metrics }),
+    callers: new Callers(database, environment),
+    aml,
+    people: peopleOf(parts, aml.secrets),
+    prices: new Prices({
+      sources: priceSources(prices, environment, fetch),
+      coins: coinsOf(registry),
+      environment,
+      log,
+      everyMs: prices.everyMs,
+    }),
+    exchanges: createExchanges({ devnetUrl, database, environment, fetch }),
+    trading: { due: new Notifier(environment) },
+    exchangeTransfers: { due: new Notifier(environment) },
+    exchangeDestinations: {
+      check: (caller, body, payment) => checkExchangeDestination(services, caller, body, payment),
+    },
+    webhooks: createWebhooks({
+      services: () => services,
+      environment,
+      allow: settings.webhookAllow,
+      resolve: runtime.resolve,
+    }),
+    metrics,
+    devnet: devnetUrl ? devnetControl(devnetUrl) : null,
+    readiness: () => readiness(services),
+  }
+  return services
+}
+
+/** Creates the clients of all networks that have an endpoint. */
+function connectNetworks(
+  { settings, runtime, log, database, registry, devnetUrl }: ServiceParts,
+  { keys, addresses, metrics }: Pick<Services, 'keys' | 'addresses' | 'metrics'>,
+): Networks {
+  const { environment, fetch } = runtime
+  const endpoints = devnetUrl ? localEndpoints(devnetUrl, registry.networks) : settings.endpoints
+  const report = reportUnreadable(log, metrics)
+  return new Networks(
+    connectAll({ registry, database, environment, keys, addresses, report }, endpoints, fetch, {
+      metrics,
+      log,
+    }),
+  )
+}
+
+/** Creates the sign-in of people to the console. */
+const peopleOf = ({ settings, runtime, database }: ServiceParts, secrets: Aml['secrets']) =>
+  createPeople({
+    database,
+    environment: runtime.environment,
+    secrets,
+    rateLimit: settings.rateLimit,
+  })

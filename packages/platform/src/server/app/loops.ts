@@ -1,0 +1,72 @@
+import { autoForwardingLoop } from '../../custody/auto-forwarding/loop.ts'
+import type { HeldNetworks } from '../../custody/deposits/hold-networks.ts'
+import { scanLoop } from '../../custody/deposits/scanner.ts'
+import { requeueSweepsLoop } from '../../custody/deposits/sweeps.ts'
+import type { Loop } from '../../core/engine/loop.ts'
+import { transactionLoop } from '../../core/engine/run.ts'
+import type { Services } from '../../core/engine/services.ts'
+import { exchangeTransferLoop } from '../../commerce/exchange-transfers/loop.ts'
+import { reconcileLoop } from '../../commerce/exchanges/reconcile.ts'
+import { fillTanksLoop } from '../../custody/gas-tanks/ensure-tank.ts'
+import { watchTanksLoop } from '../../custody/gas-tanks/watch-tanks.ts'
+import { invoiceLoop } from '../../commerce/invoices/loop.ts'
+import { awaitedNetworksShared, mempoolLoop } from '../../commerce/invoices/mempool.ts'
+import { turnOfDayLoop } from '../../custody/prepaid-fee/turn-of-day.ts'
+import { watchReleasableLoop } from '../../custody/staking/watch-releasable.ts'
+import { orderLoop } from '../../commerce/trading/loop.ts'
+import { deliverLoop } from '../../events/webhooks/deliver.ts'
+import { clockLoop } from './clock.ts'
+import { isScanner, isWorker } from './role-duties.ts'
+import { foldLoop, housekeepingLoop } from './housekeeping.ts'
+
+/**
+ * Returns the background loops of a process, depending on its role. Several workers share due work
+ * with leases and row locks; with several scanners, one follows each network (`held`).
+ */
+export function loopsOf(services: Services, held: HeldNetworks): Loop[] {
+  const { role } = services.settings
+  return [
+    ...(isWorker(role) || isScanner(role) ? [clockLoop(services)] : []),
+    ...(isWorker(role) ? workLoops(services) : []),
+    ...(isScanner(role) ? scanLoops(services, held) : []),
+  ]
+}
+
+function workLoops(services: Services): Loop[] {
+  return [
+    transactionLoop(services),
+    ...(services.devnet ? [fillTanksLoop(services)] : []),
+    watchTanksLoop(services),
+    turnOfDayLoop(services),
+    watchReleasableLoop(services),
+    housekeepingLoop(services),
+    foldLoop(services),
+    autoForwardingLoop(services),
+    invoiceLoop(services),
+    orderLoop(services),
+    exchangeTransferLoop(services),
+    reconcileLoop(services),
+    requeueSweepsLoop(services),
+    deliverLoop(services),
+  ]
+}
+
+function scanLoops(services: Services, held: HeldNetworks): Loop[] {
+  const awaited = awaitedNetworksShared(services)
+  const chains = services.networks.all()
+  const pooled = chains.filter(({ mempool }) => mempool).map(({ network }) => network.code)
+  // If this process follows no such network, the database is not queried.
+  const awaitedHere = async () =>
+    new Set(
+      pooled.some((network) => held.holds(network))
+        ? [...(await awaited())].filter((network) => held.holds(network))
+        : [],
+    )
+  return [
+    held.loop(),
+    ...chains.map((chain) => scanLoop(services, chain, held.followed)),
+    ...chains.flatMap((chain) =>
+      chain.mempool ? [mempoolLoop(services, chain, chain.mempool, awaitedHere)] : [],
+    ),
+  ]
+}

@@ -1,0 +1,39 @@
+import { formatAmount } from '@custody/chains'
+import { expectedBalances } from '../../custody/deposits/expected.ts'
+import type { Chain } from '../../core/engine/chain.ts'
+import type { Services } from '../../core/engine/services.ts'
+import { accountBalances, type Scope } from './balances.ts'
+import { kindOf, type Difference } from './report.ts'
+import { stakingDifferences } from './staking.ts'
+
+/**
+ * Compares the balance of each of our addresses on an account-based network with the ledger.
+ * @param only restricts the comparison to the addresses of one workspace and one asset
+ */
+export async function accountDifferences(
+  services: Services,
+  chain: Chain,
+  differences: Difference[],
+  only: Scope | null = null,
+): Promise<{ addresses: number; coins: number }> {
+  const { network } = chain
+  const expected = await expectedBalances(services.database, services.registry, network)
+  const addresses = new Set<string>()
+  for await (const { row, asset, amount } of accountBalances(services, chain, only)) {
+    addresses.add(row.address)
+    const books = expected.get(`${row.address} ${asset.asset_name}`) ?? 0n
+    if (books !== amount) {
+      differences.push({
+        kind: kindOf(books, amount),
+        network: network.code,
+        workspace: row.workspace,
+        subject: `${row.kind} ${row.address}`,
+        asset: asset.asset_name,
+        ledger: formatAmount(books, asset.decimals),
+        chain: formatAmount(amount, asset.decimals),
+      })
+    }
+  }
+  if (chain.stakes && only === null) await stakingDifferences(services, network, differences)
+  return { addresses: addresses.size, coins: 0 }
+}

@@ -1,0 +1,48 @@
+import { reasonOf } from '@custody/chains/reason'
+import type { Queryable } from '../../core/database/pool.ts'
+import type { Services } from '../../core/engine/services.ts'
+import { audit } from './audit.ts'
+import type { AuditReport } from './report.ts'
+
+/** Stored summary of an audit, for monitoring. */
+export interface AuditRecord {
+  at: Date
+  compared: number
+  differences: number
+  surpluses: number
+}
+
+/**
+ * Runs an audit and stores its result for monitoring. The report is returned even if it cannot be
+ * stored.
+ */
+export async function recordedAudit(services: Services): Promise<AuditReport> {
+  const began = services.environment.now()
+  const report = await audit(services)
+  await services.database
+    .query(
+      `insert into audits (at, took_ms, compared, differences, surpluses, ok)
+        values ($1, $2, $3, $4, $5, $6)`,
+      [
+        new Date(began),
+        services.environment.now() - began,
+        report.compared,
+        report.differences.length,
+        report.differences.filter(({ kind }) => kind === 'surplus').length,
+        report.ok,
+      ],
+    )
+    .catch((error: unknown) =>
+      services.log.warn(
+        { err: reasonOf(error) },
+        'an audit was made, but its result could not be stored',
+      ),
+    )
+  return report
+}
+
+/** Returns the latest audit, made by any process. */
+export const latestAudit = (database: Queryable): Promise<AuditRecord | undefined> =>
+  database.one<AuditRecord>(
+    'select at, compared, differences, surpluses from audits order by at desc, id desc limit 1',
+  )

@@ -1,0 +1,148 @@
+import { readdirSync } from 'node:fs'
+import { reasonOf } from '@custody/chains/reason'
+import { MIGRATIONS } from '../../core/database/migrate.ts'
+import { openDatabase, type Queryable } from '../../core/database/pool.ts'
+import type { Command } from './command.ts'
+import { unpricedCoins } from '../../custody/prices/coverage.ts'
+import { ok, problem, warning, type Finding } from './doctor-findings.ts'
+
+const VERSION_MIN = 150_000
+const MEBIBYTE = 1024 ** 2
+/**
+ * Fraction of the server's maximum number of connections above which another process may not be
+ * able to connect.
+ */
+const CONNECTIONS_SHARE = 0.9
+const TIMEOUT_MS = 5000
+
+/** State of a database. Its clock is not read, because no statement of the platform uses it. */
+export interface DatabaseFacts {
+  version: string
+  version_num: number
+  bytes: number
+  read_only: boolean
+  connections: number
+  connections_max: number
+  /** Names of the applied migrations; empty if there are none yet. */
+  migrations: string[]
+}
+
+async function databaseFacts(database: Queryable): Promise<DatabaseFacts> {
+  const row = await database.one<
+    Record<'version' | 'number' | 'bytes' | 'read_only' | 'used' | 'most' | 'migrated', string>
+  >(
+    `select current_setting('server_version') version, current_setting('server_version_num') number,
+       pg_database_size(current_database())::text bytes,
+       (pg_is_in_recovery() or current_setting('transaction_read_only') = 'on')::text read_only,
+       (select count(*) from pg_stat_activity)::text used,
+       current_setting('max_connections') most,
+         (to_regclass('migrations') is not null)::text migrated`,
+  )
+  if (!row) throw new Error('the database returned no result')
+  const names =
+    row.migrated === 'true'
+      ? await database.query<{ name: string }>('select name from migrations order by name')
+      : []
+  return {
+    version: row.version,
+    version_num: Number(row.number),
+    bytes: Number(row.bytes),
+    read_only: row.read_only === 'true',
+    connections: Number(row.used),
+    connections_max: Number(row.most),
+    migrations: names.map(({ name }) => name),
+  }
+}
+
+/** Returns the state of a running platform's database and prices, for the doctor. */
+export const doctorFacts: Command = async (services) => ({
+  database: await databaseFacts(services.database),
+  unpriced: unpricedCoins(services),
+})
+
+/** Reads the state of a database by its configured URL, if no running platform can return it. */
+export async function askDatabase(url: string, pooled: boolean): Promise<DatabaseFacts> {
+  const database = openDatabase(url, { max: 1, pooled, answerMs: TIMEOUT_MS })
+  try {
+    return await databaseFacts(database)
+  } finally {
+    await database.close()
+  }
+}
+
+/** Returns the finding about migrations that are not applied yet. */
+function pendingFinding(pending: readonly string[], isRunning: boolean): Finding {
+  const what = `migrations are missing: ${pending.join(', ')}`
+  return isRunning
+    ? problem('database', what, 'restart the platform with the version that is installed')
+    : warning('database', what, 'the next start of the platform applies them: make a backup first')
+}
+
+/**
+ * Returns the findings about a database.
+ * @param facts its state, or why it could not be read
+ * @param isRunning whether a platform runs, which applies migrations at its start
+ */
+export function databaseFindings(
+  facts: DatabaseFacts | { error: unknown },
+  isRunning: boolean,
+): Finding[] {
+  if ('error' in facts) {
+    return [
+      problem(
+        'database',
+        `cannot be queried: ${reasonOf(facts.error)}`,
+        'check that the server runs, and check DATABASE_URL; docs/production/database.md',
+      ),
+    ]
+  }
+  const { version, version_num, bytes, read_only, connections, connections_max, migrations } = facts
+  const files = readdirSync(MIGRATIONS)
+    .filter((name) => name.endsWith('.sql'))
+    .sort()
+  const beyond = migrations.filter((name) => !files.includes(name))
+  const pending = migrations.length === 0 ? [] : files.filter((name) => !migrations.includes(name))
+  const matches: Finding[] = []
+  if (version_num < VERSION_MIN)
+    matches.push(
+      problem('database', `PostgreSQL ${version} is too old`, 'upgrade it to 15 or later'),
+    )
+  if (read_only) {
+    matches.push(
+      problem(
+        'database',
+        'the server is read-only: it is a standby',
+        'set DATABASE_URL to the primary (docs/production/database.md)',
+      ),
+    )
+  }
+  if (beyond.length > 0) {
+    matches.push(
+      problem(
+        'database',
+        `it was changed by a newer version (${beyond.join(', ')})`,
+        'start that version, or restore a backup that was made before',
+      ),
+    )
+  }
+  if (pending.length > 0) matches.push(pendingFinding(pending, isRunning))
+  if (connections > connections_max * CONNECTIONS_SHARE) {
+    matches.push(
+      warning(
+        'database',
+        `${connections} of ${connections_max} connections are in use`,
+        'increase max_connections, or use a connection pooler (docs/production/database.md)',
+      ),
+    )
+  }
+  if (matches.length > 0) return matches
+  const size = `${Math.ceil(bytes / MEBIBYTE)} MiB`
+  return [
+    ok(
+      'database',
+      migrations.length === 0
+        ? `PostgreSQL ${version}, empty: the first start creates its tables`
+        : `PostgreSQL ${version}, ${migrations.length} migrations, ${size}`,
+    ),
+  ]
+}
