@@ -14,7 +14,7 @@ import { createMetrics } from '../src/core/metrics.ts'
 import {
   certificateLines,
   diagnoseCertificates,
-} from '../src/server/operator/doctor-certificates.ts'
+} from '../src/server/operator/doctor/certificates.ts'
 import { NodeUnavailable, SignerNodes } from '../src/core/signing/nodes.ts'
 
 /**

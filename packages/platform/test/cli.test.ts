@@ -14,7 +14,7 @@ import packageFile from '../package.json' with { type: 'json' }
 import { COMMANDS } from '../src/server/operator/cli/commands.ts'
 import { argumentsOf } from '../src/server/operator/cli/definition.ts'
 import { lineOf } from '../src/server/operator/cli/program.ts'
-import { diagnosisLine } from '../src/server/operator/doctor-networks.ts'
+import { diagnosisLine } from '../src/server/operator/doctor/networks.ts'
 import { sendRequest } from '../src/server/operator/request.ts'
 import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { replayed } from '../src/core/http/replay.ts'
-import { callApi, type Means } from '../src/server/operator/demo-call.ts'
+import { callApi, type Means } from '../src/server/operator/demo/call.ts'
 import { PRIVATE_KEY } from './harness.ts'
 
 /** Tests of the demo's requests while the local chains are still starting. */

@@ -14,11 +14,11 @@ import {
   databaseFindings,
   doctorFacts,
   type DatabaseFacts,
-} from '../src/server/operator/doctor-database.ts'
-import { diagnoseDisk } from '../src/server/operator/doctor-disk.ts'
-import { findingLine, type Finding } from '../src/server/operator/doctor-findings.ts'
-import { diagnoseNodes } from '../src/server/operator/doctor-nodes.ts'
-import { diagnosePublic } from '../src/server/operator/doctor-public.ts'
+} from '../src/server/operator/doctor/database.ts'
+import { diagnoseDisk } from '../src/server/operator/doctor/disk.ts'
+import { findingLine, type Finding } from '../src/server/operator/doctor/findings.ts'
+import { diagnoseNodes } from '../src/server/operator/doctor/nodes.ts'
+import { diagnosePublic } from '../src/server/operator/doctor/public.ts'
 import { diagnosePrices, priceLines } from '../src/custody/prices/coverage.ts'
 import { useApi } from './api-support.ts'
 

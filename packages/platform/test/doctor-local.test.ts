@@ -7,9 +7,9 @@ import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
 import { Devnet } from '../../devnet/src/devnet.ts'
 import { devnetControl } from '../src/server/app/local.ts'
-import { doctor } from '../src/server/operator/doctor.ts'
-import type { Diagnosis } from '../src/server/operator/doctor-networks.ts'
-import type { Finding } from '../src/server/operator/doctor-findings.ts'
+import { doctor } from '../src/server/operator/doctor/doctor.ts'
+import type { Diagnosis } from '../src/server/operator/doctor/networks.ts'
+import type { Finding } from '../src/server/operator/doctor/findings.ts'
 
 /**
  * Tests of the doctor for a home with real local chains. Each chain starts at its first request,

@@ -13,7 +13,7 @@ import {
   EndpointGroup,
   oneEndpoint,
   type EndpointState,
-} from '../src/core/engine/endpoint-group.ts'
+} from '../src/core/engine/endpoints/group.ts'
 
 /** An endpoint whose behaviour a test sets. It records each request. */
 class Endpoint implements ChainClient {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { loadRegistry } from '@custody/chains'
 import * as fc from '../../../test/property.ts'
 import { scanLoop } from '../src/custody/deposits/scanner.ts'
-import { HeadPolling } from '../src/core/engine/head-polling.ts'
+import { HeadPolling } from '../src/core/engine/endpoints/head-polling.ts'
 import { useDatabase, DepositFixture } from './deposits-support.ts'
 
 /**

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Notifier } from '../src/core/ledger/notifier.ts'
-import { runLoops, type Loop } from '../src/core/engine/loop.ts'
+import { runLoops, type Loop } from '../src/core/engine/loops/loop.ts'
 import type { Services } from '../src/core/engine/services.ts'
 
 /** Loops with a manual clock and a database with scripted answers. */

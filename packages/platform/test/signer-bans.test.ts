@@ -11,7 +11,7 @@ import { systemEnvironment } from '../src/core/environment.ts'
 import { createMetrics } from '../src/core/metrics.ts'
 import type { Outcome } from '../src/server/operator/cli/typed.ts'
 import { ban, bans } from '../src/server/operator/cli/signer.ts'
-import { banLine, diagnoseBans } from '../src/server/operator/doctor-bans.ts'
+import { banLine, diagnoseBans } from '../src/server/operator/doctor/bans.ts'
 import { SignerNodes } from '../src/core/signing/nodes.ts'
 import { readBans } from '../src/core/signing/status.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { before, test, type TestContext } from 'node:test'
-import { runLoops } from '../src/core/engine/loop.ts'
+import { runLoops } from '../src/core/engine/loops/loop.ts'
 import type { Services } from '../src/core/engine/services.ts'
 import { publish } from '../src/events/events/publish.ts'
 import { Notifier } from '../src/core/ledger/notifier.ts'

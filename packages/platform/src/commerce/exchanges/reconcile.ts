@@ -1,6 +1,6 @@
 import { reasonOf } from '@custody/chains/reason'
 import type { Queryable } from '../../core/database/pool.ts'
-import type { Loop } from '../../core/engine/loop.ts'
+import type { Loop } from '../../core/engine/loops/loop.ts'
 import type { Services } from '../../core/engine/services.ts'
 import { tellAccount, venueOf, type AccountRow, type Gap, type Suspected } from './account.ts'
 import { keepBalances } from './balances.ts'

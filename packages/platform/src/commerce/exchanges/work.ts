@@ -1,5 +1,5 @@
 import { reasonOf } from '@custody/chains/reason'
-import type { Loop } from '../../core/engine/loop.ts'
+import type { Loop } from '../../core/engine/loops/loop.ts'
 import type { Services } from '../../core/engine/services.ts'
 import type { Notifier } from '../../core/ledger/notifier.ts'
 import { claim, hasDue, type Leased, type LeasedTable } from './lease.ts'

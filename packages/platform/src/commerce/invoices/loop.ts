@@ -1,6 +1,6 @@
 import { reasonOf } from '@custody/chains/reason'
 import type { Invoices, Services } from '../../core/engine/services.ts'
-import type { Loop } from '../../core/engine/loop.ts'
+import type { Loop } from '../../core/engine/loops/loop.ts'
 import { lockInvoice, type InvoiceRow } from './invoice.ts'
 import { evaluateInvoice } from './evaluate-invoice.ts'
 

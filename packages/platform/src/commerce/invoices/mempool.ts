@@ -1,7 +1,7 @@
 import { RpcRefused, type ChainTransfer } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import type { Chain, Mempool } from '../../core/engine/chain.ts'
-import type { Loop } from '../../core/engine/loop.ts'
+import type { Loop } from '../../core/engine/loops/loop.ts'
 import type { Services } from '../../core/engine/services.ts'
 import { shared } from '../../core/engine/shared.ts'
 

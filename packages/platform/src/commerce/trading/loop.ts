@@ -1,4 +1,4 @@
-import type { Loop } from '../../core/engine/loop.ts'
+import type { Loop } from '../../core/engine/loops/loop.ts'
 import type { Services } from '../../core/engine/services.ts'
 import { leasedLoop, workOn as work } from '../exchanges/work.ts'
 import type { Notifier } from '../../core/ledger/notifier.ts'

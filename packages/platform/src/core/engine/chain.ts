@@ -16,8 +16,8 @@ import type {
 } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 import type { Environment } from '../environment.ts'
-import type { Agreement, Endpoints } from './endpoint-group.ts'
-import type { HeadPolling } from './head-polling.ts'
+import type { Agreement, Endpoints } from './endpoints/group.ts'
+import type { HeadPolling } from './endpoints/head-polling.ts'
 import type { Plan, TransactionKind, TransactionRow } from './transaction.ts'
 import type { WaitCode } from './waiting.ts'
 

@@ -1,5 +1,5 @@
 import { decode, type Network, type PublicKeyAt, type TransactionStatus } from '@custody/chains'
-import { isConfirmedByQuorum } from './endpoint-quorum.ts'
+import { isConfirmedByQuorum } from './endpoints/quorum.ts'
 import {
   expectedOf,
   findIncluded,
@@ -10,7 +10,7 @@ import {
 import { bumpLowFee } from './auto-bump.ts'
 import { buryDead } from './expiry.ts'
 import type { Queryable } from '../database/pool.ts'
-import { oneEndpoint } from './endpoint-group.ts'
+import { oneEndpoint } from './endpoints/group.ts'
 import { advance } from './lease.ts'
 import { startReplacing } from './replace.ts'
 import type { Services } from './services.ts'

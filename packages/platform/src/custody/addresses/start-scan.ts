@@ -2,7 +2,7 @@ import type { ChainBlock, Network } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import { ApiError } from '../../core/errors.ts'
 import type { Chain } from '../../core/engine/chain.ts'
-import type { Agreement } from '../../core/engine/endpoint-group.ts'
+import type { Agreement } from '../../core/engine/endpoints/group.ts'
 import { finalAt } from '../../core/engine/final.ts'
 import type { Services } from '../../core/engine/services.ts'
 

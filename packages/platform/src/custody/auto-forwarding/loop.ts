@@ -1,6 +1,6 @@
 import { reasonOf } from '@custody/chains/reason'
 import type { Services } from '../../core/engine/services.ts'
-import type { Loop } from '../../core/engine/loop.ts'
+import type { Loop } from '../../core/engine/loops/loop.ts'
 import { endRules, IS_ABANDONED } from './end-rules.ts'
 import { forwardRule } from './forward.ts'
 import { expireRules, IS_EXPIRED, type RuleRow } from './rule.ts'

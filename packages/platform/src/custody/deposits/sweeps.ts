@@ -1,6 +1,6 @@
 import type { Queryable } from '../../core/database/pool.ts'
 import { insertUnlessThere } from '../../core/engine/insert.ts'
-import type { Loop } from '../../core/engine/loop.ts'
+import type { Loop } from '../../core/engine/loops/loop.ts'
 import type { Services } from '../../core/engine/services.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 

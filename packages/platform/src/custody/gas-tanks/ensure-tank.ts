@@ -3,7 +3,7 @@ import type { Chain, Fuelled } from '../../core/engine/chain.ts'
 import { ensureTank } from '../addresses/derive.ts'
 import type { Queryable } from '../../core/database/pool.ts'
 import type { Services } from '../../core/engine/services.ts'
-import type { Loop } from '../../core/engine/loop.ts'
+import type { Loop } from '../../core/engine/loops/loop.ts'
 
 /** Whether network fees are paid by the workspace's gas tank. */
 export const hasTank = (chain: Chain): chain is Chain & { fuelled: Fuelled } =>

@@ -1,7 +1,7 @@
 import { stringifyJson } from '@custody/request-auth'
 import { emit } from '../../core/ledger/post.ts'
 import type { Services } from '../../core/engine/services.ts'
-import type { Loop } from '../../core/engine/loop.ts'
+import type { Loop } from '../../core/engine/loops/loop.ts'
 import { IS_FILLED } from './ensure-tank.ts'
 import { gasTanksOf } from './list-tanks.ts'
 

@@ -1,7 +1,7 @@
 import type { Queryable } from '../../core/database/pool.ts'
 import { emit, post } from '../../core/ledger/post.ts'
 import type { Services } from '../../core/engine/services.ts'
-import type { Loop } from '../../core/engine/loop.ts'
+import type { Loop } from '../../core/engine/loops/loop.ts'
 import { VOLUME_DAYS } from './account.ts'
 import { utcDay } from './fees.ts'
 import { tierNamed, tierOfVolume, type Tier } from '../../core/settings/tiers.ts'

@@ -3,7 +3,7 @@ import { stringifyJson } from '@custody/request-auth'
 import { emit } from '../../core/ledger/post.ts'
 import { exact } from '../../core/decimals.ts'
 import type { Services } from '../../core/engine/services.ts'
-import type { Loop } from '../../core/engine/loop.ts'
+import type { Loop } from '../../core/engine/loops/loop.ts'
 
 const IS_AWAITED = 'released_by is null and told_at is null'
 

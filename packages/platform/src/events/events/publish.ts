@@ -1,7 +1,7 @@
 import { reasonOf } from '@custody/chains/reason'
 import type { EventType } from '../../core/database/event-types.ts'
 import { isPassing, type Queryable } from '../../core/database/pool.ts'
-import type { Loop } from '../../core/engine/loop.ts'
+import type { Loop } from '../../core/engine/loops/loop.ts'
 import type { Services } from '../../core/engine/services.ts'
 import { objectOf } from './object.ts'
 

@@ -1,6 +1,6 @@
 import { reasonOf } from '@custody/chains/reason'
 import type { Queryable } from '../../core/database/pool.ts'
-import type { Loop } from '../../core/engine/loop.ts'
+import type { Loop } from '../../core/engine/loops/loop.ts'
 import type { Services } from '../../core/engine/services.ts'
 import { eventPollMs } from '../events/publish.ts'
 import { emit } from '../../core/ledger/post.ts'

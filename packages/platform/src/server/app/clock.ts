@@ -1,5 +1,5 @@
 import type { Services } from '../../core/engine/services.ts'
-import type { Loop } from '../../core/engine/loop.ts'
+import type { Loop } from '../../core/engine/loops/loop.ts'
 
 /**
  * Smaller corrections of the clock, in milliseconds, are ignored; they are frequent and delay work

@@ -1,5 +1,6 @@
 import type { Registry } from '@custody/chains'
 import type { Logger } from 'pino'
+import type { ExchangeDestinations } from '../../custody/transactions/exchange-destinations.ts'
 import { checkExchangeDestination } from '../../commerce/exchange-transfers/destination.ts'
 import { AddressBook } from '../../custody/addresses/book.ts'
 import { createAml, type Aml } from '../../custody/aml/aml.ts'
@@ -65,7 +66,6 @@ interface ServiceParts {
 export async function createServices(parts: ServiceParts): Promise<Services> {
   const { settings, runtime, log, database, registry, signers, devnetUrl, notifiers } = parts
   const { environment, fetch } = runtime
-  const prices = pricesInstallation(settings.prices, devnetUrl, registry)
   const keys = new WorkspaceKeys(database, signers, settings.network)
   const addresses = new AddressBook(() => services)
   const pressure = new LoadMonitor(environment.now)
@@ -110,19 +110,11 @@ export async function createServices(parts: ServiceParts): Promise<Services> {
     callers: new Callers(database, environment),
     aml,
     people: peopleOf(parts, aml.secrets),
-    prices: new Prices({
-      sources: priceSources(prices, environment, fetch),
-      coins: coinsOf(registry),
-      environment,
-      log,
-      everyMs: prices.everyMs,
-    }),
+    prices: pricesOf(parts),
     exchanges: createExchanges({ devnetUrl, database, environment, fetch }),
     trading: { due: new Notifier(environment) },
     exchangeTransfers: { due: new Notifier(environment) },
-    exchangeDestinations: {
-      check: (caller, body, payment) => checkExchangeDestination(services, caller, body, payment),
-    },
+    exchangeDestinations: destinationsOf(() => services),
     webhooks: createWebhooks({
       services: () => services,
       environment,
@@ -135,6 +127,24 @@ export async function createServices(parts: ServiceParts): Promise<Services> {
   }
   return services
 }
+
+/** Creates the reader of prices, with the sources of this installation. */
+function pricesOf({ settings, runtime, log, registry, devnetUrl }: ServiceParts): Prices {
+  const { environment, fetch } = runtime
+  const prices = pricesInstallation(settings.prices, devnetUrl, registry)
+  return new Prices({
+    sources: priceSources(prices, environment, fetch),
+    coins: coinsOf(registry),
+    environment,
+    log,
+    everyMs: prices.everyMs,
+  })
+}
+
+/** The check of transfers to exchange accounts, which `custody` needs and `commerce` has. */
+const destinationsOf = (services: () => Services): ExchangeDestinations => ({
+  check: (caller, body, payment) => checkExchangeDestination(services(), caller, body, payment),
+})
 
 /** Creates the clients of all networks that have an endpoint. */
 function connectNetworks(

@@ -2,7 +2,7 @@ import type { Services } from '../../core/engine/services.ts'
 import { forgetEvents } from '../../events/events/forget.ts'
 import { deleteOldRefusals } from '../../core/http/idempotent-decision.ts'
 import { forgetSignIns } from '../../console-api/people/forget.ts'
-import type { Loop } from '../../core/engine/loop.ts'
+import type { Loop } from '../../core/engine/loops/loop.ts'
 
 /** Maximum number of changes that are added to the counts in one statement. */
 const FOLDED_MAX = 20_000

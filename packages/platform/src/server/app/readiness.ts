@@ -1,5 +1,5 @@
 import { heardStatus, type NodeStatus } from '../../core/signing/status.ts'
-import { failingLine } from '../../core/engine/loop-health.ts'
+import { failingLine } from '../../core/engine/loops/health.ts'
 import { unpricedCoins } from '../../custody/prices/coverage.ts'
 import type { Readiness, Services } from '../../core/engine/services.ts'
 import { missingDuties, readRoleHealth } from './role-health.ts'

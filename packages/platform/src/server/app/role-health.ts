@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
-import type { Loop } from '../../core/engine/loop.ts'
-import { LoopHealth, type FailingLoop } from '../../core/engine/loop-health.ts'
+import type { Loop } from '../../core/engine/loops/loop.ts'
+import { LoopHealth, type FailingLoop } from '../../core/engine/loops/health.ts'
 import type { Services } from '../../core/engine/services.ts'
 import type { Role } from '../../core/settings/settings.ts'
 

@@ -14,7 +14,7 @@ import { releaseDeposit } from './aml-release.ts'
 import { createApiUser, listApiUsers, revokeApiUser } from './api-users.ts'
 import { OperatorError, type Command } from './command.ts'
 import { exportAuditLog, inviteToConsole, listConsolePeople, resetPerson } from './console.ts'
-import { doctorFacts } from './doctor-database.ts'
+import { doctorFacts } from './doctor/database.ts'
 import { eventsAfter } from './events.ts'
 import { reconcileOutcome, startReconcile } from './reconcile.ts'
 import { endRescan, rescanProgress, startRescan } from './rescan.ts'
@@ -27,10 +27,16 @@ import { setSweep, showSweep } from './sweeps.ts'
 import { assignSuspense, listSuspense } from './suspense.ts'
 import { adjustPrepaidFee, showPrepaidFee } from './prepaid-fee.ts'
 import { triggerEvent } from './trigger.ts'
-import { stakeTank } from './tank-staking.ts'
+import { stakeTank } from './gas-tanks/staking.ts'
 import { listWaiting } from './waiting.ts'
 import { listWallets, setWallet } from './wallets.ts'
-import { drainTank, listTanks, setTank, tankAddress, transactionState } from './gas-tanks.ts'
+import {
+  drainTank,
+  listTanks,
+  setTank,
+  tankAddress,
+  transactionState,
+} from './gas-tanks/gas-tanks.ts'
 
 const SOCKET_LENGTH_MAX = 100
 const BODY_BYTES_MAX = 1024 * 1024

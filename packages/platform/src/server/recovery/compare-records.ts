@@ -1,7 +1,7 @@
 import { reasonOf } from '@custody/chains/reason'
 import { asInstalled } from '@custody/chains/terminal'
 import type { Services } from '../../core/engine/services.ts'
-import type { Loop } from '../../core/engine/loop.ts'
+import type { Loop } from '../../core/engine/loops/loop.ts'
 import { adoptAll } from './adopt-all.ts'
 import { isAdoptedSomewhere } from './adopting.ts'
 import { NODES_NEEDED, readHistory, saveMarks, type Enrolled, type Recorded } from './history.ts'

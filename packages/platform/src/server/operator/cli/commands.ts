@@ -500,7 +500,7 @@ export const COMMANDS: readonly Definition[] = [
       'Check endpoints, signer nodes, database, disk, certificates, prices and the background loops, and print what to do; ' +
       'exit 1 if something is wrong.',
     run: async () => {
-      const { doctor } = await import('../doctor.ts')
+      const { doctor } = await import('../doctor/doctor.ts')
       return () => doctor()
     },
   },

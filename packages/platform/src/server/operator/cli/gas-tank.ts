@@ -10,7 +10,7 @@ import {
   orderStake,
   type StakeAction,
   type TankOrder,
-} from '../tank-orders.ts'
+} from '../gas-tanks/orders.ts'
 import { need, warn, type Outcome, type Run, type Values } from './typed.ts'
 
 const CHECKS_MAX = 240

@@ -10,7 +10,7 @@ import {
   registryAt,
   type StakeAction,
   type TankOrder,
-} from '../tank-orders.ts'
+} from '../gas-tanks/orders.ts'
 import { wishOf, writeTrust } from './api-user.ts'
 import { need, type Outcome, type Run, type Values } from './typed.ts'
 

@@ -1,7 +1,7 @@
 import { reasonOf } from '@custody/chains/reason'
-import { Notifier } from '../ledger/notifier.ts'
-import { LoopHealth } from './loop-health.ts'
-import type { Services } from './services.ts'
+import { Notifier } from '../../ledger/notifier.ts'
+import { LoopHealth } from './health.ts'
+import type { Services } from '../services.ts'
 
 /**
  * A step function that is called repeatedly. It returns true if there is more to do immediately.

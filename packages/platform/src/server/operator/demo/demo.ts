@@ -5,13 +5,13 @@ import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { reasonOf } from '@custody/chains/reason'
 import { manyLines, oneLine } from '@custody/chains/terminal'
-import { dataDirOf } from '../../core/data-dir.ts'
-import { callPlatform } from './connect.ts'
-import { callApi, type User } from './demo-call.ts'
-import { nextSteps, summary, transferTable, type TransferResult } from './demo-report.ts'
-import { tradeInDemo } from './demo-trading.ts'
-import { createApiUserEverywhere } from './enrol.ts'
-import { keygen } from './keygen.ts'
+import { dataDirOf } from '../../../core/data-dir.ts'
+import { callPlatform } from '../connect.ts'
+import { callApi, type User } from './call.ts'
+import { nextSteps, summary, transferTable, type TransferResult } from './report.ts'
+import { tradeInDemo } from './trading.ts'
+import { createApiUserEverywhere } from '../enrol.ts'
+import { keygen } from '../keygen.ts'
 
 /**
  * `npm run demo` shows newcomers the platform's functions on the local chains. The exit code is 0
@@ -91,7 +91,7 @@ async function platform(): Promise<{ base: string; child: ChildProcess | null }>
   const port = process.env['PORT'] ?? ((await isFree(8080)) ? '8080' : '0')
   const child = spawn(
     process.execPath,
-    [fileURLToPath(new URL('../../main.ts', import.meta.url))],
+    [fileURLToPath(new URL('../../../main.ts', import.meta.url))],
     {
       stdio: ['ignore', 'pipe', 'inherit'],
       env: {

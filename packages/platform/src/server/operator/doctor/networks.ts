@@ -1,13 +1,13 @@
 import { ChainError, type Network, type Registry, type RpcEndpoint } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import { asInstalled } from '@custody/chains/terminal'
-import { systemEnvironment } from '../../core/environment.ts'
-import { connectAll, endpointNames } from '../app/connect.ts'
-import type { ChainContext } from '../../core/engine/chain.ts'
-import { Networks } from '../../core/engine/networks.ts'
-import { isOpen } from '../../custody/assets/find-asset.ts'
-import type { Settings } from '../../core/settings/settings.ts'
-import type { LocalChains } from './doctor-local.ts'
+import { systemEnvironment } from '../../../core/environment.ts'
+import { connectAll, endpointNames } from '../../app/connect.ts'
+import type { ChainContext } from '../../../core/engine/chain.ts'
+import { Networks } from '../../../core/engine/networks.ts'
+import { isOpen } from '../../../custody/assets/find-asset.ts'
+import type { Settings } from '../../../core/settings/settings.ts'
+import type { LocalChains } from './local.ts'
 
 /**
  * Result of one endpoint, or of a network without one. `milliseconds`: time until the endpoint had

@@ -1,8 +1,8 @@
 import { reasonOf } from '@custody/chains/reason'
 import { z } from 'zod'
-import { devnetControl, knownDevnetUrl } from '../app/local.ts'
-import type { Settings } from '../../core/settings/settings.ts'
-import { warning, type Finding } from './doctor-findings.ts'
+import { devnetControl, knownDevnetUrl } from '../../app/local.ts'
+import type { Settings } from '../../../core/settings/settings.ts'
+import { warning, type Finding } from './findings.ts'
 
 /**
  * State of the local chains. `running`: their URL, and the networks whose chain was started; the

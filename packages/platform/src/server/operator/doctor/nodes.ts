@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { reasonOf } from '@custody/chains/reason'
-import { SIGNERS_NEEDED } from '../app/readiness.ts'
-import { SignerNodes } from '../../core/signing/nodes.ts'
-import { ok, problem, warning, type Finding } from './doctor-findings.ts'
+import { SIGNERS_NEEDED } from '../../app/readiness.ts'
+import { SignerNodes } from '../../../core/signing/nodes.ts'
+import { ok, problem, warning, type Finding } from './findings.ts'
 
 const TIMEOUT_MS = 3000
 /**

@@ -1,6 +1,6 @@
-import type { Services } from '../../core/engine/services.ts'
-import { isFilling } from '../../custody/gas-tanks/ensure-tank.ts'
-import { OperatorError } from './command.ts'
+import type { Services } from '../../../core/engine/services.ts'
+import { isFilling } from '../../../custody/gas-tanks/ensure-tank.ts'
+import { OperatorError } from '../command.ts'
 
 /** Number of checks while a local tank receives its first fill. */
 const FILL_CHECKS = 60

@@ -1,4 +1,4 @@
-import type { Environment } from '../environment.ts'
+import type { Environment } from '../../environment.ts'
 
 /**
  * Number of times that a chain's head is read per block time, and the longest pause in

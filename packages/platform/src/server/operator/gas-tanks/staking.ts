@@ -1,4 +1,4 @@
-import { insertTransaction } from '../../core/engine/insert.ts'
+import { insertTransaction } from '../../../core/engine/insert.ts'
 import {
   formatAmount,
   tron as tronBuild,
@@ -6,14 +6,14 @@ import {
   type TronClient,
   type TronResource,
 } from '@custody/chains'
-import type { Queryable } from '../../core/database/pool.ts'
-import { ensureGasTank } from '../../custody/gas-tanks/ensure-tank.ts'
-import { lockedBalance, post } from '../../core/ledger/post.ts'
-import { MATURED_FIRST, TOO_MANY, unstakeRefusal } from '../../custody/staking/chain.ts'
-import { stakeAccounts } from '../../custody/staking/steps.ts'
-import { OperatorError, type Command } from './command.ts'
-import { addressOfTank, waitForFirstFill, workspaceOf } from './tank-lookup.ts'
-import { stakeTerms, type StakeAction } from './tank-orders.ts'
+import type { Queryable } from '../../../core/database/pool.ts'
+import { ensureGasTank } from '../../../custody/gas-tanks/ensure-tank.ts'
+import { lockedBalance, post } from '../../../core/ledger/post.ts'
+import { MATURED_FIRST, TOO_MANY, unstakeRefusal } from '../../../custody/staking/chain.ts'
+import { stakeAccounts } from '../../../custody/staking/steps.ts'
+import { OperatorError, type Command } from '../command.ts'
+import { addressOfTank, waitForFirstFill, workspaceOf } from './lookup.ts'
+import { stakeTerms, type StakeAction } from './orders.ts'
 
 const DAY_MS = 86_400_000
 const KINDS = { stake: 'STAKE', unstake: 'UNSTAKE', release: 'RELEASE' } as const

@@ -9,9 +9,9 @@ import {
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { reasonOf } from '@custody/chains/reason'
-import type { NodePeer } from '../../core/signing/nodes.ts'
-import { OperatorError } from './command.ts'
-import { orderNodes, type NodeAnswer } from './nodes.ts'
+import type { NodePeer } from '../../../core/signing/nodes.ts'
+import { OperatorError } from '../command.ts'
+import { orderNodes, type NodeAnswer } from '../nodes.ts'
 
 const LEAST_SUN = 1_000_000n
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { callPlatform } from './connect.ts'
+import { callPlatform } from '../connect.ts'
 
 /**
  * Functions of the demo for its parts: `call` makes a request signed by a user, `say` prints a

@@ -1,32 +1,32 @@
 import { loadRegistry } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
-import { systemEnvironment } from '../../core/environment.ts'
-import { localEndpoints } from '../app/local.ts'
-import { identityFolder } from '../../core/data-dir.ts'
+import { systemEnvironment } from '../../../core/environment.ts'
+import { localEndpoints } from '../../app/local.ts'
+import { identityFolder } from '../../../core/data-dir.ts'
 import {
   coinsInUse,
   diagnosePrices,
   priceLines,
   type PriceDiagnosis,
-} from '../../custody/prices/coverage.ts'
-import { priceSources, pricesInstallation } from '../../custody/prices/settings.ts'
-import { readSettings, type Settings } from '../../core/settings/settings.ts'
-import { failingLine, type FailingLoop } from '../../core/engine/loop-health.ts'
-import packageFile from '../../../package.json' with { type: 'json' }
-import { callPlatform, PlatformAway } from './connect.ts'
-import { banLine, diagnoseBans, type BanDiagnosis } from './doctor-bans.ts'
+} from '../../../custody/prices/coverage.ts'
+import { priceSources, pricesInstallation } from '../../../custody/prices/settings.ts'
+import { readSettings, type Settings } from '../../../core/settings/settings.ts'
+import { failingLine, type FailingLoop } from '../../../core/engine/loops/health.ts'
+import packageFile from '../../../../package.json' with { type: 'json' }
+import { callPlatform, PlatformAway } from '../connect.ts'
+import { banLine, diagnoseBans, type BanDiagnosis } from './bans.ts'
 import {
   certificateLines,
   diagnoseCertificates,
   type CertificateDiagnosis,
-} from './doctor-certificates.ts'
-import { askDatabase, databaseFindings, type DatabaseFacts } from './doctor-database.ts'
-import { diagnoseDisk } from './doctor-disk.ts'
-import { findingLine, ok, type Finding } from './doctor-findings.ts'
-import { askLocalChains, notRunning } from './doctor-local.ts'
-import { diagnoseNetworks, diagnosisLine, type Diagnosis } from './doctor-networks.ts'
-import { diagnoseNodes } from './doctor-nodes.ts'
-import { diagnosePublic } from './doctor-public.ts'
+} from './certificates.ts'
+import { askDatabase, databaseFindings, type DatabaseFacts } from './database.ts'
+import { diagnoseDisk } from './disk.ts'
+import { findingLine, ok, type Finding } from './findings.ts'
+import { askLocalChains, notRunning } from './local.ts'
+import { diagnoseNetworks, diagnosisLine, type Diagnosis } from './networks.ts'
+import { diagnoseNodes } from './nodes.ts'
+import { diagnosePublic } from './public.ts'
 
 /** Returns the number of networks, each of which may have several endpoints. */
 const count = (of: readonly Diagnosis[]): number => new Set(of.map(({ network }) => network)).size

@@ -1,7 +1,7 @@
 import type { ChainClient, ExpectedTransfer, Network, TransactionStatus } from '@custody/chains'
-import type { Agreement } from './endpoint-group.ts'
-import { finalAt } from './final.ts'
-import type { Services } from './services.ts'
+import type { Agreement } from './group.ts'
+import { finalAt } from '../final.ts'
+import type { Services } from '../services.ts'
 
 type Included = Extract<TransactionStatus, { state: 'included' }>
 

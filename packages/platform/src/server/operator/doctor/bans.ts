@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { SignerNodes } from '../../core/signing/nodes.ts'
-import { heardStatus } from '../../core/signing/status.ts'
+import { SignerNodes } from '../../../core/signing/nodes.ts'
+import { heardStatus } from '../../../core/signing/status.ts'
 
 /**
  * `confirmed`: the node `by` reports the ban itself; otherwise it is known only from the report

@@ -1,10 +1,10 @@
 import { readdirSync } from 'node:fs'
 import { reasonOf } from '@custody/chains/reason'
-import { MIGRATIONS } from '../../core/database/migrate.ts'
-import { openDatabase, type Queryable } from '../../core/database/pool.ts'
-import type { Command } from './command.ts'
-import { unpricedCoins } from '../../custody/prices/coverage.ts'
-import { ok, problem, warning, type Finding } from './doctor-findings.ts'
+import { MIGRATIONS } from '../../../core/database/migrate.ts'
+import { openDatabase, type Queryable } from '../../../core/database/pool.ts'
+import type { Command } from '../command.ts'
+import { unpricedCoins } from '../../../custody/prices/coverage.ts'
+import { ok, problem, warning, type Finding } from './findings.ts'
 
 const VERSION_MIN = 150_000
 const MEBIBYTE = 1024 ** 2

@@ -1,6 +1,6 @@
 import { connect } from 'node:tls'
 import { reasonOf } from '@custody/chains/reason'
-import { ok, problem, warning, type Finding } from './doctor-findings.ts'
+import { ok, problem, warning, type Finding } from './findings.ts'
 
 const DAY_MS = 86_400_000
 /**

@@ -1,5 +1,5 @@
 import { statfsSync } from 'node:fs'
-import { ok, problem, warning, type Finding } from './doctor-findings.ts'
+import { ok, problem, warning, type Finding } from './findings.ts'
 
 const MEBIBYTE = 1024 ** 2
 const GIBIBYTE = 1024 ** 3

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { commandName } from '@custody/chains/terminal'
-import { SignerNodes } from '../../core/signing/nodes.ts'
-import { heardStatus } from '../../core/signing/status.ts'
+import { SignerNodes } from '../../../core/signing/nodes.ts'
+import { heardStatus } from '../../../core/signing/status.ts'
 
 const DAY_MS = 86_400_000
 /**

@@ -10,7 +10,7 @@ import type {
   TransactionStatus,
 } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
-import type { Environment } from '../environment.ts'
+import type { Environment } from '../../environment.ts'
 
 /**
  * One endpoint of a network and how to reach it. `name`: its host, which may be displayed and

@@ -1,6 +1,6 @@
 import { parseJson, requestHeaders, signRequest, JsonNumber } from '@custody/request-auth'
-import type { ErrorCode } from '../../core/errors.ts'
-import { replayNotice, replayOf } from './replay-notice.ts'
+import type { ErrorCode } from '../../../core/errors.ts'
+import { replayNotice, replayOf } from '../replay-notice.ts'
 
 export interface User {
   apiKey: string
