@@ -123,7 +123,7 @@ export class Engine {
       Object.assign(book, {
         prices,
         refreshedMs: now,
-        house: marketMakerLevels(market, this.#options.priceOf),
+        marketMaker: marketMakerLevels(market, this.#options.priceOf),
       })
       this.#fillResting(market, book)
     }
@@ -330,7 +330,7 @@ export class Engine {
           level.volume -= volume
           const cost = costOf(market, order.price!, volume)
           this.#rested(market, book, order, { price: order.price!, volume, cost })
-          this.#houseTakes(market, OTHER[side], volume, cost)
+          this.#marketMakerTakes(market, OTHER[side], volume, cost)
         }
       }
     }
@@ -346,7 +346,7 @@ export class Engine {
     this.#settle(market, taker, fill, false)
     if (offer.order) return this.#rested(market, book, offer.order, fill)
     offer.level!.volume -= volume
-    this.#houseTakes(market, OTHER[taker.side], volume, cost)
+    this.#marketMakerTakes(market, OTHER[taker.side], volume, cost)
   }
 
   /** Fills a resting order and reduces its reserved balance. */
@@ -361,7 +361,7 @@ export class Engine {
     this.#end(order, 'filled', null)
   }
 
-  #houseTakes({ base, quote }: Market, side: Side, volume: bigint, cost: bigint): void {
+  #marketMakerTakes({ base, quote }: Market, side: Side, volume: bigint, cost: bigint): void {
     const sign = side === 'buy' ? 1n : -1n
     this.marketMaker[base.ticker] = (this.marketMaker[base.ticker] ?? 0n) + sign * volume
     this.marketMaker[quote.ticker] = (this.marketMaker[quote.ticker] ?? 0n) - sign * cost

@@ -36,7 +36,7 @@ export interface PriceDiagnosis {
   /** Coins whose latest price is too old to charge fees, and the time of that price. */
   stale: { coin: string; at: number }[]
   /** Names of all sources. */
-  assets: string[]
+  sources: string[]
 }
 
 /**
@@ -69,22 +69,22 @@ export async function diagnosePrices(
     failed,
     missing: coins.filter((coin) => !newest.has(coin)),
     stale,
-    assets: sources.map(({ name }) => name),
+    sources: sources.map(({ name }) => name),
   }
 }
 
 /** Returns one line for each source that failed and each coin without a price. */
-export function priceLines({ failed, missing, stale, assets: requests }: PriceDiagnosis): string[] {
+export function priceLines({ failed, missing, stale, sources }: PriceDiagnosis): string[] {
   return [
     ...failed.map(({ source, reason }) => `prices  ${source} ${reason}`),
     // A coin id can only be wrong if a source responded.
-    ...(missing.length > 0 && failed.length === requests.length
+    ...(missing.length > 0 && failed.length === sources.length
       ? [
           `prices  no source answers, so ${missing.join(', ')} have no price: check the network and the sources named above`,
         ]
       : missing.map(
           (coin) =>
-            `prices  no source (${requests.join(', ')}) has a price of ${coin}: correct its name by CUSTODY_COINGECKO_IDS, ` +
+            `prices  no source (${sources.join(', ')}) has a price of ${coin}: correct its name by CUSTODY_COINGECKO_IDS, ` +
             'add an exchange to CUSTODY_PRICE_EXCHANGES, or set a fixed fee by CUSTODY_FEES_WITHOUT_PRICE',
         )),
     ...stale.map(
