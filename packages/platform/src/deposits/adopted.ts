@@ -331,7 +331,7 @@ async function isStillHeld(
   })
   services.log.warn(
     { transaction: id, address, asset: row.asset },
-    'an adopted deposit is no longer on the address, and was not credited',
+    'a deposit that the operator adopted is no longer on its address; it was not credited',
   )
   return false
 }
@@ -354,7 +354,7 @@ export async function* stillHeld<T extends { workspace_id: string; id: string }>
       const err = reasonOf(error)
       services.log.warn(
         { network: network.code, transaction: each.id, err },
-        'an adopted deposit cannot be compared with the chain yet',
+        'a deposit that the operator adopted cannot be compared with the chain yet; this is retried',
       )
       return
     }

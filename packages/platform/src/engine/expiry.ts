@@ -47,7 +47,7 @@ export async function buryDead(
     const match = { transaction: row.id, hash: dead.hash, found: other.hash }
     services.log.error(
       match,
-      'the transaction was published under another signature; its hash is adopted',
+      'the transaction was published with another signature; the platform now uses that hash',
     )
     await services.database.transaction(async (tx) => {
       await tx.query(
@@ -71,7 +71,7 @@ export async function buryDead(
     (kind.isAskedFor?.(row) ?? true) && (!nothingExcludes(chain) || kind.retriesFailure === true)
   services.log.warn(
     { transaction: row.id, hash: dead.hash },
-    `a transaction expired without being included; ${again ? 'it is built again' : 'the transfer fails'}`,
+    `a transaction expired before it was included in a block; ${again ? 'it is built again' : 'the transfer fails'}`,
   )
   await services.database.transaction(async (tx) => {
     await tx.query(

@@ -16,7 +16,7 @@ export async function giveUp(
 ): Promise<void> {
   services.log.warn(
     { transaction: row.id, replacement: replacement.kind, reason },
-    'a replacement is abandoned; the previous signed transaction continues',
+    'the replacement of a transaction was abandoned; the previous signed transaction stays valid',
   )
   await services.database.transaction(async (tx) => {
     await tx.query(

@@ -109,7 +109,7 @@ export const adoptIntoBooks: Command = async (services, input) => {
     const row = await adoptSurplus(services, chain, { owner, asset, amount, hash: txid })
     services.log.warn(
       { transaction: row.id, address: owner.address, asset: ticker, amount: row.amount, txid },
-      'the operator adopted the surplus of an address over the ledger',
+      'the operator recorded the surplus of an address as a deposit',
     )
     return {
       id: row.id,

@@ -70,7 +70,7 @@ export const startReconcile: Command = async (services, input) => {
     (error: unknown) => {
       job.error = error instanceof Error ? error : new Error(String(error))
       if (!(error instanceof NotAdopted))
-        services.log.error({ err: error }, 'the reconciliation stopped')
+        services.log.error({ err: error }, 'the reconciliation failed')
     },
   )
   return { started: true }

@@ -80,14 +80,17 @@ export const startRescan: Command = async (services, input) => {
       () => stopRescan(services, code, token, null),
       async (error: unknown) => {
         if (error instanceof RescanTaken) return
-        services.log.warn({ network: code, err: reasonOf(error) }, 'a rescan stopped')
+        services.log.warn(
+          { network: code, err: reasonOf(error) },
+          'a rescan failed before it was complete',
+        )
         await stopRescan(services, code, token, reasonOf(error))
       },
     )
     .catch((error: unknown) =>
       services.log.warn(
         { network: code, err: reasonOf(error) },
-        'the end of a rescan could not be stored',
+        'the end of a rescan could not be stored in the database',
       ),
     )
   return { network: code, from, to, started: true }

@@ -298,7 +298,7 @@ export class Ceremonies {
       throw new Refusal('SESSION_ABORTED', 'The fresh bytes of this node are missing')
     }
     existing.ended = this.#begin(existing, fresh).catch((error: unknown) => {
-      this.#log('warn', 'a run of three ended', {
+      this.#log('warn', 'a key generation or refresh of the three nodes failed', {
         kind: existing.opening.kind,
         key: existing.opening.key_id,
         reason: reason(error),
