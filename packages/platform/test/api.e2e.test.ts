@@ -849,6 +849,6 @@ test("a member who joined by an operator's link sees a transfer’s whole timeli
   await assert.rejects(async () => verify(), /was changed/)
   await assert.rejects(
     async () => exportLog({ home: platform.home, words: [], values: { workspace: 'api', out } }),
-    /exists already/,
+    /already exists/,
   )
 })

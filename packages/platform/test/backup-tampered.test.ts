@@ -632,7 +632,7 @@ test('the CLI reports what was verified, in its output and exit code', { timeout
     assert.equal(status, 0, text)
   }
   const unproved = verified()
-  assert.match(unproved.text, /: undamaged, but not proved authentic: \d+ files/)
+  assert.match(unproved.text, /: undamaged, but its authenticity is not proved: \d+ files/)
   assert.doesNotMatch(unproved.text, new RegExp(printed), 'the hash is not offered for copying')
   assert.equal(unproved.status, 2)
   const wrong = verified('--manifest-sha256', 'ab'.repeat(32))

@@ -71,7 +71,7 @@ test(
     assert.equal(preview.status, 0, preview.stderr)
     assert.match(
       preview.stdout,
-      /^signer 3: this would be restored from a backup of \d{4}-\d\d-\d\dT/m,
+      /^signer 3: it would be restored from a backup of \d{4}-\d\d-\d\dT/m,
     )
     assert.match(
       preview.stdout,

@@ -157,7 +157,7 @@ test('the probe passes on the local chains of all families, and submits no valid
     )
     assert.deepEqual(bad, [], code)
     assert.deepEqual([exitCode, ok, questions], [0, true, queries.length], text)
-    assert.match(text, new RegExp(`^${code}: usable.*; ${queries.length} questions asked$`, 'm'))
+    assert.match(text, new RegExp(`^${code}: usable.*; ${queries.length} requests sent$`, 'm'))
     assert.ok(questions < 60, `${code}: ${questions} questions`)
     for (const { method, params, init } of queries) {
       if (/send|submit|broadcast/i.test(method))
@@ -689,7 +689,7 @@ test('Solana: the probe reports transaction versions that the endpoint does not 
   )
   assert.match(
     text,
-    /missing {2}scan +getBlock: Transaction version \(1\) is not supported.*\nSOL: not usable: .*; the remaining checks were skipped; \d+ questions asked$/m,
+    /missing {2}scan +getBlock: Transaction version \(1\) is not supported.*\nSOL: not usable: .*; the remaining checks were skipped; \d+ requests sent$/m,
   )
   assert.equal(exitCode, 1)
 })
@@ -773,7 +773,7 @@ async function refusal(network: string, url: string, values: Values = {}): Promi
 test('the probe reports wrong arguments in one sentence, without the URL', async () => {
   assert.match(
     await refusal('ETHX', 'https://node.example'),
-    /^there is no network ETHX \(CUSTODY_NETWORK=local\)\none of BTC, /,
+    /^NETWORK: network ETHX does not exist \(CUSTODY_NETWORK=local\)\none of BTC, /,
   )
   assert.match(await refusal('USDT_ETH', 'https://node.example'), /did you mean ETH\?/)
   assert.match(await refusal('eth', 'https://node.example'), /did you mean ETH\?/)
@@ -904,7 +904,7 @@ test('the probe command sends headers and password, prints a table or JSON, and 
   assert.deepEqual([table.status, table.err], [0, ''], table.out)
   assert.match(table.out, /^ETH at 127\.0\.0\.1:\d+\nok +network +the endpoint serves Ethereum\n/)
   assert.match(table.out, /^limited +logs_by_range +eth_getLogs by range: … … … must upgrade: /m)
-  assert.match(table.out, /\nETH: usable with the limits above; \d+ questions asked\n$/)
+  assert.match(table.out, /\nETH: usable with the limits above; \d+ requests sent\n$/)
   assert.doesNotMatch(table.out, new RegExp(`${KEY}|s3cret|p4ssw0rd`))
   const [first] = seen
   assert.deepEqual(

@@ -369,11 +369,14 @@ test('a statement reports a deficit if more is owed than held', async () => {
   const said = await platform.cli('reserves', 'publish')
   assert.equal(said.status, 1, said.stderr)
   assert.match(said.stdout, /^SHORT BTC: held 5\.75 \(operating 0\), owed 14\.75, 38\.98 %$/m)
-  assert.match(said.stdout, /MORE IS OWED THAN HELD of BTC/)
+  assert.match(said.stdout, /LIABILITIES EXCEED RESERVES in BTC/)
   const verified = await clientOf(other, trustOf('other')).reserves.verify()
   assert.deepEqual([verified.short, verified.signed_by], [['BTC'], [1, 2, 3]])
   assert.equal(verified.proven.find(({ asset }) => asset === 'BTC')?.balance, '1300000000')
-  assert.match((await platform.cli('reserves', 'list')).stdout, /short of BTC\n.*\n.*\n$/)
+  assert.match(
+    (await platform.cli('reserves', 'list')).stdout,
+    /liabilities exceed reserves in BTC\n.*\n.*\n$/,
+  )
   await platform.database.query(
     `update ledger_accounts set balance = balance - 900000000 where id = (select a.id from ledger_accounts a
       join wallets w on w.id = a.wallet_id join workspaces k on k.id = w.workspace_id

@@ -106,7 +106,7 @@ async function takeNodes(
  * @throws Error if the backup or the folder exists already, or the home does not exist
  */
 function createDraft(draft: string, { home, out }: Pick<Backup, 'home' | 'out'>): void {
-  if (existsSync(out)) throw new Error(`${out} exists already; choose another folder`)
+  if (existsSync(out)) throw new Error(`${out} already exists; choose another folder`)
   if (!existsSync(home)) throw new Error(`the home ${home} does not exist`)
   mkdirSync(dirname(out), { recursive: true, mode: 0o700 })
   try {

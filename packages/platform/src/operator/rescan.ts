@@ -16,7 +16,9 @@ function networkOf(services: Services, typed: unknown): Network {
     )
   }
   if (!services.networks.has(code))
-    throw new OperatorError(`NETWORK: ${code} has no endpoint configured`)
+    throw new OperatorError(
+      `NETWORK: no endpoint is configured for ${code}; add networks.${code}.url to custody.config.json`,
+    )
   return network
 }
 
@@ -67,7 +69,7 @@ export const startRescan: Command = async (services, input) => {
   if (existing?.isRunning) {
     if (isSame) return { network: code, from, to, started: false }
     throw new OperatorError(
-      `the rescan of ${code} from ${existing.from} to ${existing.to} is in progress, at ${existing.next}: wait for it, or end it with "npx custody rescan ${code} --stop"`,
+      `the rescan of ${code} from ${existing.from} to ${existing.to} is in progress, at ${existing.next}: wait until it ends, or stop it with "npx custody rescan ${code} --stop"`,
     )
   }
   const token = await takeRescan(services, code, from, to)
