@@ -573,7 +573,7 @@ test(
     const to = place('sealed')
     await assert.rejects(
       restore(from, to, TRUST),
-      /secrets\.sealed holds other fields than a backup has: identity/,
+      /secrets\.sealed contains fields that a backup does not have: identity/,
     )
     assert.deepEqual([everything(to), existsSync(join(outside, 'planted'))], [[], false])
   },
@@ -655,7 +655,7 @@ test('the CLI reports what was verified, in its output and exit code', { timeout
   writeFileSync(place('old.pub'), `${sealing}\n`)
   assert.match(
     verified('--recovery-key', place('old.pub')).text,
-    /holds no "signature_key": an earlier version wrote it.*backup-key --from SECRET/,
+    /contains no "signature_key", because an earlier version wrote it.*backup-key --from SECRET/,
   )
   const bare = cli('restore', '--in', whole, '--without-secrets')
   assert.deepEqual([bare.status, existsSync(place('cli'))], [1, false])

@@ -831,7 +831,7 @@ test('the probe describes what an endpoint that is not a node returns', async ()
       { status: 302, body: '', headers: { location: 'http://127.0.0.1:1/' } },
       /the endpoint redirects: use the target URL$/,
     ],
-    [{ status: 502, body: 'bad gateway' }, /answer is not JSON \(HTTP 502\)$/],
+    [{ status: 502, body: 'bad gateway' }, /the response is not JSON \(HTTP 502\)$/],
     [
       { status: 200, body: `{"error":{"code":-32601,"message":"${KEY} may not call this"}}` },
       /rejects the first request of Ethereum \(… may not call this\)/,

@@ -171,7 +171,7 @@ export async function takeBackup(
     const wrong = wrongNames(manifest)
     if (wrong.length > 0)
       throw new Error(
-        `${home} holds files that no backup holds; move them away: ${wrong.slice(0, 10).join('; ')}`,
+        `${home} contains files that cannot be part of a backup; move them away: ${wrong.slice(0, 10).join('; ')}`,
       )
     const manifestSha256 = writeManifest(draft, manifest, signingKey)
     syncBelow(draft)

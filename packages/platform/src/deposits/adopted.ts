@@ -326,7 +326,7 @@ async function isStillHeld(
         services,
         tx,
         fresh,
-        'the chain does not contain the adopted amount; see "custody audit"',
+        'the address no longer has the amount that the operator adopted; see "custody audit"',
       )
   })
   services.log.warn(

@@ -54,7 +54,7 @@ export async function buryDead(
         `update chain_transactions set hash = $2, signed = $3 where workspace_id = $4 and id = $1`,
         [dead.id, other.hash, other.raw, row.workspace_id],
       )
-      const reason = 'it was published under another signature'
+      const reason = 'it was published with another signature'
       await advance(tx, row, {
         state: 'CONFIRMING',
         hash: other.hash,
@@ -92,12 +92,12 @@ export async function buryDead(
         services,
         tx,
         row,
-        kind.action?.(row) ? 'one of its calls expired before the chain included it' : AGAIN,
+        kind.action?.(row) ? 'one of its transactions expired before the chain included it' : AGAIN,
       )
     await advance(tx, row, {
       state: 'QUEUED',
       confirmations: 0,
-      last_error: 'expired without being included',
+      last_error: 'it expired before the chain included it',
       run_in_ms: 0,
     })
   })

@@ -33,7 +33,7 @@ export async function giveUp(
     await refuse(tx, replacement, reason)
     await advance(tx, row, {
       state: 'BROADCASTING',
-      last_error: `replacement abandoned: ${reason}`.slice(0, 500),
+      last_error: `the replacement was abandoned: ${reason}`.slice(0, 500),
       run_in_ms: 0,
       plan: { cancel: null },
     })
