@@ -312,20 +312,20 @@ test('the page verifies a proof in the browser without requests, and reports a f
     }
     assert.match(
       await verdict(proof, ''),
-      /counted with 1\.5 BTC, 2 ETH, 70 TRX\.[^]*no trust file/,
+      /includes your balance of 1\.5 BTC, 2 ETH, 70 TRX\.[^]*no trust file/,
     )
     assert.match(
       await verdict(proof, JSON.stringify(trustOf('acme'))),
-      /counted with 1\.5 BTC[^]*Signed by signer nodes 1, 2, 3\./,
+      /includes your balance of 1\.5 BTC[^]*Signed by signer nodes 1, 2, 3\./,
     )
     const picture = process.env['RESERVES_PICTURE']
     if (picture) await page.screenshot({ path: picture, fullPage: true })
-    assert.match(await verdict(proof.replace('150000000', '160000000'), ''), /does not hold/)
+    assert.match(await verdict(proof.replace('150000000', '160000000'), ''), /verification failed/)
     assert.match(
       await verdict(proof, JSON.stringify(trustOf('other'))),
-      /does not hold: the proof belongs to another sub-account/,
+      /verification failed: the proof belongs to another sub-account/,
     )
-    assert.match(await verdict('{', ''), /does not hold: The proof is not JSON/)
+    assert.match(await verdict('{', ''), /verification failed: The proof is not JSON/)
     assert.deepEqual([thrown, await page.evaluate('broken')], [[], []])
     assert.deepEqual(
       paths.filter((url) => !url.startsWith(platform.base)),
