@@ -173,8 +173,8 @@ function contractProblem(registry: Registry, asset: Asset, address: string): str
   const { l1_fee_oracle: oracle } = registry.networkOf(asset)
   const token = registry.assetsOf(asset.network).find((each) => each.contract_address === address)
   if (token === asset) return 'is the token’s own contract; tokens sent there are lost'
-  if (token) return `is a contract, that of ${token.asset_name}; what is sent there is lost`
+  if (token) return `is the contract of ${token.asset_name}; coins sent there are lost`
   return oracle?.toLowerCase() === address.toLowerCase()
-    ? 'is a contract of the network that names fees; what is sent there is lost'
+    ? 'is a contract of the network that sets fees; coins sent there are lost'
     : null
 }

@@ -177,7 +177,7 @@ export async function exchange(
   } finally {
     clearTimeout(timer)
   }
-  if (text === null) throw new RpcTooLarge(`${where}: answer is too large`)
+  if (text === null) throw new RpcTooLarge(`${where}: the response is too large`)
   return { status, text }
 }
 
@@ -215,10 +215,10 @@ export function jsonRpc(
         : (JSON.parse(text) as unknown)
       answer = parsed as typeof answer
     } catch {
-      throw new RpcUnavailable(`${where}: ${method}: answer is not JSON`)
+      throw new RpcUnavailable(`${where}: ${method}: the response is not JSON`)
     }
     if (typeof answer !== 'object' || answer === null)
-      throw new RpcUnavailable(`${where}: ${method}: answer is not JSON-RPC`)
+      throw new RpcUnavailable(`${where}: ${method}: the response is not JSON-RPC`)
     if (isNotLookedAt(status))
       throw new RpcUnavailable(`${where}: ${method}: HTTP status ${status}`)
     if (answer.error) {
@@ -228,7 +228,7 @@ export function jsonRpc(
       throw new RpcRefused(code, message)
     }
     if (!('result' in answer))
-      throw new RpcUnavailable(`${where}: ${method}: answer is not JSON-RPC`)
+      throw new RpcUnavailable(`${where}: ${method}: the response is not JSON-RPC`)
     return answer.result as T
   }
 }

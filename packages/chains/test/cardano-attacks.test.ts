@@ -84,7 +84,7 @@ test('refuses a transaction body without fee, expiry, inputs or outputs', () => 
           bytes: hex(map(entries.map(([name, value]) => [uint(BigInt(name)), value]))),
         }),
       'SHAPE',
-      /has not/,
+      /^lacks /,
     )
   }
   refuses(() => decoded(withBody({ inputs: [] })), 'SHAPE')

@@ -166,7 +166,7 @@ test('refuses implausible responses', async () => {
   )
   await unavailable(
     client({ '/blocks/7': new Response('{"message":"no route"}', { status: 404 }) }).block(7),
-    /not Blockfrost/,
+    /not in the format of Blockfrost/,
   )
   await unavailable(
     client({

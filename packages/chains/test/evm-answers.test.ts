@@ -149,7 +149,7 @@ test('logs of another block make the block unavailable until the next valid resp
     [{ ...log(), blockHash: null }, /logs of another block/],
     [{ ...log(), blockHash: undefined }, /logs of another block/],
     [{ ...log(), blockNumber: '0x8' }, /another blockNumber/],
-    [{ ...log(), transactionHash: OTHER }, /does not place 0x2+ in 0x1+/],
+    [{ ...log(), transactionHash: OTHER }, /does not report 0x2+ in the block 0x1+/],
     [{ ...log(), removed: true }, /that is removed/],
     [{ ...log(), removed: true, blockHash: OTHER }, /logs of another block/],
     [[log(), log()], /logIndex 0 twice/],
@@ -163,7 +163,7 @@ test('logs of another block make the block unavailable until the next valid resp
     )
     await unavailable(
       seen({ eth_getLogs: [], eth_getBlockReceipts: altered }),
-      /eth_getBlockReceipts returned|the receipts of|does not place/,
+      /eth_getBlockReceipts returned|the receipts of|does not report/,
     )
   }
   // A transaction of an unknown type, which the endpoint does not list but reports as part of the

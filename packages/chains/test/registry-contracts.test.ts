@@ -20,7 +20,7 @@ test('refuses payments to any contract that the registry lists on its network, h
           assert.ok(!checked.valid, `${asset.asset_name} to ${asset_name}`)
           assert.match(
             checked.reason,
-            asset_name === asset.asset_name ? /own contract/ : /is a contract, that of/,
+            asset_name === asset.asset_name ? /own contract/ : /is the contract of/,
           )
           refused++
         }

@@ -92,7 +92,7 @@ test('Tron: validates a block, its transactions, and the logs of a token transfe
   // none then either, its response is accepted.
   assert.deepEqual(amounts(await read(block(), [info()])), [5n])
   assert.deepEqual(amounts(await read(block(), [info([])], info())), [])
-  await unavailable(read(block(), [info()], {}), /gettransactioninfobyid does not place/)
+  await unavailable(read(block(), [info()], {}), /gettransactioninfobyid does not report/)
   await unavailable(read(block(), [info([{ ...log, address: undefined }])]), /without address/)
   await unavailable(read(block([])), /getblockbynum returned 7 without its transactions/)
   await unavailable(read(block([call, call])), /twice/)

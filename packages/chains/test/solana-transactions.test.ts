@@ -427,7 +427,7 @@ test('refuses transactions of another structure', async () => {
         ]),
       ),
     'SHAPE',
-    /owner’s associated/,
+    /the associated token account of its owner/,
   )
 })
 

@@ -1,5 +1,5 @@
 // Made by scripts/api-types.mjs.
-// document dcee5cc5970f893f65777ef419f504d8cbf8e54b295328f6f3dac9d0c01615b7
+// document 29b460146db44bf94346a1812b9cfaeb79b64c2b53661609032cf9c6087e8cf8
 // types 2b08503c539fe5ae04de880b4410acd2a80eaebc9b016cc4af848bb0b156cb6e
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;

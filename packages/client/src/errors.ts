@@ -54,7 +54,7 @@ export class IdempotencyMismatch extends CustodyError {
     details: { status: number; requestId: string | undefined },
   ) {
     super(
-      'sequence_id: was used before with another payload. The response is that of the earlier request, and nothing was created for this one. If this one is to be carried out too, send it with a new sequence_id',
+      'sequence_id: was used before with another payload. The response is that of the earlier request, and nothing was created for this one. To execute this request as well, send it with a new sequence_id',
       {
         ...details,
         code: 'IDEMPOTENCY_MISMATCH',

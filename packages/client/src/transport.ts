@@ -350,7 +350,7 @@ export class Transport {
   ): unknown {
     const isTimeout = error instanceof Error && error.name === 'TimeoutError'
     if (signal?.aborted && !isTimeout) return signal.reason
-    const reason = isTimeout ? `no response within ${this.#timeout_ms} ms` : 'no answer'
+    const reason = isTimeout ? `no response within ${this.#timeout_ms} ms` : 'no response'
     return new CustodyError(`${method} ${uri.split('?', 1)[0]}: ${reason}`, {
       status: 0,
       code: 'NETWORK',

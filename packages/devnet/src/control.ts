@@ -51,14 +51,14 @@ const COMMANDS: Record<string, Answering> = {
 export function createControl(parts: DevnetParts): Control {
   return async (body) => {
     if (typeof body !== 'object' || body === null || Array.isArray(body))
-      throw new RequestError('a command is a JSON object')
+      throw new RequestError('a command must be a JSON object')
     const command = body as Command
     const { command: name } = command
     const answer =
       typeof name === 'string' && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
     if (!answer)
       throw new RequestError(
-        `command ${JSON.stringify(name)} is unknown: one of ${Object.keys(COMMANDS).join(', ')}`,
+        `command ${JSON.stringify(name)} is unknown; must be one of ${Object.keys(COMMANDS).join(', ')}`,
       )
     return answer(parts, command)
   }
@@ -73,14 +73,14 @@ async function fund(
     value !== undefined && chain?.fundExtras.includes(extra) !== true
   if (isRefused('tokens', tokens)) {
     const carriers = chains.filter(({ fundExtras }) => fundExtras.includes('tokens'))
-    throw new RequestError(`tokens ride only on outputs of ${codesOf(carriers)}`)
+    throw new RequestError(`tokens are supported only in outputs of ${codesOf(carriers)}`)
   }
   if (isRefused('tag', tag ?? undefined))
     throw new RequestError(`${String(asset)} has no address tags`)
   if (!chain) {
     const networks = chains.flatMap(({ assets }) => assets)
     throw new RequestError(
-      `asset ${JSON.stringify(asset)} is unknown: one of ${networks.join(', ')}`,
+      `asset ${JSON.stringify(asset)} is unknown; must be one of ${networks.join(', ')}`,
     )
   }
   return {
@@ -99,7 +99,7 @@ async function mine(
 
 /** Stops block production, so that no new block follows the state that a test inspects. */
 function halt({ chains }: DevnetParts, { network, halted }: Command): unknown {
-  if (typeof halted !== 'boolean') throw new RequestError('halted is true or false')
+  if (typeof halted !== 'boolean') throw new RequestError('halted must be true or false')
   chainOf(chains, network).halt(halted)
   return { network, halted }
 }
@@ -210,7 +210,7 @@ function chainOf(chains: readonly LocalChain[], network: unknown): LocalChain {
   const chain = chains.find(({ code }) => code === network)
   if (!chain)
     throw new RequestError(
-      `network ${JSON.stringify(network)} is unknown: one of ${codesOf(chains)}`,
+      `network ${JSON.stringify(network)} is unknown; must be one of ${codesOf(chains)}`,
     )
   return chain
 }

@@ -12,7 +12,7 @@ export class Faults {
     const validMode = FAULT_MODES.find((candidate) => candidate === mode)
     if (!validMode)
       throw new RequestError(
-        `mode ${JSON.stringify(mode)} is unknown: one of ${FAULT_MODES.join(', ')}`,
+        `mode ${JSON.stringify(mode)} is unknown; must be one of ${FAULT_MODES.join(', ')}`,
       )
     this.mode = validMode
   }

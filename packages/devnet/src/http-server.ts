@@ -181,7 +181,8 @@ async function answered(
   const path = beforeQuery.replace(/(.)\/$/, '$1')
   if (path === '/health') return json(200, { ok: true })
   // Only browsers send Origin, and web pages must not access a loopback chain.
-  if (headers.origin !== undefined) return json(403, { error: 'not for browsers' })
+  if (headers.origin !== undefined)
+    return json(403, { error: 'requests of browsers are not allowed' })
   if (path === '/control') return answerControl(request, control)
 
   const service = outside(path)
@@ -282,7 +283,8 @@ async function readBody(request: IncomingMessage, encoding: BufferEncoding): Pro
   let size = 0
   for await (const part of request as AsyncIterable<Buffer>) {
     size += part.length
-    if (size > BODY_MAX_BYTES) throw new RequestError(`a body is at most ${BODY_MAX_BYTES} bytes`)
+    if (size > BODY_MAX_BYTES)
+      throw new RequestError(`a body must have at most ${BODY_MAX_BYTES} bytes`)
     parts.push(part)
   }
   return Buffer.concat(parts).toString(encoding)

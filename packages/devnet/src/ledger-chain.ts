@@ -245,7 +245,7 @@ export class LedgerChain<Account, Tx extends { hash: string; raw: string }, Outc
     const made = this.rules.hash({ ...next, transactions })
     if (index !== this.head.index + 1 || made !== hash) {
       throw new Error(
-        `${this.rules.code}: ledger ${index} came back as ${made}, the journal has ${hash}`,
+        `${this.rules.code}: ledger ${index} was restored as ${made}, but the journal has ${hash}`,
       )
     }
     this.#connect({ ...next, transactions, hash }, view)

@@ -165,7 +165,7 @@ test('a fault applies to one provider or to all; an error names the invalid fiel
   assert.equal((await trm(ADDRESS)).status, 201)
   await assert.rejects(
     devnet.control({ command: 'fault', network: 'AML', mode: 'sleepy' }),
-    /is unknown: one of heal, down/,
+    /is unknown; must be one of heal, down/,
   )
   await assert.rejects(
     devnet.control({ command: 'risk', address: ADDRESS, level: 'GRAVE' }),

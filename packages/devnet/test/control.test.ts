@@ -147,7 +147,7 @@ test('an invalid command is refused with the name of the field', async () => {
     [{ command: 'nothing' }, /command "nothing" is unknown/],
     [
       { command: 'fund', asset: 'DOGE2', address: 'x', amount: '1' },
-      /asset "DOGE2" is unknown: one of BTC, LTC, DASH, DOGE, BCH, ETH, /,
+      /asset "DOGE2" is unknown; must be one of BTC, LTC, DASH, DOGE, BCH, ETH, /,
     ],
     [
       {

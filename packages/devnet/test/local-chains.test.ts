@@ -163,15 +163,15 @@ test('reports an unsupported action in one sentence', async () => {
   await refused({ command: 'contract', network: 'TOY', ticker: 'EURC' }, 'TOY has no tokens here')
   await refused(
     { command: 'mine', network: 'BTC', blocks: 1 },
-    'network "BTC" is unknown: one of XLM, TOY',
+    'network "BTC" is unknown; must be one of XLM, TOY',
   )
   await refused(
     { command: 'fund', asset: 'BTC', address: 'x', amount: '1' },
-    'asset "BTC" is unknown: one of XLM, TOY',
+    'asset "BTC" is unknown; must be one of XLM, TOY',
   )
   await refused(
     { command: 'toString' },
-    `command "toString" is unknown: one of ${[
+    `command "toString" is unknown; must be one of ${[
       'fund',
       'mine',
       'halt',

@@ -216,15 +216,19 @@ test('refuses an invalid special payment, or that of another chain, in one sente
   const wrong: [string, object, RegExp][] = [
     ['BTC', { kind: 'token' }, /has no special payments: one of LTC, DASH, BCH/],
     ['DASH', { kind: 'mweb' }, /kind "mweb" is unknown on DASH: only asset-unlock/],
-    ['BCH', { kind: 'token', address, amount: '0.00001' }, /tokens or nft: one of them/],
-    ['BCH', { kind: 'token', address, amount: '0.00001', nft: 'x' }, /nft "x" is none of/],
+    ['BCH', { kind: 'token', address, amount: '0.00001' }, /tokens or nft is required/],
+    [
+      'BCH',
+      { kind: 'token', address, amount: '0.00001', nft: 'x' },
+      /nft "x" must be none, mutable or minting/,
+    ],
     [
       'BCH',
       { kind: 'token', address, amount: '0.00001', tokens: '5', commitment: 'aa' },
-      /commitment belongs to an nft/,
+      /commitment requires nft/,
     ],
     ['BCH', { kind: 'token', address, amount: '0.00000001', tokens: '5' }, /is dust/],
-    ['LTC', { kind: 'mweb', tokens: '5' }, /not known on LTC/],
+    ['LTC', { kind: 'mweb', tokens: '5' }, /not supported on LTC/],
   ]
   for (const [network, more, message] of wrong)
     await assert.rejects(special(network, more), message)

@@ -444,8 +444,8 @@ test('an unused exchange creates no file, and invalid commands report the fault'
     [{ action: 'key', exchange: 'kraken', permissions: 'all' }, /permission "all" is unknown/],
     [{ action: 'key', exchange: 'kraken', balances: 'BTC:1' }, /not of the form/],
     [{ action: 'key', exchange: 'kraken', balances: 'KLAY=1' }, /"KLAY" is not on KRAKEN/],
-    [{ action: 'revoke', api_key: 'x' }, /is no key/],
-    [{ action: 'key', exchange: 'kraken', account_of: 'x' }, /is no key of KRAKEN/],
+    [{ action: 'revoke', api_key: 'x' }, /is not a key of a local exchange/],
+    [{ action: 'key', exchange: 'kraken', account_of: 'x' }, /is not a key of KRAKEN/],
     [
       { action: 'address', api_key: key.api_key, asset: 'NO', address: 'x' },
       /asset "NO" is unknown/,

@@ -96,7 +96,7 @@ export type SettingsOf<K extends KekSettings['kind']> = Extract<KekSettings, { k
 function parse(setting: string, value: unknown): KekSettings {
   const kind = (value as { kind?: unknown } | null)?.kind
   if (typeof kind !== 'string' || !Object.hasOwn(kindsOf, kind)) {
-    throw new KekError('SETTING', `${setting}: the provider is one of ${KINDS.join(', ')}`)
+    throw new KekError('SETTING', `${setting}: the provider must be one of ${KINDS.join(', ')}`)
   }
   const parsed = kindsOf[kind as keyof typeof kindsOf].safeParse(value)
   if (parsed.success) return parsed.data

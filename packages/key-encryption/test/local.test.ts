@@ -93,7 +93,10 @@ test('reads a provider from one line or from a file, and reports invalid setting
     file: 'a,b',
   })
   for (const [typed, words] of [
-    ['usb:x=1', /--kek: the provider is one of file, passphrase, pkcs11, aws-kms, gcp-kms, vault/],
+    [
+      'usb:x=1',
+      /--kek: the provider must be one of file, passphrase, pkcs11, aws-kms, gcp-kms, vault/,
+    ],
     ['vault:address=https://v,key=a', /--kek: vault: requires token_file/],
     ['vault:key', /name=value/],
     ['aws-kms:key=alias/x,credentials_file=c', /aws-kms key: must be the ARN/],

@@ -157,7 +157,7 @@ test('a surplus that the operator adopts as a deposit is credited once, after co
     ['confirmed', parseEther('0.25')],
   )
   await fixture.check()
-  await refused(adopt(), /holds no more than the ledger records/)
+  await refused(adopt(), /has no more than the ledger records/)
   assert.equal((await adopted()).length, 1)
 })
 
@@ -180,7 +180,7 @@ test("a wrong option value is refused with the option's name, and nothing change
   for (const [input, reason] of [
     [
       { amount: '0.2' },
-      /^--amount: the address holds 0\.25 more than the ledger records; a surplus can only be adopted completely$/,
+      /^--amount: the address has 0\.25 more than the ledger records; --amount must be the complete surplus$/,
     ],
     [{ amount: '0.3' }, /^--amount: .*0\.25 more/],
     [{ amount: '-1' }, /^--amount: /],
@@ -271,7 +271,10 @@ test('credits a payment once if its surplus is adopted before the scan reads its
   const row = await fixture.read(String(id))
   assert.deepEqual(
     [row.status, row.failure_reason],
-    ['failed', 'the chain does not contain the adopted amount; see "custody audit"'],
+    [
+      'failed',
+      'the address no longer has the amount that the operator adopted; see "custody audit"',
+    ],
   )
   assert.equal((await fixture.available()) - before, ahead)
   await fixture.check()
@@ -402,7 +405,7 @@ test('refuses to adopt a transfer between the platform’s own addresses as a su
       for (const each of [fixture.source, address])
         await refused(
           adopt({ address: each, amount }, busy),
-          /only be adopted completely|also has a deficit|[\d.]+ more/,
+          /must be the complete surplus|also has a deficit|[\d.]+ more/,
         )
     }
     // The sweep's fee leaves dust at the address. The next sweep waits until more arrives.

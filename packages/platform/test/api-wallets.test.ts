@@ -167,7 +167,7 @@ test('an inactive wallet refuses addresses, transfers and rules, replays request
 
   for (const [status, more, said] of [
     ['closed', { id: wallet.id }, /--status: must be active or inactive/],
-    ['active', {}, /--id is required, or --workspace/],
+    ['active', {}, /either --id, or --workspace/],
     [
       'active',
       { id: 'none' },

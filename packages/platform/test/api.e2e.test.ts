@@ -437,7 +437,7 @@ test('the CLI prints JSON on its last line and errors on stderr, and enrolment c
     [['wallet', 'set', '--id', randomUUID()], '--status'],
     [['wallet', 'set', '--id', randomUUID(), '--status', 'active'], 'does not exist'],
     [['request', 'GET', 'x'], 'Usage: custody request'],
-    [['signer', 'refresh', '--workspace', 'none'], 'no key of none'],
+    [['signer', 'refresh', '--workspace', 'none'], 'no key of workspace none'],
     [['keygen', '--out', platform.writePublicKey()], 'already exists'],
   ] as const) {
     const refused = await platform.cli(...words, '--json')
@@ -833,7 +833,7 @@ test("a member who joined by an operator's link sees a transfer’s whole timeli
     Number(result['lines']) >= 4 && result['hash'] === exported.result['hash'],
     JSON.stringify(result),
   )
-  await assert.rejects(async () => verify('0'.repeat(63) + '1'), /matches none of its lines/)
+  await assert.rejects(async () => verify('0'.repeat(63) + '1'), /no line has the noted hash/)
   // Each entry is also a line of the process's log. The export is verified with the hash in that
   // line.
   const lines = platform.output
@@ -849,6 +849,6 @@ test("a member who joined by an operator's link sees a transfer’s whole timeli
   await assert.rejects(async () => verify(), /was changed/)
   await assert.rejects(
     async () => exportLog({ home: platform.home, words: [], values: { workspace: 'api', out } }),
-    /exists already/,
+    /already exists/,
   )
 })

@@ -81,7 +81,7 @@ test('Ether from a self-destructed contract is a surplus: exit code 1, but withd
   assert.deepEqual([differences, surpluses], [1, 1])
   assert.match(
     showAudit(report).join('\n'),
-    /^DIFFERENCE ETH acme \w+ 0x\w+ ETH: books [\d.]+, chain [\d.]+ \(surplus\)$/m,
+    /^DIFFERENCE ETH acme \w+ 0x\w+ ETH: ledger [\d.]+, chain [\d.]+ \(surplus\)$/m,
   )
   assert.match(
     showAudit(report).join('\n'),

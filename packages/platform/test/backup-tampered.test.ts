@@ -579,7 +579,7 @@ test(
     const to = place('sealed')
     await assert.rejects(
       restore(from, to, TRUST),
-      /secrets\.sealed holds other fields than a backup has: identity/,
+      /secrets\.sealed contains fields that a backup does not have: identity/,
     )
     assert.deepEqual([everything(to), existsSync(join(outside, 'planted'))], [[], false])
   },
@@ -638,7 +638,7 @@ test('the CLI reports what was verified, in its output and exit code', { timeout
     assert.equal(status, 0, text)
   }
   const unproved = verified()
-  assert.match(unproved.text, /: undamaged, but not proved authentic: \d+ files/)
+  assert.match(unproved.text, /: undamaged, but its authenticity is not proved: \d+ files/)
   assert.doesNotMatch(unproved.text, new RegExp(printed), 'the hash is not offered for copying')
   assert.equal(unproved.status, 2)
   const wrong = verified('--manifest-sha256', 'ab'.repeat(32))
@@ -661,7 +661,7 @@ test('the CLI reports what was verified, in its output and exit code', { timeout
   writeFileSync(place('old.pub'), `${sealing}\n`)
   assert.match(
     verified('--recovery-key', place('old.pub')).text,
-    /holds no "signature_key": an earlier version wrote it.*backup-key --from SECRET/,
+    /contains no "signature_key", because an earlier version wrote it.*backup-key --from SECRET/,
   )
   const bare = cli('restore', '--in', whole, '--without-secrets')
   assert.deepEqual([bare.status, existsSync(place('cli'))], [1, false])

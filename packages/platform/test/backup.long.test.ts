@@ -188,7 +188,7 @@ test(
       '--recovery-key',
       place('key.pub'),
     )
-    assert.deepEqual([again.status, /exists already/.test(again.stderr)], [1, true])
+    assert.deepEqual([again.status, /already exists/.test(again.stderr)], [1, true])
     for (const { id } of under) await assertConfirmed(user, id)
     await sendAll('after')
     await platform.atRest()
@@ -325,7 +325,10 @@ test(
     }
     const unproved = await platform.cli('restore', '--in', place('first'), '--verify')
     assert.deepEqual(
-      [unproved.status, /undamaged, but not proved authentic: \d+ files/.test(unproved.stdout)],
+      [
+        unproved.status,
+        /undamaged, but its authenticity is not proved: \d+ files/.test(unproved.stdout),
+      ],
       [2, true],
       unproved.stderr,
     )

@@ -74,8 +74,11 @@ test('a child that exits before it is ready is restarted until it becomes ready'
   killed(child)
   await until('the fourth start', () => starts() === 4 && child.isReady)
   assert.deepEqual(said.splice(0), [
-    'a process ended; it is restarted',
-    ...Array.from({ length: 2 }, () => 'a process could not be restarted; the restart is retried'),
+    'a child process ended; it is restarted',
+    ...Array.from(
+      { length: 2 },
+      () => 'a child process could not be restarted; the restart is retried',
+    ),
   ])
 })
 
@@ -85,7 +88,7 @@ test('the child is restarted even if its log file cannot be opened for a while',
   rmSync(logFolder, { recursive: true })
   killed(child)
   await until('a failed try', () =>
-    said.includes('a process could not be restarted; the restart is retried'),
+    said.includes('a child process could not be restarted; the restart is retried'),
   )
   mkdirSync(logFolder)
   await until('the second start', () => starts() === 2 && child.isReady)
@@ -97,7 +100,7 @@ test('a child that is stopped between two restart attempts stays stopped', async
   said.length = 0
   killed(child)
   await until('a failed try', () =>
-    said.includes('a process could not be restarted; the restart is retried'),
+    said.includes('a child process could not be restarted; the restart is retried'),
   )
   await child.stop()
   assert.deepEqual([child.pid, child.isReady, starts()], [null, false, 2])

@@ -192,14 +192,14 @@ test('validate-address and transfers refuse a token’s contract and the fee ora
   const USDC = '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48'
   const USDT = '0xdAC17F958D2ee523a2206206994597C13D831ec7'
   for (const [asset, to, reason] of [
-    ['USDC_ETH', USDT, /^is a contract, that of USDT_ETH/],
-    ['USDC_ETH', USDT.toLowerCase(), /^is a contract/],
+    ['USDC_ETH', USDT, /^is the contract of USDT_ETH/],
+    ['USDC_ETH', USDT.toLowerCase(), /^is the contract of/],
     ['USDC_ETH', USDC, /own contract/],
-    ['ETH', USDC, /^is a contract/],
-    ['BASE', '0x420000000000000000000000000000000000000F', /names fees/],
-    ['USDT_TRX', 'TEkxiTehnzSmSe2XqrBj4w32RUN966rdz8', /^is a contract/],
-    ['TRX', 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t', /^is a contract/],
-    ['SOL', 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v', /^is a contract/],
+    ['ETH', USDC, /^is the contract of/],
+    ['BASE', '0x420000000000000000000000000000000000000F', /sets fees/],
+    ['USDT_TRX', 'TEkxiTehnzSmSe2XqrBj4w32RUN966rdz8', /^is the contract of/],
+    ['TRX', 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t', /^is the contract of/],
+    ['SOL', 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v', /^is the contract of/],
   ] as const) {
     const checked = await call<{ valid: boolean; reason?: string }>(
       user,

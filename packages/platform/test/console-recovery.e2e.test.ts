@@ -81,7 +81,7 @@ test('the overview reminds a person without recovery codes until they create the
   await page.getByText('10 of 10 left').waitFor()
   await page.goto(`${origin}/console/w/acme/main`)
   await page
-    .getByText('Nothing needs you.')
+    .getByText('Nothing needs your attention.')
     .or(page.getByText('Health cannot be read'))
     .or(page.locator('.needs'))
     .first()

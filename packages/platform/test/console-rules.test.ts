@@ -475,7 +475,7 @@ test('a person cannot assign or remove a higher role, and the last owner cannot 
   )
   await assert.rejects(
     resetPerson(api.services, { email: 'nobody@example.test' }),
-    /no person of the control panel/,
+    /no user of the control panel/,
   )
   const { people: listed } = (await listConsolePeople(api.services, {
     workspace: 'evil corp',
@@ -668,7 +668,7 @@ test('attack: a request with another person’s public key does not return their
   for (const id of [first, own, randomUUID(), 'x', "' or true --"]) {
     await assert.rejects(
       () => createApiUser(api.services, { ...typed, api_key: made, request: id }),
-      /--request: acme has no open request/,
+      /--request: workspace acme has no open request/,
     )
   }
   const left = (await owner.browser.ask<Row[]>('GET', path)).body.find(
@@ -682,7 +682,7 @@ test('attack: a request with another person’s public key does not return their
         api_key: made,
         request: left?.id,
       }),
-    /--request: elsewhere/,
+    /--request: workspace elsewhere/,
   )
   await assert.rejects(
     () => createApiUser(api.services, { ...typed, api_key: apiKey, request: left?.id }),
@@ -768,7 +768,7 @@ test('a member requests an API user, the operator creates it, and a member revok
         api_key: randomUUID(),
         request: made.body.id,
       }),
-    /^.*--request: acme has no open request/,
+    /^.*--request: workspace acme has no open request/,
   )
   assert.ok((await rows()).some(({ id }) => id === made.body.id))
   const apiKey = randomUUID()

@@ -234,7 +234,7 @@ test('the doctor names each coin whose newest price is older than five minutes, 
   )
   assert.deepEqual(priceLines(away), [
     'prices  a cannot be reached',
-    'prices  no source answers, so ETH, BTC have no price: check the network and the sources named above',
+    'prices  no source responds, so there is no price of ETH, BTC: check the network and the sources named above',
   ])
   const old = await diagnosePrices([source('a', 400_000), source('b', 500_000)], ['ETH'], () => now)
   assert.deepEqual(old.stale, [{ coin: 'ETH', at: now - 400_000 }])

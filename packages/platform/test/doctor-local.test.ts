@@ -64,7 +64,7 @@ test('the doctor queries running local chains, and starts none', async () => {
     [states('ok'), states('not started').length],
     [before, networks.length - before.length],
   )
-  assert.match(text, /^TRX +not started +it starts with its first use$/m)
+  assert.match(text, /^TRX +not started +it starts when it is first used$/m)
   assert.match(text, /^ETH +ok +127\.0\.0\.1:\d+, block \d+, \d+ ms$/m)
   assert.equal(exitCode, 0, text)
   // Another chain is used, and the doctor queries it from then on.
@@ -125,7 +125,7 @@ test('the doctor reports an error with the reason if configured local chains do 
   assert.deepEqual([states('unreachable').length, exitCode], [networks.length, 1])
   assert.match(
     text,
-    /^ETH +unreachable +http:\/\/127\.0\.0\.1:1 does not respond: .*; the local chains run with "npm start"$/m,
+    /^ETH +unreachable +http:\/\/127\.0\.0\.1:1 does not respond: .*; the local chains run while the platform runs: start it with "npm start"$/m,
   )
   assert.doesNotMatch(text, /^prices /m, 'a public source was asked in their place')
 })

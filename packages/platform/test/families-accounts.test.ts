@@ -114,7 +114,7 @@ for (const code of TAGGED) {
     await write(task, { ...first, nonce: next - 1n }, 'EXPIRED', 'dead')
     assert.deepEqual(await build(chain, task), {
       kind: 'fail',
-      reason: 'it expired, and its sequence was used by another transaction',
+      reason: 'it expired, and another transaction used its sequence number',
     })
     const behind = await taskOf(asset, {
       wallet,
@@ -135,7 +135,7 @@ for (const code of TAGGED) {
     })
     await setState(later, 'SIGNING')
     await write(later, { ...first, nonce: next + 2n }, 'BUILT')
-    const closing = 'waits for a later transfer to replace one that was abandoned'
+    const closing = 'it waits until a later transfer replaces one that was abandoned'
     assert.deepEqual(await build(chain, behind), {
       kind: 'wait',
       code: 'EARLIER_TRANSFER',
@@ -164,7 +164,7 @@ for (const code of TAGGED) {
     const first = await taskOf(asset, { wallet, from, to, amount: 20n * unit })
     await setState(first, 'SIGNING')
     const second = await taskOf(asset, { wallet, from, to, amount: 20n * unit })
-    const reason = 'waits for the transfer that creates the destination account'
+    const reason = 'it waits for the transfer that creates the destination account'
     assert.deepEqual(await build(chain, second), {
       kind: 'wait',
       code: 'EARLIER_TRANSFER',
@@ -336,7 +336,7 @@ test('SOL: a coin sweep pays its own fee, and the omnibus address pays the fee o
   assert.deepEqual((await prepared(chain, coins)).cost, { worst: sweep.worst, own: true })
   assert.deepEqual(await build(chain, coins, sweep.worst), {
     kind: 'fail',
-    reason: 'the rest is worth less than the fee of a sweep',
+    reason: 'the remaining balance is worth less than the fee of a sweep',
   })
   const tokens = await taskOf(asset, {
     kind: 'SWEEP',
@@ -421,7 +421,7 @@ test('SOL: returns fees and rent with and without the chain, and refuses a mint 
     amount: 10n ** 9n,
     asset: native,
   })
-  assert.match(refused?.reason ?? '', /is no wallet/)
+  assert.match(refused?.reason ?? '', /is not a wallet/)
   const low = await chain.refusal({ to: task.to, tag: null, amount: 1n, asset: native })
   assert.equal(
     low?.reason,

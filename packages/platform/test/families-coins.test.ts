@@ -347,7 +347,7 @@ for (const family of FAMILIES) {
     assert.deepEqual(await fixture.build(prepared), {
       kind: 'wait',
       code: 'COINS',
-      reason: 'waits for the change of an earlier transfer',
+      reason: 'it waits for the change of an earlier transfer',
       inMs: 2000,
     })
     await database
@@ -357,7 +357,7 @@ for (const family of FAMILIES) {
     assert.equal(outcome.kind, 'fail')
     assert.match(
       (outcome as Fail).reason,
-      /^the wallet's coins do not cover the amount and a network fee at this rate: .* exceed the coins by /,
+      /^the wallet's coins do not cover the amount and a network fee at this rate: .* exceed the available coins by /,
     )
   })
 
@@ -374,7 +374,7 @@ for (const family of FAMILIES) {
     assert.deepEqual(await fixture.build(await fixture.prepare(row)), {
       kind: 'wait',
       code: 'COINS',
-      reason: 'waits for the change of an earlier transfer',
+      reason: 'it waits for the change of an earlier transfer',
       inMs: 2000,
     })
     await database

@@ -126,7 +126,7 @@ test('a transfer that the nodes refuse fails, and the others get a new fuel tran
     )
     const row = await fixture.read(ids[2] as string)
     assert.deepEqual([row.state, row.hash], ['FAILED', null])
-    assert.match(row.failure_reason ?? '', /its fuel failed/)
+    assert.match(row.failure_reason ?? '', /its fuel transaction failed/)
     assert.equal(before - (await fixture.available()), 4n * fixture.amount)
   }))
 

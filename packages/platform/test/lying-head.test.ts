@@ -134,7 +134,7 @@ test('a scan fails after a minute without the announced blocks, and continues on
     clock.advance(31_000)
     await assert.rejects(
       fixture.scan(),
-      /BTC: the endpoint reports a head at \d+ and does not return block \d+/,
+      /BTC: the endpoint reports \d+ as its newest block, but does not return block \d+/,
     )
     head.end()
     await fixture.fund('1')

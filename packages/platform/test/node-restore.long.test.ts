@@ -71,7 +71,7 @@ test(
     assert.equal(preview.status, 0, preview.stderr)
     assert.match(
       preview.stdout,
-      /^signer 3: this would be restored from a backup of \d{4}-\d\d-\d\dT/m,
+      /^signer 3: it would be restored from a backup of \d{4}-\d\d-\d\dT/m,
     )
     assert.match(
       preview.stdout,
@@ -80,7 +80,10 @@ test(
     const [, code] = /with --confirm ([0-9a-f]{16})$/m.exec(preview.stdout) ?? []
     const wrong = await restore('--confirm', 'ab')
     assert.equal(wrong.status, 1)
-    assert.match(wrong.stderr, /confirm belongs to another preview: read the preview again/)
+    assert.match(
+      wrong.stderr,
+      /confirm belongs to another preview: request the preview again and check it/,
+    )
     const restored = await restore('--confirm', code as string)
     assert.equal(restored.status, 0, restored.stderr)
     assert.match(restored.stdout, /^signer 3: restored from a backup of/m)

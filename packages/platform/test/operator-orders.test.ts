@@ -331,8 +331,8 @@ test('the enrolment names each node that stored other values', () => {
     { node: 3, index: 1 },
   ]
   assert.deepEqual(differences(answers, { expect: { role: 'full' }, alike: ['index'] }), [
-    'signer 2 has role read-only where you said full',
-    'signer 3 has role nothing where you said full',
-    'signer 2 has index 2, signer 1 has 1',
+    'signer 2 has role read-only, but you entered full',
+    'signer 3 has role nothing, but you entered full',
+    'signer 2 has index 2, but signer 1 has 1',
   ])
 })

@@ -708,9 +708,13 @@ test('an invalid order is refused with its field and limit, and nothing is sent 
     [
       { post_only: true, time_in_force: 'IOC' },
       'INVALID_REQUEST',
-      /^time_in_force: must be GTC with post_only/,
+      /^time_in_force: must be GTC if post_only is true/,
     ],
-    [{ max_slippage_bps: 5 }, 'INVALID_REQUEST', /^max_slippage_bps: is of market orders/],
+    [
+      { max_slippage_bps: 5 },
+      'INVALID_REQUEST',
+      /^max_slippage_bps: is allowed only for a market order/,
+    ],
     [
       { ...market, max_slippage_bps: 5001 },
       'INVALID_REQUEST',

@@ -112,7 +112,7 @@ test('the doctor fails if a coin in use has no price, and lists retired and depr
     assert.match(all, /^ONE +retired +since 2026-09-10: Harmony stopped producing blocks/m)
     assert.match(
       all,
-      /^ +FTM: FTM is deprecated since 2024-12-18: .*No new wallets and addresses can be created; the balance can be sent$/m,
+      /^ +FTM: FTM is deprecated since 2024-12-18: .*New wallets and addresses cannot be created, but the balance can be sent$/m,
     )
     assert.match(all, /^prices  no source \(coingecko\) has a price of XRP/m)
     Object.assign(process.env, { CUSTODY_ALLOW_DEPRECATED: 'FTM' })

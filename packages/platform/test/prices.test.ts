@@ -392,7 +392,7 @@ test('CoinGecko is queried with the ids of the asset registry, unless the settin
   })
   assert.throws(
     () => read('KLAI=kaia'),
-    /^Error: CUSTODY_COINGECKO_IDS: there is no coin KLAI: one of BTC, /,
+    /^Error: CUSTODY_COINGECKO_IDS: coin KLAI does not exist; must be one of BTC, /,
   )
   for (const bad of ['KLAY', 'KLAY=', '=kaia', 'KLAY=Kaia'])
     assert.throws(() => read(bad), /CUSTODY_COINGECKO_IDS: ".*" is not COIN=id/, bad)

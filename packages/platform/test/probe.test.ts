@@ -157,7 +157,7 @@ test('the probe passes on the local chains of all families, and submits no valid
     )
     assert.deepEqual(bad, [], code)
     assert.deepEqual([exitCode, ok, questions], [0, true, queries.length], text)
-    assert.match(text, new RegExp(`^${code}: usable.*; ${queries.length} questions asked$`, 'm'))
+    assert.match(text, new RegExp(`^${code}: usable.*; ${queries.length} requests sent$`, 'm'))
     assert.ok(questions < 60, `${code}: ${questions} questions`)
     for (const { method, params, init } of queries) {
       if (/send|submit|broadcast/i.test(method))
@@ -689,7 +689,7 @@ test('Solana: the probe reports transaction versions that the endpoint does not 
   )
   assert.match(
     text,
-    /missing {2}scan +getBlock: Transaction version \(1\) is not supported.*\nSOL: not usable: .*; the remaining checks were skipped; \d+ questions asked$/m,
+    /missing {2}scan +getBlock: Transaction version \(1\) is not supported.*\nSOL: not usable: .*; the remaining checks were skipped; \d+ requests sent$/m,
   )
   assert.equal(exitCode, 1)
 })
@@ -773,7 +773,7 @@ async function refusal(network: string, url: string, values: Values = {}): Promi
 test('the probe reports wrong arguments in one sentence, without the URL', async () => {
   assert.match(
     await refusal('ETHX', 'https://node.example'),
-    /^there is no network ETHX \(CUSTODY_NETWORK=local\)\none of BTC, /,
+    /^NETWORK: network ETHX does not exist \(CUSTODY_NETWORK=local\)\none of BTC, /,
   )
   assert.match(await refusal('USDT_ETH', 'https://node.example'), /did you mean ETH\?/)
   assert.match(await refusal('eth', 'https://node.example'), /did you mean ETH\?/)
@@ -831,7 +831,7 @@ test('the probe describes what an endpoint that is not a node returns', async ()
       { status: 302, body: '', headers: { location: 'http://127.0.0.1:1/' } },
       /the endpoint redirects: use the target URL$/,
     ],
-    [{ status: 502, body: 'bad gateway' }, /answer is not JSON \(HTTP 502\)$/],
+    [{ status: 502, body: 'bad gateway' }, /the response is not JSON \(HTTP 502\)$/],
     [
       { status: 200, body: `{"error":{"code":-32601,"message":"${KEY} may not call this"}}` },
       /rejects the first request of Ethereum \(… may not call this\)/,
@@ -904,7 +904,7 @@ test('the probe command sends headers and password, prints a table or JSON, and 
   assert.deepEqual([table.status, table.err], [0, ''], table.out)
   assert.match(table.out, /^ETH at 127\.0\.0\.1:\d+\nok +network +the endpoint serves Ethereum\n/)
   assert.match(table.out, /^limited +logs_by_range +eth_getLogs by range: … … … must upgrade: /m)
-  assert.match(table.out, /\nETH: usable with the limits above; \d+ questions asked\n$/)
+  assert.match(table.out, /\nETH: usable with the limits above; \d+ requests sent\n$/)
   assert.doesNotMatch(table.out, new RegExp(`${KEY}|s3cret|p4ssw0rd`))
   const [first] = seen
   assert.deepEqual(

@@ -207,11 +207,14 @@ async function drill(note: (line: string) => void): Promise<void> {
       '--out',
       place(out),
     )
-  assert.match((await sign('none')).stderr, /operator has given no such order \(ORDER_UNKNOWN/)
+  assert.match(
+    (await sign('none')).stderr,
+    /node has no such order from its operator \(ORDER_UNKNOWN/,
+  )
   assert.equal((await order(1, 'BTC', to)).status, 0)
   assert.match(
     (await sign('none')).stderr,
-    /operator has given no such order \(ORDER_UNKNOWN, node 3\)/,
+    /node has no such order from its operator \(ORDER_UNKNOWN, node 3\)/,
   )
   assert.equal(
     (await order(3, 'BTC', 'bcrt1qrp33g0q5c5txsp9arysrx4k6zdkfs4nce4xj0gdcccefvpysxf3qzf4jry'))

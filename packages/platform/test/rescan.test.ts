@@ -248,7 +248,7 @@ test('a second rescan of a network is refused until the first ends or is cancell
   await startRescan(services, { network: 'ETH', from: '3' })
   await assert.rejects(
     startRescan(services, { network: 'ETH', from: '1' }),
-    /the rescan of ETH from 3 to 5 is in progress, at 3: wait for it, or end it with "npx custody rescan ETH --stop"/,
+    /the rescan of ETH from 3 to 5 is in progress, at 3: wait until it ends, or stop it with "npx custody rescan ETH --stop"/,
   )
   assert.equal((await startRescan(services, { network: 'ETH', from: '3' }))['started'], false)
   assert.equal((await endRescan(services, { network: 'ETH' }))['running'], false)
@@ -277,7 +277,7 @@ test('custody rescan names bad input, prints progress, and exits 0 only if it re
     const head = 1 + DEPTH
     const bad: [string, Record<string, string>, RegExp][] = [
       ['NOPE', { from: '1' }, /^NETWORK: "NOPE" is not a network; use one of .*ETH/],
-      ['BTC', { from: '1' }, /^NETWORK: BTC has no endpoint configured/],
+      ['BTC', { from: '1' }, /^NETWORK: no endpoint is configured for BTC/],
       ['ETH', {}, /^--from is required/],
       ['ETH', { from: '-1' }, /^--from: "-1" is not a height/],
       ['ETH', { from: '1.5' }, /^--from: "1.5" is not a height/],
@@ -302,17 +302,17 @@ test('custody rescan names bad input, prints progress, and exits 0 only if it re
     const { result, exitCode } = await rescan(home, 'ETH', { from: '1' })
     assert.deepEqual([exitCode, result['deposits'], result['heights']], [0, 1, head])
     assert.ok(
-      written.includes(`ETH: ${head} of ${head} heights done, 1 deposits found\n`),
+      written.includes(`ETH: ${head} of ${head} heights read, 1 deposits found\n`),
       written.join(''),
     )
     lies.missing.add(2)
     const stopped = await rescan(home, 'ETH', { from: '2' })
     assert.deepEqual(
       [stopped.exitCode, stopped.text],
-      [1, 'stopped; run the command again to continue at 2'],
+      [1, 'the rescan was stopped; run the command again to continue at 2'],
     )
     assert.ok(
-      written.some((line) => line.includes('waits: the endpoint does not keep 2')),
+      written.some((line) => line.includes('waiting: the endpoint does not keep 2')),
       written.join(''),
     )
   } finally {

@@ -312,20 +312,20 @@ test('the page verifies a proof in the browser without requests, and reports a f
     }
     assert.match(
       await verdict(proof, ''),
-      /counted with 1\.5 BTC, 2 ETH, 70 TRX\.[^]*no trust file/,
+      /includes your balance of 1\.5 BTC, 2 ETH, 70 TRX\.[^]*no trust file/,
     )
     assert.match(
       await verdict(proof, JSON.stringify(trustOf('acme'))),
-      /counted with 1\.5 BTC[^]*Signed by signer nodes 1, 2, 3\./,
+      /includes your balance of 1\.5 BTC[^]*Signed by signer nodes 1, 2, 3\./,
     )
     const picture = process.env['RESERVES_PICTURE']
     if (picture) await page.screenshot({ path: picture, fullPage: true })
-    assert.match(await verdict(proof.replace('150000000', '160000000'), ''), /does not hold/)
+    assert.match(await verdict(proof.replace('150000000', '160000000'), ''), /verification failed/)
     assert.match(
       await verdict(proof, JSON.stringify(trustOf('other'))),
-      /does not hold: the proof belongs to another sub-account/,
+      /verification failed: the proof belongs to another sub-account/,
     )
-    assert.match(await verdict('{', ''), /does not hold: The proof is not JSON/)
+    assert.match(await verdict('{', ''), /verification failed: The proof is not JSON/)
     assert.deepEqual([thrown, await page.evaluate('broken')], [[], []])
     assert.deepEqual(
       paths.filter((url) => !url.startsWith(platform.base)),
@@ -370,11 +370,14 @@ test('a statement reports a deficit if more is owed than held', async () => {
   const said = await platform.cli('reserves', 'publish')
   assert.equal(said.status, 1, said.stderr)
   assert.match(said.stdout, /^SHORT BTC: held 5\.75 \(operating 0\), owed 14\.75, 38\.98 %$/m)
-  assert.match(said.stdout, /MORE IS OWED THAN HELD of BTC/)
+  assert.match(said.stdout, /LIABILITIES EXCEED RESERVES in BTC/)
   const verified = await clientOf(other, trustOf('other')).reserves.verify()
   assert.deepEqual([verified.short, verified.signed_by], [['BTC'], [1, 2, 3]])
   assert.equal(verified.proven.find(({ asset }) => asset === 'BTC')?.balance, '1300000000')
-  assert.match((await platform.cli('reserves', 'list')).stdout, /short of BTC\n.*\n.*\n$/)
+  assert.match(
+    (await platform.cli('reserves', 'list')).stdout,
+    /liabilities exceed reserves in BTC\n.*\n.*\n$/,
+  )
   await platform.database.query(
     `update ledger_accounts set balance = balance - 900000000
       where id = (select a.id from ledger_accounts a

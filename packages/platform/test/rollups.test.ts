@@ -465,7 +465,7 @@ test('a fuel transaction mined out of gas is not rebuilt with the same gas', asy
         ['REVERTED'],
         JSON.stringify(await fixture.pending()),
       )
-      assert.match((await states('SWEEP'))[0]?.failure_reason ?? '', /^its fuel failed/)
+      assert.match((await states('SWEEP'))[0]?.failure_reason ?? '', /^its fuel transaction failed/)
       // From now on, the endpoint's estimate includes the upgrade: 204,600 gas.
       await anvil.call('anvil_setCode', address, '0x')
       estimate = '0x31f38'

@@ -279,7 +279,7 @@ test("an invalid value is reported with the variable's name, and never with a se
     [
       'CUSTODY_COINGECKO_IDS',
       'KLAI=kaia',
-      /^CUSTODY_COINGECKO_IDS: there is no coin KLAI: one of BTC, /,
+      /^CUSTODY_COINGECKO_IDS: coin KLAI does not exist; must be one of BTC, /,
     ],
     ['CUSTODY_FEES_WITHOUT_PRICE', 'KLAY', 'CUSTODY_FEES_WITHOUT_PRICE: "KLAY" is not COIN=USD'],
     [
@@ -295,7 +295,7 @@ test("an invalid value is reported with the variable's name, and never with a se
     [
       'CUSTODY_FEES_WITHOUT_PRICE',
       'KLAI=1',
-      /^CUSTODY_FEES_WITHOUT_PRICE: there is no coin KLAI: one of BTC, /,
+      /^CUSTODY_FEES_WITHOUT_PRICE: coin KLAI does not exist; must be one of BTC, /,
     ],
     ['CUSTODY_ALLOW_DEPRECATED', 'FTN', 'CUSTODY_ALLOW_DEPRECATED: asset FTN does not exist'],
     ['CUSTODY_PRICE_EXCHANGES', 'mtgox1', 'CUSTODY_PRICE_EXCHANGES: ccxt has no exchange "mtgox1"'],

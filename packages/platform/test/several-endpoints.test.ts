@@ -468,7 +468,7 @@ test('an endpoint that does not return its own blocks for a minute is no longer 
   clock.advance(61_000)
   await assert.rejects(
     fixture.scan(),
-    /ETH: the endpoint reports a head at \d+ and does not return block \d+/,
+    /ETH: the endpoint reports \d+ as its newest block, but does not return block \d+/,
   )
   await fixture.scan()
   await settle()

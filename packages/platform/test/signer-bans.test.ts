@@ -53,7 +53,10 @@ test('without a ban, the metric of each pair of nodes is 0, and the doctor repor
   assert.equal((await gauges()).filter((line) => line.endsWith(' 0')).length, 6)
   assert.deepEqual(await diagnoseBans(folder), [])
   assert.deepEqual(await diagnoseBans(join(cluster.home, 'none')), [])
-  assert.equal((await run(bans, 1)).text, 'signer 1: no ban, no report of one')
+  assert.equal(
+    (await run(bans, 1)).text,
+    'signer 1: it has banned no peer, and no peer reports a ban',
+  )
   await assert.rejects(async () => run(ban, 1, { peer: '1' }), /node: must be a peer, 2 or 3/)
   await assert.rejects(async () => run(ban, 1, { peer: 'three' }), /--peer: must be 1, 2 or 3/)
 })

@@ -116,7 +116,7 @@ test("refuses amounts below an account's minimum, invalid receivers, tags and lo
   const cases: [string, string, Record<string, unknown>, RegExp][] = [
     ['0.0001', NEW, {}, /at least 0\.00089088 SOL are required to create it/],
     ['0.1', source, {}, /would be sent/],
-    ['0.1', 'wg5iSXxsT4Bq3MtZ4FfAxarKDCc9vWGqvgSF9DG2ab7', {}, /is a contract, that of USDT_SOL/],
+    ['0.1', 'wg5iSXxsT4Bq3MtZ4FfAxarKDCc9vWGqvgSF9DG2ab7', {}, /is the contract of USDT_SOL/],
     ['0.1', NEW, { address_tag: '7' }, /no address tags/],
     ['0.1', NEW, { fee_rate: 4999 }, /at least 5000 Lamport, the minimum/],
     ['2.4695', NEW, {}, /must stay on the account/],

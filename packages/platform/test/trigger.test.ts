@@ -233,6 +233,6 @@ test('invalid arguments of trigger are reported with advice, and nothing is sent
   await refused(
     'order.created',
     { workspace: 'stranger' },
-    /^no enabled webhook of the workspace stranger is subscribed to order\.created; nothing was sent\. Create one/,
+    /^no enabled webhook of the workspace stranger is subscribed to order\.created, so no event was sent\. Create one/,
   )
 })

@@ -77,7 +77,7 @@ for (const place of PLACES) {
         assert.deepEqual([state, status], ['QUEUED', 'pending'])
         assert.match(
           reason ?? '',
-          /^waits for coins that cannot be spent now: [0-9a-f]{64}:\d+ \(.+\) and 1 more$/,
+          /^it waits for coins that cannot be spent now: [0-9a-f]{64}:\d+ \(.+\) and 1 more$/,
         )
         odd.clear()
         await fixture.run()
@@ -141,7 +141,7 @@ for (const [what, change] of [
       assert.deepEqual([state, status], ['QUEUED', 'pending'])
       assert.match(
         reason ?? '',
-        /^waits for coins that cannot be spent now: [0-9a-f]{64}:\d+ \(.+\) and 1 more$/,
+        /^it waits for coins that cannot be spent now: [0-9a-f]{64}:\d+ \(.+\) and 1 more$/,
       )
       odd.clear()
       await fixture.run()

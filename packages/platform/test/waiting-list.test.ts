@@ -76,14 +76,14 @@ test(
       assert.match(
         stdout,
         new RegExp(
-          `^${id}  \\S+  acme  WITHDRAWAL  FUELING  0\\.5 ETH  attempts 0  no error$`,
+          `^${id}  \\S+  acme  WITHDRAWAL  FUELING  0\\.5 ETH  attempts: 0  no error$`,
           'm',
         ),
       )
       assert.match(
         stdout,
         new RegExp(
-          `^${fuel.id}  \\S+  acme  FUEL of ${id}  SIGNING  \\S+ ETH  attempts \\d+  signer`,
+          `^${fuel.id}  \\S+  acme  FUEL of ${id}  SIGNING  \\S+ ETH  attempts: \\d+  signer`,
           'm',
         ),
       )

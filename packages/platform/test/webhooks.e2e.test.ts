@@ -220,7 +220,7 @@ test('listen prints events and forwards them signed, and prints JSON lines with 
   )
   await waitFor('its start', async () => lines.length === 2)
   const secret = /signed with (whsec_\S+)$/.exec(lines[0] ?? '')?.[1] as string
-  assert.equal(lines[1], 'listening; Ctrl-C ends it')
+  assert.equal(lines[1], 'listening for events; Ctrl-C stops it')
   const [first] = await Promise.all([
     call<{ id: string; address: string }>(user, 'POST', '/dac/v1/address', { asset: 'BTC' }),
     platform

@@ -661,7 +661,7 @@ test('an invalid webhook is refused with the invalid field, and nothing is creat
   const wrong: [unknown, string, RegExp][] = [
     [{ events: ['*'] }, 'url', /is required/],
     [{ url: 'https://example.com' }, 'events', /is required/],
-    [{ url: 'nonsense', events: ['*'] }, 'url', /is not a URL/],
+    [{ url: 'nonsense', events: ['*'] }, 'url', /must be a URL such as/],
     [{ url: 'ftp://example.com', events: ['*'] }, 'url', /must begin with https/],
     [{ url: 'file:///etc/passwd', events: ['*'] }, 'url', /must begin with https/],
     [{ url: 'https://user:pass@example.com', events: ['*'] }, 'url', /user name or password/],

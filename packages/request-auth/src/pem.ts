@@ -12,7 +12,7 @@ export function whyNoPrivateKey(pem: string): string | null {
     return 'is encrypted: decrypt it first (openssl pkey -in FILE -out NEW)'
   }
   if (/BEGIN OPENSSH PRIVATE KEY/.test(pem))
-    return 'is an OpenSSH key: an RSA key as PEM is needed ("custody keygen" makes one)'
+    return 'is an OpenSSH key: an RSA key as PEM is required ("custody keygen" creates one)'
   return null
 }
 

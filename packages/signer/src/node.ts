@@ -222,7 +222,7 @@ function housekeepingOf(
         void refresher.forgetOld()
       }
     } catch (error) {
-      log('warn', 'housekeeping failed', { reason: reason(error) })
+      log('warn', 'a periodic task failed; it is retried', { reason: reason(error) })
     }
   }
   return () => {

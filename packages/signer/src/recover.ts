@@ -199,12 +199,12 @@ async function sweep(values: Values): Promise<void> {
     const failed = await send(existing, signed, sending(values))
     if (failed.length > 0)
       throw new Error(
-        `not all is sent: ${failed.map(({ hash, reason }) => `${hash} ${reason}`).join('; ')}`,
+        `some transactions were not sent or failed: ${failed.map(({ hash, reason }) => `${hash} ${reason}`).join('; ')}`,
       )
     rounds.push(...signed.signed.map(({ hash }) => hash))
     if (!prepared.more) return finished(rounds, prepared.left)
   }
-  throw new Error(`after ${ROUNDS_MAX} rounds there is still more; run the command again`)
+  throw new Error(`after ${ROUNDS_MAX} rounds some funds are left; run the command again`)
 }
 
 const COMMANDS: Record<string, (values: Values) => Promise<void> | void> = {

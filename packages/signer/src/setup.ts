@@ -179,17 +179,19 @@ function openHome({ file, recoverySecretFile, print }: RestoreHome) {
   const its = prints[String(config.node)] as string
   if (print === null && config.mode !== 'local') {
     throw new SetupError(
-      `--print: is required for ${config.mode}: this node's fingerprint, as you noted it or as another node's --check prints it`,
+      `--print: is required for ${config.mode}: this node's fingerprint, as you noted it or as custody setup --check prints it at another node`,
     )
   }
   // The fingerprint may be entered with or without hyphens.
   if (print !== null && print.toLowerCase().replaceAll(/[\s-]/g, '') !== its.replaceAll('-', '')) {
     throw new SetupError(
-      '--print: the backup belongs to a node with another fingerprint: another node or another person made it. Use another copy',
+      '--print: the backup belongs to a node with another fingerprint, so another node or another person made it. Use a backup of this node',
     )
   }
   if (config.node !== backup.content.node)
-    throw new SetupError('The backup names another node than the home in it: use another copy')
+    throw new SetupError(
+      'The backup contains the home of another node than it states: use another copy',
+    )
   if (backup.content.version === 2 && !backup.isSignedBy(createPublicKey(files['identity.key']))) {
     throw new SetupError(`${file} was changed after it was made: use another copy`)
   }
@@ -228,7 +230,7 @@ export function restoredLines(
   { prints, isSigned }: Awaited<ReturnType<typeof restoreHome>>,
 ): string[] {
   return [
-    `${home} is made from the backup. Compare these prints with what the other nodes' --check says:`,
+    `${home} was created from the backup. Compare these fingerprints with those that custody setup --check prints at the other nodes:`,
     ...Object.entries(prints).map(([name, print]) => `${named(name).padEnd(15)} ${print}`),
     ...(isSigned
       ? []

@@ -177,7 +177,7 @@ describe('rule 5: checks contract and chain', () => {
       const request = await transfer(caller, { asset, amount: 1, destination_address: contract })
       const answer = await workspace.sign(pay(request), unsigned)
       refused(answer, 'BAD_REQUEST_FIELD', 2)
-      assert.match(answer.body.message, /destination_address.*is a contract, that of USDC_ETH/)
+      assert.match(answer.body.message, /destination_address.*is the contract of USDC_ETH/)
     }
   })
   test('refuses another contract', async () => {

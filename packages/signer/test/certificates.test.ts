@@ -324,7 +324,7 @@ test('a renewal that finds an error reports it and changes nothing', async () =>
   }
   assert.equal(read(home, 'tls.crt'), before)
   writeFileSync(join(home, 'tls.key'), read(parent, 'node-2', 'tls.key'))
-  await assert.rejects(renewCertificate(home), /tls\.key and .*tls\.crt are of different keys/)
+  await assert.rejects(renewCertificate(home), /tls\.key and .*tls\.crt belong to different keys/)
   writeFileSync(join(home, 'tls.key'), 'no key')
   await assert.rejects(renewCertificate(home), /tls\.key is not a private key/)
   writeFileSync(join(home, 'tls.crt'), 'no certificate')

@@ -458,7 +458,7 @@ test('a restore imports entries that bind every node, and fails on an unreadable
         2,
         row('void', { keys: Array(9).fill('i'), transaction_id: null, signed_hashes: [] }),
       ),
-    /entry 7 of the kind "void" is beyond what is taken/,
+    /entry 7 has the kind "void", which is not imported/,
   )
 })
 

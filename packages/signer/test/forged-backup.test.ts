@@ -277,7 +277,7 @@ test('restores a node only from a backup with the fingerprint that the operator 
       }),
       printOfNode(2),
     ),
-    /names another node/,
+    /contains the home of another node/,
   )
   await assert.rejects(make(file, printOfNode(1)), /--print/)
   const mainnet = forged(file, (each) => {
@@ -291,7 +291,7 @@ test('restores a node only from a backup with the fingerprint that the operator 
   })
   await assert.rejects(
     make(mainnet, null),
-    /--print: is required for mainnet: this node's fingerprint, as you noted it or as another node's --check prints it/,
+    /--print: is required for mainnet: this node's fingerprint, as you noted it or as custody setup --check prints it at another node/,
   )
   const made = await make(file, printOfNode(2).toUpperCase())
   assert.deepEqual(

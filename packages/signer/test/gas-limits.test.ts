@@ -62,7 +62,7 @@ test('attack: refuses an excessive gas limit for every purpose, and signs a usua
       { ...fuelled, gas: ABSURD.toString(), max_fee_per_gas: '1' },
       eth(tank, { value: 1n, to }),
     ),
-    `FUEL_TOO_LARGE: The fuelled gas ${ABSURD} is above ${MOST}, the maximum for one transfer`,
+    `FUEL_TOO_LARGE: The gas ${ABSURD} that the fuel pays for is above ${MOST}, the maximum for one transfer`,
   )
   assert.equal(await bench.codeOf(fuelled, eth(tank, { value: 1n, to, gas: 265_980n })), null)
   assert.equal(

@@ -168,7 +168,7 @@ test('rule 3: a request is valid until a minute after its end, and refused with 
   )
   assert.equal(
     aged(DAY_S + 1),
-    'The request was issued more than 24 hours ago, and no node received it while it was live',
+    'The request was issued more than 24 hours ago, and no node received it before it expired',
   )
 })
 
@@ -239,7 +239,7 @@ test('a batch accepts only payments or gas funding of one account with consecuti
   assert.deepEqual(after({ key: { key_id: 'other' } }), one)
   for (const nonce of [3n, 4n, 6n])
     assert.deepEqual(runs(first, verdictAt(nonce, { step: 'other' })), one)
-  const twice = bad('A run contains one payment twice')
+  const twice = bad('A batch of transactions contains one payment twice')
   assert.deepEqual(after({ step: 's4' }), twice)
   assert.deepEqual(after({ beside: [{ step: 's4' }] }), twice)
   assert.deepEqual(
@@ -309,7 +309,7 @@ test('judges each item of a batch as if earlier ones were recorded, and stores a
   const second = await asksPay(mine, { sequence_id: 'x' }, { nonce: requests[0]!.nonce })
   assert.equal(
     await verdictOf(() => bench.judge.judgeAll(orders([requests[0]!, second]))),
-    'INTENT_CONFLICT: One nonce of an API key was used for two requests',
+    'INTENT_CONFLICT: Two requests of this API key have the same nonce',
   )
   assert.equal(bench.store.record.height, height)
   const steps = await admit(requests)

@@ -367,7 +367,7 @@ test('refuses invalid settings before anything is written', async () => {
   await assert.rejects(openDataDir(home, loadConfig(home), process.env), /keys\.json is missing/)
   assert.match(
     kek(['rotate', '--home', home, '--kek', 'usb:x=1']).stderr,
-    /--kek: the provider is one of/,
+    /--kek: the provider must be one of/,
   )
   assert.match(kek([]).stderr, /Usage/)
 })

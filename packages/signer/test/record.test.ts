@@ -196,7 +196,7 @@ test('a record can be used only with the network type of its first start', () =>
   const second = new Store(path, () => IAT * 1000)
   assert.throws(() => {
     freezeRegistry(loadRegistry('mainnet'), second)
-  }, /belongs to the network "local".*config\.json says mode "mainnet"/)
+  }, /belongs to the network "local".*config\.json contains mode "mainnet"/)
   const height = second.record.height
   freezeRegistry(loadRegistry('local'), second)
   assert.equal(second.record.height, height)

@@ -104,14 +104,14 @@ test('two nodes restored from backups sign only what both operators ordered', as
     })
     assert.equal(opened.status, 200, JSON.stringify(opened.body))
   }
-  await refused('ORDER_UNKNOWN', eth(path, { value: 1n }), {}, /has given no such order/)
+  await refused('ORDER_UNKNOWN', eth(path, { value: 1n }), {}, /has no such order/)
   assert.equal(
     (await order(1, 'ETH', SINK_ETH)).body.order,
     named('ETH', SINK_ETH),
     'equal input gives the same name at every operator',
   )
   assert.equal((await order(1, 'BTC', SINK_BTC)).status, 200)
-  await refused('ORDER_UNKNOWN', eth(path, { value: 1n }), {}, /has given no such order/)
+  await refused('ORDER_UNKNOWN', eth(path, { value: 1n }), {}, /has no such order/)
   assert.equal((await order(3, 'ETH', OTHER)).status, 200)
   await refused('ORDER_UNKNOWN', eth(path, { value: 1n }), {}, /another destination or fee/)
   for (const [network, to] of [
@@ -142,9 +142,14 @@ test('two nodes restored from backups sign only what both operators ordered', as
     'SHAPE',
     eth(path, { to: at, value: MOST + 1n }),
     { to_path: own },
-    /at most the native coin/,
+    /must not exceed the maximum network fee/,
   )
-  await refused('SHAPE', usdt(path, at, 5n), { to_path: own }, /at most the native coin/)
+  await refused(
+    'SHAPE',
+    usdt(path, at, 5n),
+    { to_path: own },
+    /must not exceed the maximum network fee/,
+  )
   const coins = [
     {
       funding: funding(workspace, [{ path: [1, BTC.chain_index, 0], value: 50_000n }]),

@@ -62,7 +62,7 @@ test('a node that was opened for a recovery signs only what its operator ordered
     await bench.codeOf({ kind: 'pay', request }, eth(omnibus, { value: ONE })),
     'RESTORING: This node was opened for a recovery and signs no other transactions',
   )
-  const none = "ORDER_UNKNOWN: This node's operator has given no such order"
+  const none = 'ORDER_UNKNOWN: This node has no such order from its operator'
   assert.equal(await recover(), none)
   give('other', { workspace: 'v' })
   give('elsewhere', { network: 'BASE' })
@@ -83,7 +83,7 @@ test('a node that was opened for a recovery signs only what its operator ordered
   ]) {
     assert.equal(
       await recover(eth(path)),
-      `FOREIGN_PATH: The path ${path.join('/')} is none of ETH`,
+      `FOREIGN_PATH: The path ${path.join('/')} does not belong to ETH`,
     )
   }
   assert.equal(
@@ -105,7 +105,8 @@ test('a node that was opened for a recovery signs only what its operator ordered
   const to = addressOf(ETH, own)
   const not =
     "DESTINATION_MISMATCH: The transaction does not pay the node's own address at that path"
-  const more = 'SHAPE: An own address receives at most the native coin that a transaction may cost'
+  const more =
+    'SHAPE: A payment to an own address must not exceed the maximum network fee of one transaction'
   const towards = (unsigned: ReturnType<typeof eth>, to_path = own) =>
     recover(unsigned, { to_path })
   assert.equal(await towards(eth(omnibus, { to, value: fee })), null)
@@ -158,7 +159,7 @@ test('a node that was opened for a recovery signs only what its operator ordered
   const [at, own2] = [[2, XRP.chain_index, 0], addressOf(XRP, [2, XRP.chain_index, 0])]
   assert.equal(
     await recover(ledger(SINK, '5'), { order: 'x' }),
-    'TAG_MISMATCH: The transaction has another tag',
+    'TAG_MISMATCH: The tag of the transaction differs from the approved tag',
   )
   assert.equal(await recover(ledger(own2, '5'), { order: 'x', to_path: at }), more)
   assert.equal(await recover(ledger(own2, null), { order: 'x', to_path: at }), null)

@@ -85,9 +85,9 @@ test('refuses a request of another kind, of another workspace, or for another ne
     stake: freeze,
   }
   const nothing = {
-    pay: 'The request does not request a payment',
-    forward: 'The request does not create a rule',
-    stake: 'The request does not request staking',
+    pay: 'The signed request is not for a payment',
+    forward: 'The signed request does not create a forwarding rule',
+    stake: 'The signed request is not for staking',
   }
   const right = { pay: paid, forward: rule, stake }
   for (const kind of ['pay', 'forward', 'stake'] as const) {
@@ -120,7 +120,7 @@ test('refuses a request of another kind, of another workspace, or for another ne
   await refused(
     pay(paid),
     { ...unsigned.pay, network: 'BASE' },
-    'NETWORK_MISMATCH: The asset belongs to ETH',
+    'NETWORK_MISMATCH: The asset belongs to ETH, and the transaction is on another network',
   )
 })
 
@@ -130,7 +130,7 @@ test('refuses a cancellation or a speed-up of another payment, or by another sub
   const paid = await asksPay(mine)
   const cancelled = (by: JudgedRequest, of: object = pay(paid)) =>
     bench.codeOf({ kind: 'cancel', of, request: by.request }, back())
-  const no = 'ACTION_NOT_ALLOWED: The request does not request a cancel of this payment'
+  const no = 'ACTION_NOT_ALLOWED: The signed request is not for a cancel of this payment'
   const other = 'WORKSPACE_MISMATCH: The caller belongs to another sub-account'
   assert.equal(await cancelled(await asksAbout(mine, paid.id, 'speed-up')), no)
   assert.equal(await cancelled(await asksAbout(mine, ID, 'cancel')), no)
@@ -148,12 +148,12 @@ test('refuses a cancellation or a speed-up of another payment, or by another sub
   await refused(
     slower,
     eth(omnibus, { value: ONE }),
-    'ACTION_NOT_ALLOWED: The request does not request a speed-up of this payment',
+    'ACTION_NOT_ALLOWED: The signed request is not for a speed-up of this payment',
   )
 
   const [rule, another] = [await asksRule(mine), await asksRule(mine)]
   const of = { kind: 'forward', id: ID, rule: rule.request }
-  const deletes = 'ACTION_NOT_ALLOWED: The request deletes another rule'
+  const deletes = 'ACTION_NOT_ALLOWED: The signed request deletes another rule than this one'
   assert.equal(await cancelled(await asksEnd(mine, another.id), of), deletes)
   for (const by of [stranger, tenant])
     assert.equal(await cancelled(await asksEnd(by, rule.id), of), deletes)
@@ -170,8 +170,8 @@ test('the fee limit is that of the last speed-up or cancellation; ending a rule 
   const faster = pay(paid, {
     speed_up: { request: (await asksAbout(mine, paid.id, 'speed-up', { fee_rate: 3 })).request },
   })
-  await refused(pay(paid), dear(2n), "FEE_RATE: The fee rate 2 is above the caller's")
-  await refused(faster, dear(4n), "FEE_RATE: The fee rate 4 is above the caller's")
+  await refused(pay(paid), dear(2n), "FEE_RATE: The fee rate 2 is above the caller's fee_rate")
+  await refused(faster, dear(4n), "FEE_RATE: The fee rate 4 is above the caller's fee_rate")
   await refused(faster, dear(3n), null)
   const cancel = (of: object, by: JudgedRequest) =>
     bench.codeOf(
@@ -255,7 +255,7 @@ test('each purpose has its own rules and its own allowed paths', async () => {
   await refused(
     pay(paid),
     eth(omnibus, { value: 1n }),
-    'AMOUNT_MISMATCH: The transaction pays another amount',
+    'AMOUNT_MISMATCH: The transaction pays another amount than the caller requested',
   )
   await refused(
     of,
@@ -276,7 +276,7 @@ test('each purpose has its own rules and its own allowed paths', async () => {
   await refused(
     { kind: 'fuel', for: pay(paid), gas: '1', max_fee_per_gas: '1' },
     eth(tank, { value: 1n }),
-    'DESTINATION_MISMATCH: Fuel must go to the source address of its intent',
+    'DESTINATION_MISMATCH: A fuel transaction must pay the source address of the transfer that it is for',
   )
 
   const [own, other] = [
@@ -293,14 +293,14 @@ test('each purpose has its own rules and its own allowed paths', async () => {
   await refused(
     stake,
     staked(own, { kind: 'freeze', amount: 1n }),
-    'AMOUNT_MISMATCH: The transaction has another amount',
+    'AMOUNT_MISMATCH: The amount of the transaction differs from the approved amount',
   )
   const tron = await asksPay(mine, { asset: 'USDT_TRX', destination_address: FRIEND })
   const lend = { kind: 'lend', step: 'delegate', for: pay(tron) }
   await refused(
     lend,
     staked(trxTank, { kind: 'delegate', receiver: FRIEND }),
-    'DESTINATION_MISMATCH: Energy must go to the source address of its intent',
+    'DESTINATION_MISMATCH: Energy must be lent to the source address of the transfer that it is for',
   )
   bench.store.append('drain', {
     order: 'd',
@@ -326,7 +326,7 @@ test('each purpose has its own rules and its own allowed paths', async () => {
   await refused(
     { kind: 'tank-stake', order: 't' },
     staked(trxTank, { kind: 'freeze', amount: 6n }),
-    'AMOUNT_MISMATCH: The transaction has another amount',
+    'AMOUNT_MISMATCH: The amount of the transaction differs from the approved amount',
   )
 })
 
@@ -342,7 +342,7 @@ test("a rule that this node did not receive in time needs a peer's signature", a
   bench.now = IAT + 3600
   const unsigned = eth(omnibus, { value: ONE })
   const unknown =
-    'RULE_UNKNOWN: This node did not receive the rule while its request was live, and no peer reports that it did'
+    'RULE_UNKNOWN: This node did not receive the rule before its request expired, and no peer reports that it did'
   await refused(of(), unsigned, unknown)
   await refused(of([]), unsigned, unknown)
   await refused(
@@ -367,18 +367,22 @@ const transactionOf = (value = 1n) => eth(tank, { to: addressOf(ETH, omnibus), v
 test('refuses gas funding for payments that pay their own fee, and invalid shared funding', async () => {
   const [one, two] = [await asksPay(mine), await asksPay(mine)]
   const coins = await asksPay(mine, { asset: 'BTC', amount: 0.001, destination_address: SINK_BTC })
-  await refused(fuel(pay(coins)), transactionOf(), 'FUEL_WITHOUT_INTENT: BTC pays its own fees')
+  await refused(
+    fuel(pay(coins)),
+    transactionOf(),
+    'FUEL_WITHOUT_INTENT: Transfers on BTC pay their own network fees, so fuel is not allowed',
+  )
   await refused(
     fuel({ kind: 'sweep', sub_account: 1, asset: 'ETH', address_index: 7 }),
     transactionOf(),
-    'FUEL_WITHOUT_INTENT: A sweep of ETH pays its own fee',
+    'FUEL_WITHOUT_INTENT: A sweep of ETH pays its own network fee, so fuel is not allowed',
   )
   await refused(
     fuel(pay(one)),
     eth(omnibus, { to: addressOf(ETH, omnibus) }),
     `FOREIGN_PATH: Only the path ${tank.join('/')} may be used here`,
   )
-  const only = 'SHAPE: Only payments can share a fuel'
+  const only = 'SHAPE: Only payments can share a fuel transaction'
   const beside = [{ for: pay(two), ...COST }]
   const faster = { speed_up: { request: (await asksAbout(mine, one.id, 'speed-up')).request } }
   const cancel = {
@@ -392,14 +396,15 @@ test('refuses gas funding for payments that pay their own fee, and invalid share
   await refused(
     fuel(pay(two), { beside: [{ for: pay(one, faster), ...COST }] }),
     transactionOf(),
-    'SHAPE: A payment that was sped up requires its own fuel',
+    'SHAPE: A payment that was sped up requires its own fuel transaction',
   )
   await refused(
     fuel(pay(one), { beside: [{ for: pay(one), ...COST }] }),
     transactionOf(),
-    'SHAPE: A fuel contains one payment twice',
+    'SHAPE: The fuel transaction is for the same payment twice',
   )
-  const several = 'DESTINATION_MISMATCH: Payments of several addresses cannot share a fuel'
+  const several =
+    'DESTINATION_MISMATCH: Payments of several addresses cannot share a fuel transaction'
   const others = [await asksPay(bench.caller(2)), await asksPay(mine, { asset: 'USDT_BASE' })]
   for (const other of others)
     await refused(
@@ -409,7 +414,7 @@ test('refuses gas funding for payments that pay their own fee, and invalid share
     )
   const limited = await asksPay(mine, { fee_rate: 1 })
   const dear = { ...COST, max_fee_per_gas: '1000000001' }
-  const rate = "FEE_RATE: The fuelled price is above the caller's fee_rate"
+  const rate = "FEE_RATE: The fee rate that the fuel pays for is above the caller's fee_rate"
   await refused(fuel(pay(limited), dear), transactionOf(), rate)
   await refused(fuel(pay(one), { beside: [{ for: pay(limited), ...dear }] }), transactionOf(), rate)
   await refused(
@@ -433,7 +438,10 @@ test('refuses delegated energy without a stake, or from an address other than th
       { kind: 'lend', step: 'delegate', for: of },
       staked(path, { kind: 'delegate', receiver: addressOf(TRX, [1, TRX.chain_index, 0]) }),
     )
-  assert.equal(await lend(pay(request), trxTank), 'FUEL_WITHOUT_INTENT: ETH has no energy')
+  assert.equal(
+    await lend(pay(asked), trxTank),
+    'FUEL_WITHOUT_INTENT: The network ETH has no energy that can be lent',
+  )
   const tron = await asksPay(mine, { asset: 'TRX', destination_address: FRIEND })
   assert.equal(
     await lend(pay(tron), [1, TRX.chain_index, 0]),
@@ -441,7 +449,7 @@ test('refuses delegated energy without a stake, or from an address other than th
   )
   assert.equal(
     await lend({ kind: 'sweep', sub_account: 1, asset: 'USDT_ETH', address_index: 7 }, trxTank),
-    'FUEL_WITHOUT_INTENT: ETH has no energy',
+    'FUEL_WITHOUT_INTENT: The network ETH has no energy that can be lent',
   )
   bench.caller(TANK_SUB_ACCOUNT)
   assert.equal(
@@ -512,7 +520,7 @@ test("refuses an operator's order that is missing, not from the tank, or on an u
     expires_at: IAT,
   })
   const freeze = (path: number[]) => staked(path, { kind: 'freeze', amount: 5n })
-  const none = "ORDER_UNKNOWN: This node's operator has given no such order"
+  const none = 'ORDER_UNKNOWN: This node has no such order from its operator'
   await refused({ kind: 'drain', order: 'x' }, eth(tank), none)
   await refused({ kind: 'tank-stake', order: 'x' }, freeze(trxTank), none)
   await refused(

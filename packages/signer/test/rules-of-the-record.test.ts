@@ -46,7 +46,7 @@ test('rule 4: refuses a reused nonce with another request, and an intent with ot
     said(() => {
       assertMeaningsAgree(list)
     })
-  const two = 'INTENT_CONFLICT: One nonce of an API key was used for two requests'
+  const two = 'INTENT_CONFLICT: Two requests of this API key have the same nonce'
   assert.deepEqual([agree(), agree(seen(), seen())], [null, null])
   assert.deepEqual(
     [agree(seen(), seen({ content: 'd' })), agree(seen(), seen({ intent: 'j' }))],
@@ -235,7 +235,7 @@ test('rule 5: a changed definition of a stored ticker or network stops the node'
   )
   assert.throws(changed(part(undefined, 'mainnet')), {
     message:
-      'This node belongs to the network "local", where it was first started; config.json says mode "mainnet". ' +
+      'This node belongs to the network "local", with which it was first started; config.json contains mode "mainnet". ' +
       'A node of another network requires its own home',
   })
   assert.throws(
@@ -265,7 +265,7 @@ test('a sweep must move more than unused gas, and new gas funding adds only the 
   assert.deepEqual(said({ address: 'a', amount: 1n, least: true }, 'BASE'), none)
   assert.deepEqual(said({ address: 'a', amount: 11n, least: true }), none)
   assert.deepEqual(said({ address: 'a', amount: 10n, least: true }), [
-    'The sweep of 10 could be the 10 of fuel at the address',
+    'The sweep of 10 could move the 10 of unused fuel at the address, which belong to the gas tank',
     'SWEEP_MISMATCH',
   ])
   assert.deepEqual(said({ address: 'a', amount: 5n, most: 15n, place: '1' }), none)
@@ -275,7 +275,7 @@ test('a sweep must move more than unused gas, and new gas funding adds only the 
     'it replaces the earlier fuel',
   )
   assert.deepEqual(said({ address: 'a', amount: 6n, most: 15n, place: '1' }), [
-    'The fuel 6 and the 10 of earlier fuel at the address exceed 15',
+    'The fuel 6 and the 10 of unused fuel at the address exceed the allowed 15',
     'FUEL_TOO_LARGE',
   ])
   assert.deepEqual(

@@ -71,22 +71,25 @@ test("rule 7: asset, destination, amount and tag must match the caller's request
   assert.equal(pays({ payments: [to(), to()] }), ONE)
   assert.equal(
     pays({ payments: [to({ address: OTHER })] }),
-    'DESTINATION_MISMATCH: The transaction pays another address',
+    'DESTINATION_MISMATCH: The transaction pays another address than the caller requested',
   )
   for (const amount of [4n, 6n])
     assert.equal(
       pays({ payments: [to({ amount })] }),
-      'AMOUNT_MISMATCH: The transaction pays another amount',
+      'AMOUNT_MISMATCH: The transaction pays another amount than the caller requested',
     )
   assert.equal(
     pays({ payments: [to({ tag: '0' })] }),
-    'TAG_MISMATCH: The transaction has another tag',
+    'TAG_MISMATCH: The tag of the transaction differs from the approved tag',
   )
-  assert.equal(pays({}, { tag: '0' }), 'TAG_MISMATCH: The transaction has another tag')
+  assert.equal(
+    pays({}, { tag: '0' }),
+    'TAG_MISMATCH: The tag of the transaction differs from the approved tag',
+  )
   assert.equal(pays({ fee_max: CAP + 1n }), FEE_CAP)
   assert.equal(
     pays({ fee_rate: '2.1' }, { fee_rate: '2000000000000' }),
-    "FEE_RATE: The fee rate 2.1 is above the caller's",
+    "FEE_RATE: The fee rate 2.1 is above the caller's fee_rate",
   )
 })
 
@@ -102,7 +105,7 @@ test("rule 9: limits a fee by the node's cap and by the caller's rate", () => {
     })
   assert.deepEqual(
     [rated('2', '2000000000000'), rated('2.000000000001', '2000000000000')],
-    [null, "FEE_RATE: The fee rate 2.000000000001 is above the caller's"],
+    [null, "FEE_RATE: The fee rate 2.000000000001 is above the caller's fee_rate"],
   )
   assert.equal(rated('99', null), null)
   const change = { address: 'c', amount: 1n }
@@ -110,7 +113,7 @@ test("rule 9: limits a fee by the node's cap and by the caller's rate", () => {
     said(() => {
       assertFeeRate(subject(BTC, { fee_max, vsize: 100, fee_rate: '99', ...more }), limit)
     })
-  const above = "FEE_RATE: The fee is above the caller's fee_rate"
+  const above = "FEE_RATE: The fee is above the maximum that the caller's fee_rate allows"
   assert.deepEqual(
     [sized(200n, '2000000000000'), sized(201n, '2000000000000'), sized(201n, null)],
     [null, above, null],
@@ -161,7 +164,7 @@ test('rule 14: a cancellation pays its own sender, and with nonces an amount of 
   assert.equal(cancels({ fee_max: CAP + 1n }), FEE_CAP)
   assert.equal(
     cancels({ fee_rate: '2' }, '1000000000000'),
-    "FEE_RATE: The fee rate 2 is above the caller's",
+    "FEE_RATE: The fee rate 2 is above the caller's fee_rate",
   )
   const coins = (index: number) =>
     said(() => {
@@ -247,25 +250,25 @@ test('rule 11: limits gas funding to the maximum cost of its transactions plus a
   const plain = [{ part: part(), callerRate: null }]
   assert.equal(fuels(1200n, plain), 1200n)
   assert.equal(fuels(1n, [...plain, { part: part({ gas: '1' }), callerRate: null }]), 1212n)
-  assert.equal(fuels(1201n, plain), 'FUEL_TOO_LARGE: The fuel 1201 exceeds 1200')
+  assert.equal(fuels(1201n, plain), 'FUEL_TOO_LARGE: The fuel amount 1201 exceeds the allowed 1200')
   assert.equal(
     fuels(1n, plain, { asset: 'USDT_ETH' }),
-    'ASSET_MISMATCH: Fuel must be the native coin',
+    'ASSET_MISMATCH: A fuel transaction must move the native coin',
   )
   assert.equal(fuels(1n, plain, { payments: [] }), ONE)
   assert.equal(fuels(1n, plain, { payments: [to({ address }), to()] }), ONE)
   assert.equal(
     fuels(1n, plain, { payments: [to()] }),
-    'DESTINATION_MISMATCH: Fuel must go to the source address of its intent',
+    'DESTINATION_MISMATCH: A fuel transaction must pay the source address of the transfer that it is for',
   )
   assert.equal(
     fuels(1n, plain, { payments: [to({ address, tag: '1' })] }),
-    'TAG_MISMATCH: Fuel must have no tag',
+    'TAG_MISMATCH: A fuel transaction must have no tag',
   )
   assert.equal(fuels(1n, plain, { fee_max: CAP + 1n }), FEE_CAP)
   const one = (more: Partial<FuelPart>, network = BASE, callerRate: string | null = null) =>
     fuels(1n, [{ part: part(more), callerRate }], {}, network)
-  const most = `FUEL_TOO_LARGE: The fuelled fee is above the cap ${CAP}`
+  const most = `FUEL_TOO_LARGE: The fee that the fuel pays for is above the cap ${CAP}`
   // The maximum gas of one transfer, at the price that reaches the cap.
   const [gas, price] = ['1000000', CAP / 1_000_000n]
   assert.equal(one({ gas, max_fee_per_gas: price.toString() }), (CAP * 12n) / 10n)
@@ -273,7 +276,7 @@ test('rule 11: limits gas funding to the maximum cost of its transactions plus a
   assert.equal(one({ gas, max_fee_per_gas: (price + 1n).toString() }), most)
   assert.equal(
     one({ gas: '1000001' }),
-    'FUEL_TOO_LARGE: The fuelled gas 1000001 is above 1000000, the maximum for one transfer',
+    'FUEL_TOO_LARGE: The gas 1000001 that the fuel pays for is above 1000000, the maximum for one transfer',
   )
   const tenth = CAP / 10n
   assert.equal(one({ l1_fee: tenth.toString() }), 1200n + tenth)
@@ -289,7 +292,7 @@ test('rule 11: limits gas funding to the maximum cost of its transactions plus a
   // 3 gwei, as the caller writes it and in the unit of the chain.
   const [limit, dear] = [
     '3000000000000',
-    "FEE_RATE: The fuelled price is above the caller's fee_rate",
+    "FEE_RATE: The fee rate that the fuel pays for is above the caller's fee_rate",
   ]
   assert.equal(one({ max_fee_per_gas: '3000000000' }, ETH, limit), 360_000_000_000n)
   assert.equal(one({ max_fee_per_gas: '3000000001' }, ETH, limit), dear)
@@ -333,7 +336,7 @@ test('rule 13: a forward must follow its rule, and counts against its cap', () =
   )
   assert.equal(
     forwards({ payments: [to({ tag: '1' })] }),
-    'TAG_MISMATCH: The transaction has another tag',
+    'TAG_MISMATCH: The tag of the transaction differs from the approved tag',
   )
   assert.equal(forwards({ fee_max: CAP + 1n }), FEE_CAP)
   const small = (leaves: bigint) =>
@@ -378,7 +381,7 @@ test('rule 13: a rule is valid until its end, if it was received live or is reco
     })
   const recordOf = (content: string) => ({ rules: new Map([['r', { content }]]) })
   const unknown =
-    'RULE_UNKNOWN: This node did not receive the rule while its request was live, and no peer reports that it did'
+    'RULE_UNKNOWN: This node did not receive the rule before its request expired, and no peer reports that it did'
   assert.deepEqual([stands(1085), stands(1086)], [null, unknown])
   assert.deepEqual(
     [stands(1000, { notBefore: 1_000_000 }), stands(1000, { notBefore: 1_000_001 })],
@@ -389,8 +392,8 @@ test('rule 13: a rule is valid until its end, if it was received live or is reco
     [null, 'RULE_EXPIRED: The rule has expired'],
   )
   assert.equal(
-    stands(9000, recordOf('d')),
-    'INTENT_CONFLICT: Another rule is on record under this id',
+    stands(9000, known('d')),
+    'INTENT_CONFLICT: The record of this node contains another rule with this id',
   )
 })
 
@@ -434,7 +437,7 @@ test('staking: accepts exactly the calls that an intent needs', () => {
         action(kind, { receiver: receives(kind) && address }),
         address,
       )
-      if (answer !== null) assert.equal(answer, `SHAPE: The request does not request a ${kind}`)
+      if (answer !== null) assert.equal(answer, `SHAPE: The signed request is not for a ${kind}`)
       return answer === null
     })
   assert.deepEqual(
@@ -453,11 +456,11 @@ test('staking: accepts exactly the calls that an intent needs', () => {
   )
   assert.equal(
     stakes('stake', 'freeze', action('freeze', { resource: 'BANDWIDTH' })),
-    'RESOURCE_MISMATCH: The transaction has another resource',
+    'RESOURCE_MISMATCH: The resource of the transaction differs from the approved resource',
   )
   assert.equal(
     stakes('stake', 'freeze', action('freeze', { amount: 6n })),
-    'AMOUNT_MISMATCH: The transaction has another amount',
+    'AMOUNT_MISMATCH: The amount of the transaction differs from the approved amount',
   )
   const elsewhere =
     'DESTINATION_MISMATCH: The transaction delegates to, or reclaims from, another address'
@@ -504,11 +507,11 @@ test('rules 11 and 15: a tank stakes as its operator ordered, and delegates ener
   assert.equal(tank('stake', did('freeze'), { payments: [to()] }), STAKING)
   assert.equal(
     tank('stake', did('freeze', { resource: 'BANDWIDTH' })),
-    'RESOURCE_MISMATCH: The transaction has another resource',
+    'RESOURCE_MISMATCH: The resource of the transaction differs from the approved resource',
   )
   assert.equal(
     tank('stake', did('freeze', { amount: 6n })),
-    'AMOUNT_MISMATCH: The transaction has another amount',
+    'AMOUNT_MISMATCH: The amount of the transaction differs from the approved amount',
   )
   assert.equal(tank('stake', did('freeze'), overCap), TRX_CAP)
   const lends = (source: number[], action: object, more: object = {}, step = 'delegate') =>
@@ -536,7 +539,7 @@ test('rules 11 and 15: a tank stakes as its operator ordered, and delegates ener
   assert.equal(lends(deposit, at(deposit)), null)
   assert.equal(
     lends(source, at(deposit)),
-    'DESTINATION_MISMATCH: Energy must go to the source address of its intent',
+    'DESTINATION_MISMATCH: Energy must be lent to the source address of the transfer that it is for',
   )
   assert.equal(lends(source, at(source), overCap), TRX_CAP)
 })
@@ -560,7 +563,7 @@ test("rule 15: emptying a tank must pay the operator's destination and tag", () 
   )
   assert.equal(
     drains({ payments: [to({ tag: '1' })] }),
-    'TAG_MISMATCH: The transaction has another tag',
+    'TAG_MISMATCH: The tag of the transaction differs from the approved tag',
   )
   assert.equal(drains({ fee_max: CAP + 1n }), FEE_CAP)
 })
@@ -580,8 +583,8 @@ test("rule 15: refuses unknown, expired and foreign operator's orders with a mes
       )
     assert.equal(refusalOf('o', 'w', 'ETH', 5), null)
     assert.equal(
-      refusalOf('x', 'w', 'ETH', 5),
-      "ORDER_UNKNOWN: This node's operator has given no such order",
+      asked('x', 'w', 'ETH', 5),
+      'ORDER_UNKNOWN: This node has no such order from its operator',
     )
     assert.equal(
       refusalOf('o', 'v', 'ETH', 5),

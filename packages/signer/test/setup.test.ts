@@ -254,7 +254,7 @@ test('separate hosts exchange public files only; a wrong, missing or swapped fil
     [
       '--peers',
       'node-1.json,node-2.json',
-      /node-1\.json is the public half of signer node 1, this node itself; needed are nodes 2 and 3/,
+      /node-1\.json is the public half of signer node 1, this node itself; the files of nodes 2 and 3 are required/,
     ],
     [
       '--peers',
@@ -264,7 +264,7 @@ test('separate hosts exchange public files only; a wrong, missing or swapped fil
     [
       '--peers',
       'node-2.json,platform.json',
-      /platform\.json is the public half of the platform, which does not belong here/,
+      /platform\.json is the public half of the platform, which is not allowed for this option/,
     ],
     ['--peers', 'node-3.json,cut.json', /cut\.json is not JSON: it may have been truncated/],
     ['--peers', 'node-3.json,damaged.json', /damaged\.json is damaged/],
@@ -276,7 +276,7 @@ test('separate hosts exchange public files only; a wrong, missing or swapped fil
     [
       '--platform',
       'node-2.json',
-      /node-2\.json is the public half of signer node 2, which does not belong here/,
+      /node-2\.json is the public half of signer node 2, which is not allowed for this option/,
     ],
     [
       '--recovery',
@@ -286,9 +286,9 @@ test('separate hosts exchange public files only; a wrong, missing or swapped fil
     [
       '--recovery',
       'recovery-1.secret.json',
-      /holds a secret: nothing but public halves is carried/,
+      /contains a secret: transfer only files with a public half/,
     ],
-    ['--recovery', 'n1/tls.key', /holds a secret/],
+    ['--recovery', 'n1/tls.key', /contains a secret/],
   ] as const)
     assert.match(swapped(option, value), said)
   assert.ok(!existsSync(at('n1', 'config.json')), 'nothing was written')
@@ -314,7 +314,7 @@ test('separate hosts exchange public files only; a wrong, missing or swapped fil
   const check = (home: string) => run(['--check', '--home', at(home)])
   assert.match(
     check('n1').stdout,
-    /signer node 2 \(127\.0\.0\.1:\d+\) cannot be reached: no process listens there/,
+    /signer node 2 \(127\.0\.0\.1:\d+\) cannot be reached: no process listens at this address/,
   )
   const nodes: ChildProcess[] = []
   process.env['CUSTODY_SIGNER_PASSPHRASE_FILE'] = at('passphrase')

@@ -139,7 +139,7 @@ async function isBoundBy(
   )
 }
 const TOO_OLD =
-  'TOO_OLD: The request was issued more than 24 hours ago, and no node received it while it was live'
+  'TOO_OLD: The request was issued more than 24 hours ago, and no node received it before it expired'
 
 test('the verdict on a payment contains its intent, request and caller, and no budget', async () => {
   const request = await asksPay(mine)

@@ -9,7 +9,7 @@ import { verifySignature } from './verify.ts'
 
 function checkParties(parties: readonly number[]): void {
   if (!parties.every((party) => [1, 2, 3].includes(party))) {
-    throw new ThresholdError('BAD_ARGUMENT', 'a party is 1, 2 or 3')
+    throw new ThresholdError('BAD_ARGUMENT', 'a party must be 1, 2 or 3')
   }
 }
 
@@ -20,7 +20,7 @@ function checkParties(parties: readonly number[]): void {
 function checkKey({ party, epoch }: KeyMaterial): void {
   checkParties([party])
   if (!Number.isInteger(epoch) || epoch < 0 || epoch > 0xffffffff) {
-    throw new ThresholdError('BAD_ARGUMENT', 'an epoch is an integer of at least 0')
+    throw new ThresholdError('BAD_ARGUMENT', 'an epoch must be an integer of at least 0')
   }
 }
 

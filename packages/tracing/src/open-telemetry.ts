@@ -54,7 +54,7 @@ function shareOf(env: NodeJS.ProcessEnv): number {
   const text = env['OTEL_TRACES_SAMPLER_ARG'] ?? '1'
   const share = Number(text)
   if (text.trim() === '' || !(share >= 0 && share <= 1))
-    throw new Error(`OTEL_TRACES_SAMPLER_ARG: "${text}" is no share from 0 to 1`)
+    throw new Error(`OTEL_TRACES_SAMPLER_ARG: must be a number from 0 to 1, not "${text}"`)
   return share
 }
 

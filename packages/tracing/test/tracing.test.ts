@@ -179,7 +179,7 @@ test('traces the configured fraction of transfers, each completely or not at all
         OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
         OTEL_TRACES_SAMPLER_ARG: share,
       }),
-      /OTEL_TRACES_SAMPLER_ARG: ".*" is no share from 0 to 1/,
+      /OTEL_TRACES_SAMPLER_ARG: must be a number from 0 to 1, not ".*"/,
     )
 })
 

@@ -59,7 +59,7 @@ export function stakeAddressText(network: Network, account: Uint8Array): string 
  * @throws ChainError `ADDRESS` with the reason
  */
 export function addressBytes(network: Network, text: string): Uint8Array {
-  if (text.length < 10 || text.length > BECH32_MAX) refuse('has a length that no address has')
+  if (text.length < 10 || text.length > BECH32_MAX) refuse('has an invalid length')
   const tag = tagOf(network)
   const prefix = /^([a-z_]+)1/i.exec(text)?.[1]?.toLowerCase() ?? ''
   if (prefix === 'stake' || prefix === 'stake_test')
@@ -80,7 +80,9 @@ export function addressBytes(network: Network, text: string): Uint8Array {
 function assertShelley(tag: number, bytes: Uint8Array): void {
   const type = (bytes[0] ?? 0xff) >> 4
   if (POINTER_TYPES.has(type))
-    refuse('is a pointer address, which the chain has given up; ask for another one')
+    refuse(
+      'is a pointer address, which the chain no longer supports; ask the payee for another one',
+    )
   if (type === 14 || type === 15) refuse('is a stake address: it receives rewards, but no payments')
   const length = BASE_TYPES.has(type)
     ? BASE_BYTES

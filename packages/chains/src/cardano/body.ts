@@ -165,7 +165,7 @@ export function parseBody(bytes: Uint8Array): Body {
     )
   }
   for (const key of [0, 1, 2, 3])
-    assertShape(field(root, key) !== undefined, `has not ${String(FIELDS[key])}`)
+    assertShape(field(root, key) !== undefined, `lacks ${String(FIELDS[key])}`)
   const body: Body = {
     inputs: itemsOf(field(root, 0)).map((input) => {
       const [txid, index, more] = itemsOf(input)

@@ -131,7 +131,7 @@ export function unspendable(
     const output = outputOf(body, coin.vout)
     if (output === null) return 'its transaction has no such output'
     if (output.coin !== coin.value || addressText(network, output.address) !== coin.address)
-      return 'its output differs'
+      return 'its output has another address or amount than recorded'
     return null
   } catch (error) {
     return `its transaction cannot be read: ${reasonOf(error)}`
@@ -370,7 +370,7 @@ function insufficient(
   const ofThem = reserve > 0n ? `, of which ${reserve} must stay with the native tokens` : ''
   return new ChainError(
     'INSUFFICIENT',
-    `amount and network fee exceed the coins by ${missing > 0n ? missing : 1n} lovelace${ofThem}`,
+    `amount and network fee exceed the available coins by ${missing > 0n ? missing : 1n} lovelace${ofThem}`,
   )
 }
 

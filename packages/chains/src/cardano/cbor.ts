@@ -165,7 +165,7 @@ export function spansOf(bytes: Uint8Array, at: number, kind: 'array' | 'map'): S
   let result = skipper.head()
   while (result.major === KINDS.tag) result = skipper.head()
   if (result.major !== KINDS[kind])
-    fail(`has no ${kind === 'array' ? 'list' : 'map'} where one must be`)
+    fail(`has no ${kind === 'array' ? 'list' : 'map'} where one is required`)
   const perEntry = kind === 'map' ? 2n : 1n
   const spans: Span[] = []
   while (

@@ -108,12 +108,12 @@ export class CardanoClient implements ChainClient {
     try {
       answer = JSON.parse(text)
     } catch {
-      throw new RpcUnavailable(`${where}: ${what}: answer is not JSON`)
+      throw new RpcUnavailable(`${where}: ${what}: the response is not JSON`)
     }
     // A self-hosted submit API accepts with status 202.
     const isGood = status === 200 || status === 202
     if (isGood && (typeof answer !== 'object' || answer === null) && typeof answer !== 'string') {
-      throw new RpcUnavailable(`${where}: ${what}: answer is not Blockfrost's`)
+      throw new RpcUnavailable(`${where}: ${what}: the response is not in the format of Blockfrost`)
     }
     if (isGood) return answer
     const { status_code: code, message } = (answer ?? {}) as {
@@ -121,7 +121,8 @@ export class CardanoClient implements ChainClient {
       message?: unknown
     }
     // An error page of a proxy contains no information about the chain.
-    if (code !== status) throw new RpcUnavailable(`${where}: ${what}: answer is not Blockfrost's`)
+    if (code !== status)
+      throw new RpcUnavailable(`${where}: ${what}: the response is not in the format of Blockfrost`)
     if (status === NOT_FOUND || REFUSED.has(status))
       throw new RpcRefused(status, String(message ?? 'refused').slice(0, 300))
     throw new RpcUnavailable(`${where}: ${what}: ${status} ${String(message ?? '').slice(0, 200)}`)
@@ -179,7 +180,7 @@ export class CardanoClient implements ChainClient {
     const jsonOrMissing = await this.#find<Block>(`/blocks/${height}`)
     if (!jsonOrMissing) return null
     const block = this.#checked(jsonOrMissing)
-    if (block.height !== height) this.#odd('blocks returned another height')
+    if (block.height !== height) this.#odd('blocks returned a block of another height')
     if (!Number.isSafeInteger(block.tx_count) || block.tx_count < 0)
       this.#odd(`blocks returned ${height} without tx_count`)
     if (block.tx_count === 0 && /^[1-9]/.test(block.output ?? '')) {

@@ -219,7 +219,7 @@ export class EvmBlockReader {
       const receipt = await this.#call<RpcReceipt | null>(method, [hash])
       if (receipt?.blockHash !== block.hash) {
         new Answer(this.#network.code, method).refuse(
-          `does not place ${hash} in ${block.hash}, which has logs of it and does not contain it`,
+          `does not report ${hash} in the block ${block.hash}, whose logs name it although the block does not list it`,
         )
       }
     }

@@ -43,7 +43,8 @@ export const read = (bytes: Hex): Envelope =>
  *   errors
  */
 export function write(envelope: Envelope, signature?: Signature): Hex {
-  if ((envelope.nonce ?? 0n) > NONCE_MAX) throw new RangeError(`a nonce is at most ${NONCE_MAX}`)
+  if ((envelope.nonce ?? 0n) > NONCE_MAX)
+    throw new RangeError(`a nonce must be at most ${NONCE_MAX}`)
   const options = signature === undefined ? {} : { signature }
   return envelope.type === 'eip1559'
     ? Eip1559.serialize(envelope, options)

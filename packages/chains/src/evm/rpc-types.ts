@@ -144,7 +144,8 @@ export function positive(value: unknown): bigint | null {
 export function checkBlock(network: string, block: RpcBlock, height: number | null): RpcBlock {
   const answer = new Answer(network, 'eth_getBlockByNumber')
   const number = answer.quantity(block.number, 'number')
-  if (height !== null && number !== BigInt(height)) answer.refuse('returned another height')
+  if (height !== null && number !== BigInt(height))
+    answer.refuse('returned a block of another height')
   answer.hash(block.hash, 'hash')
   if (height === null) return block
   answer.hash(block.parentHash, 'parentHash')

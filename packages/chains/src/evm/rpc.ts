@@ -111,7 +111,8 @@ export class EvmClient implements ChainClient {
       this.#blockBy('latest', false),
       this.network.confirmations === null ? this.#blockBy('finalized', false) : null,
     ])
-    if (!head) throw new RpcUnavailable(`${this.network.code}: no latest block`)
+    if (!head)
+      throw new RpcUnavailable(`${this.network.code}: the endpoint returned no latest block`)
     checkBlock(this.network.code, head, null)
     if (final) checkBlock(this.network.code, final, null)
     return {

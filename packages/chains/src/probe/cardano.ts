@@ -116,7 +116,9 @@ function askerOf({ endpoint, fetch }: ProbeContext): Ask {
       message?: unknown
     }
     if (code !== status)
-      throw new RpcUnavailable(`${what}: the response is not Blockfrost's (HTTP ${status})`)
+      throw new RpcUnavailable(
+        `${what}: the response is not in the format of Blockfrost (HTTP ${status})`,
+      )
     if (status === NOT_FOUND) return null
     throw new RpcRefused(status, String(message ?? `HTTP ${status}`).slice(0, 300))
   }

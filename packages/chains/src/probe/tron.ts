@@ -211,7 +211,8 @@ function tronPost({ endpoint, fetch }: ProbeContext): Post {
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(body),
     })
-    const odd = () => new RpcUnavailable(`${path}: the response is not a Tron node's`)
+    const odd = () =>
+      new RpcUnavailable(`${path}: the response is not in the format of a Tron node`)
     if (status < 200 || status >= 300) throw odd()
     let answer: { Error?: unknown } | null
     try {

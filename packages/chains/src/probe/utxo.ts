@@ -103,7 +103,7 @@ async function checkChainLock(
     async (say) => {
       const { chainlock } = await call<{ chainlock?: unknown }>('getblock', [hash, 1])
       if (typeof chainlock !== 'boolean') throw new Error('getblock returns no chainlock')
-      say.note('blocks report whether they are locked')
+      say.note('blocks report their ChainLocks')
     },
   )
 }

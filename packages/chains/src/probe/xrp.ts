@@ -116,7 +116,7 @@ function rippledCall({ endpoint, fetch }: ProbeContext): Call {
   ): Promise<T> => {
     const result = await json<T>(method, [{ ...parameters, api_version: 1 }])
     if (typeof result !== 'object' || result === null)
-      throw new Error(`${method}: the response is not rippled's`)
+      throw new Error(`${method}: the response is not in the format of rippled`)
     if (result.status === 'error' || result.error !== undefined) throw new Refused(result)
     return result
   }

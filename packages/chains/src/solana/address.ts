@@ -93,7 +93,7 @@ export function validate(_network: Network, text: string, addressTag?: string | 
     return {
       valid: false,
       reason:
-        'is no wallet’s address but one derived by a program (a token account, perhaps); give the address of its owner',
+        'is not the address of a wallet but one that a program derived, such as a token account; use the address of its owner',
     }
   }
   return { valid: true, address: text, address_tag: null }

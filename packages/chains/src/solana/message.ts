@@ -150,7 +150,7 @@ class Reader {
   length(): number {
     const length = this.byte()
     // An allowed shape has no list of 128 or more entries.
-    assertShape(length < 0x80, 'is larger than any allowed shape')
+    assertShape(length < 0x80, 'is larger than the largest allowed message')
     return length
   }
 
@@ -197,7 +197,7 @@ export function parse(bytes: Uint8Array): Payment {
     if (data[0] === UNIT_LIMIT && data.length === 5) {
       assertShape(
         units === null && unitPrice === null,
-        'has its compute units twice, or after their price',
+        'sets the limit of compute units twice, or after their price',
       )
       units = Number(readNumber(data.subarray(1)))
     } else {
@@ -205,13 +205,13 @@ export function parse(bytes: Uint8Array): Payment {
         data[0] === UNIT_PRICE && data.length === 9,
         'this compute budget instruction is not allowed',
       )
-      assertShape(unitPrice === null, 'has a compute unit price twice')
+      assertShape(unitPrice === null, 'sets the price of compute units twice')
       unitPrice = readNumber(data.subarray(1))
     }
   }
   assertShape(
     unitPrice === null || units !== null,
-    'has a compute unit price without a limit of compute units',
+    'sets a price of compute units without a limit of compute units',
   )
   const payment =
     instructions[0]?.program === SYSTEM_PROGRAM ? native(instructions) : tokens(instructions)
@@ -273,7 +273,7 @@ function tokens([create, transfer, more]: Instruction[]): Moved {
   const [, , to, mint] = create.accounts as [string, string, string, string]
   assertShape(
     create.accounts[1] === tokenAccountOf(to, mint) && transfer.accounts[2] === create.accounts[1],
-    'the paid token account is not the owner’s associated one',
+    'the paid token account is not the associated token account of its owner',
   )
   assertShape(transfer.accounts[1] === mint, 'creates an account of another mint than it pays')
   return {

@@ -32,7 +32,7 @@ export function readMemo(tag: string): Memo | { reason: string } {
     if (!/^(?:0|[1-9]\d{0,19})$/.test(value) || BigInt(value) > ID_MAX) {
       return {
         reason:
-          'address_tag in digits is a memo id, a whole number below 2^64 without leading zeros; put text: before it for a memo text',
+          'address_tag: digits are a memo id, which must be a whole number below 2^64 without leading zeros; for a memo text, begin with text:',
       }
     }
     return { tag: value, kind, text: value, bytes: new Uint8Array() }
@@ -40,7 +40,7 @@ export function readMemo(tag: string): Memo | { reason: string } {
   if (kind === 'text') {
     const bytes = utf8ToBytes(value)
     if (bytes.length === 0 || bytes.length > TEXT_BYTES_MAX || !value.isWellFormed()) {
-      return { reason: `address_tag as a memo text has 1 to ${TEXT_BYTES_MAX} bytes` }
+      return { reason: `address_tag: a memo text must have 1 to ${TEXT_BYTES_MAX} bytes` }
     }
     return { tag: spellText(value), kind, text: value, bytes }
   }

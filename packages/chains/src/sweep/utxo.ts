@@ -98,7 +98,7 @@ export const utxo = sweeper(shape, {
           address,
           asset: network.native_asset,
           amount: value.toString(),
-          why: 'costs more than it holds',
+          why: 'its fee would exceed its amount',
         })),
     )
     const spent = all.filter(({ value }) => value > worth)

@@ -72,7 +72,9 @@ export class TemplateClient implements ChainClient {
    */
   #amount(text: unknown): bigint {
     if (typeof text !== 'string' || !/^\d+$/.test(text)) {
-      throw new RpcUnavailable(`${this.network.code}: the answer has no amount where one belongs`)
+      throw new RpcUnavailable(
+        `${this.network.code}: the response has no amount where one is required`,
+      )
     }
     return BigInt(text)
   }
@@ -191,7 +193,7 @@ export class TemplateClient implements ChainClient {
   async #timeAt(height: number): Promise<number> {
     const block = await this.#block(height)
     if (!block || !Number.isSafeInteger(block.time))
-      throw new RpcUnavailable(`${this.network.code}: block ${height} is not returned`)
+      throw new RpcUnavailable(`${this.network.code}: the endpoint does not return block ${height}`)
     return block.time
   }
 

@@ -43,7 +43,9 @@ export class TronBlockReader {
     if (block.blockID === undefined || !block.block_header) return null
     const header = block.block_header.raw_data
     if ((header.number ?? 0) !== height)
-      throw new RpcUnavailable(`${this.#network.code}: getblockbynum returned another height`)
+      throw new RpcUnavailable(
+        `${this.#network.code}: getblockbynum returned a block of another height`,
+      )
     const transactions = block.transactions ?? []
     this.#check(height, block.blockID, header, transactions)
     const transfers = transactions.flatMap((each) => this.#native(each))
@@ -126,7 +128,7 @@ export class TronBlockReader {
     const alone = await this.#post<Info>('wallet/gettransactioninfobyid', { value: txID })
     if (alone.id !== txID || alone.blockNumber !== height) {
       throw new RpcUnavailable(
-        `${this.#network.code}: gettransactioninfobyid does not place ${txID} in the block at ${height}`,
+        `${this.#network.code}: gettransactioninfobyid does not report ${txID} in the block at ${height}`,
       )
     }
     return alone.log ?? []

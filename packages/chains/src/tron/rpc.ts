@@ -120,11 +120,13 @@ export class TronClient implements ChainClient {
           : value,
       )
     } catch {
-      throw new RpcUnavailable(`${where}: ${path}: answer is not JSON`)
+      throw new RpcUnavailable(`${where}: ${path}: the response is not JSON`)
     }
     const isGood = status >= 200 && status < 300
     if (!isGood || typeof answer !== 'object' || answer === null)
-      throw new RpcUnavailable(`${where}: ${path}: answer is not a Tron node's`)
+      throw new RpcUnavailable(
+        `${where}: ${path}: the response is not in the format of a Tron node`,
+      )
     const { Error: refusal } = answer as { Error?: unknown }
     if (refusal !== undefined) throw new RpcRefused(0, String(refusal).slice(0, 300))
     return answer as T
@@ -144,7 +146,8 @@ export class TronClient implements ChainClient {
     side: 'wallet' | 'walletsolidity',
   ): Promise<{ height: number; hash: string; time: number }> {
     const block = await this.#header(`${side}/getnowblock`)
-    if (!block) throw new RpcUnavailable(`${this.network.code}: no latest block`)
+    if (!block)
+      throw new RpcUnavailable(`${this.network.code}: the endpoint returned no latest block`)
     return block
   }
 

@@ -116,7 +116,7 @@ function isUnusedWitnessProgram(script: Uint8Array): boolean {
  * @throws ChainError `ADDRESS`
  */
 export function scriptOf(network: Network, text: string): Uint8Array {
-  if (text.length > LENGTH_MAX) throw new ChainError('ADDRESS', 'has a length that no address has')
+  if (text.length > LENGTH_MAX) throw new ChainError('ADDRESS', 'has an invalid length')
   const prefix = paramsOf(network).cashaddr_prefix
   const cash = prefix === undefined ? null : cashScriptOf(prefix, text)
   if (cash) return cash
@@ -192,7 +192,7 @@ export function validate(network: Network, text: string, addressTag?: string | n
   const refused = refusedTag(addressTag)
   if (refused) return refused
   if (text.length < 14 || text.length > LENGTH_MAX)
-    return { valid: false, reason: 'has a length that no address has' }
+    return { valid: false, reason: 'has an invalid length' }
   if (hasUnusedWitnessVersion(network, text)) {
     return {
       valid: false,
@@ -202,7 +202,7 @@ export function validate(network: Network, text: string, addressTag?: string | n
   try {
     const script = scriptOf(network, text)
     const canonical = addressOf(network, script)
-    if (canonical === null) return { valid: false, reason: 'has no known output type' }
+    if (canonical === null) return { valid: false, reason: 'has an unknown output type' }
     return { valid: true, address: canonical, address_tag: null }
   } catch {
     const { bech32_hrp: hrp, cashaddr_prefix: cash } = paramsOf(network)

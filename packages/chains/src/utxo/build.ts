@@ -82,7 +82,7 @@ export function unspendable(
   }
   if (output === null) return 'its transaction has no such output'
   if (output.value !== coin.value || addressOf(network, output.script) !== coin.address) {
-    return 'its output carries more than a value, or differs'
+    return 'its output carries tokens, or has another address or amount than recorded'
   }
   return null
 }

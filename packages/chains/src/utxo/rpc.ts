@@ -176,7 +176,7 @@ export class UtxoClient implements ChainClient {
       throw error
     }
     if (block.height !== height)
-      throw new RpcUnavailable(`${this.network.code}: getblock returned another height`)
+      throw new RpcUnavailable(`${this.network.code}: getblock returned a block of another height`)
     if (block.hash !== hash) this.#odd('getblock returned another block than requested')
     if (!Array.isArray(block.tx) || block.tx.length === 0)
       this.#odd(`getblock returned ${hash} without tx`)

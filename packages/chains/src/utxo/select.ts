@@ -147,7 +147,7 @@ export function selectCoins(network: Network, o: CoinRequest): Selection {
   const fee = feeAt(Math.max(1, chosen.length), false).fee
   throw new ChainError(
     'INSUFFICIENT',
-    `amount and network fee exceed the coins by ${o.amount + fee - sum} satoshi`,
+    `amount and network fee exceed the available coins by ${o.amount + fee - sum} satoshi`,
   )
 }
 
@@ -172,7 +172,7 @@ export function selectReturn(
   if (sum - fee < dustLimit(params, script)) {
     throw new ChainError(
       'INSUFFICIENT',
-      `a fee of ${fee} satoshi leaves nothing of the coins’ ${sum}`,
+      `a fee of ${fee} satoshi would consume all ${sum} satoshi of the coins`,
     )
   }
   return { utxos: [...o.utxos], fee, change: sum - fee, vsize }

@@ -66,7 +66,7 @@ function parse(unsigned: UnsignedTransaction): Transaction {
   if (transaction.locktime !== 0) throw new ChainError('SHAPE', 'locktime must be 0')
   // The eight bytes are read as a signed number, but amounts have no sign.
   if (transaction.outs.some(({ value }) => value < 0n))
-    throw new ChainError('SHAPE', 'has an amount that no output has')
+    throw new ChainError('SHAPE', 'has an output with an invalid amount')
   if (transaction.ins.length !== unsigned.inputs.length)
     throw new ChainError('SHAPE', 'inputs and their paths differ in number')
   return transaction

@@ -170,7 +170,9 @@ export class XrpClient implements TaggedClient, ResignedClient {
   ): Promise<T> {
     const result = await this.#json<T>(method, [{ ...parameters, api_version: 1 }])
     if (typeof result !== 'object' || result === null)
-      throw new RpcUnavailable(`${this.network.code}: ${method}: the response is not rippled's`)
+      throw new RpcUnavailable(
+        `${this.network.code}: ${method}: the response is not in the format of rippled`,
+      )
     if (result.status === 'error' || result.error !== undefined) throw new XrpRefused(result)
     return result
   }
@@ -242,7 +244,7 @@ export class XrpClient implements TaggedClient, ResignedClient {
     })
     if (!result?.validated) return null
     if (Number(result.ledger_index) !== height)
-      throw new RpcUnavailable(`${this.network.code}: ledger returned another height`)
+      throw new RpcUnavailable(`${this.network.code}: ledger returned a block of another height`)
     const transactions = result.ledger?.transactions ?? []
     this.#check(result, transactions)
     return {

@@ -188,7 +188,7 @@ export class AddressVerifier {
 
   #assertAsset(requested: string, shown: unknown): void {
     if (shown === requested) return
-    const message = `${String(shown)} was given where ${requested} was asked for`
+    const message = `the service returned ${String(shown)} instead of the requested ${requested}`
     throw new VerificationError('ADDRESS', message, { expected: requested, actual: String(shown) })
   }
 
@@ -200,7 +200,7 @@ export class AddressVerifier {
   ): Promise<void> {
     const expected = await this.addressAt(network, path)
     if (address !== expected) {
-      const message = `the ${what} ${String(address)} is not ours: the nodes' key has ${expected} at ${path.join('/')}`
+      const message = `the ${what} ${String(address)} does not belong to the certified key, whose address at ${path.join('/')} is ${expected}`
       throw new VerificationError('ADDRESS', message, { expected, actual: String(address) })
     }
   }

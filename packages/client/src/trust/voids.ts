@@ -85,7 +85,7 @@ export function proveFailure(
     return unproven('it was signed: look up the hashes on the chain', nodes, signed)
   const isUnfinished = held.some(({ record }) => record.unfinished > 0)
   if (isUnfinished)
-    return unproven('a node entered signing for it and does not know the outcome', nodes)
+    return unproven('a node has begun to sign it and does not know the outcome', nodes)
   if (nodes.length < VOIDS_NEEDED)
     return unproven(
       `the void is signed by ${nodes.length} of the ${VOIDS_NEEDED} required pinned signer nodes`,

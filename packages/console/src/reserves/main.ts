@@ -54,7 +54,9 @@ async function show(id: string): Promise<void> {
   published = await get<PublishedStatement>(`/reserves/${encodeURIComponent(id)}.json`)
   const { statement, hash, short } = await verifyReserves({ published })
   const words =
-    short.length > 0 ? ` By its own word more is owed than held of ${short.join(', ')}.` : ''
+    short.length > 0
+      ? ` According to the statement, liabilities exceed reserves in ${short.join(', ')}.`
+      : ''
   at('about').textContent =
     `Of ${statement.time}. SHA-256 ${hash}: compare it with what others see.${words}`
   const table = at<HTMLTableElement>('assets')
@@ -79,7 +81,7 @@ function read<T>(id: string, what: string): T | undefined {
 async function check(): Promise<string> {
   const proof = read<ReservesProof>('proof', 'The proof')
   const trust = read<Trust>('trust', 'The trust file')
-  if (!published) throw new Error('There is no statement to check it by.')
+  if (!published) throw new Error('There is no statement against which it can be verified.')
   if (!proof) throw new Error('Paste your proof first.')
   const result = await verifyReserves({ published, proof, trust })
   const owed = result.proven
@@ -87,12 +89,12 @@ async function check(): Promise<string> {
     .join(', ')
   const signed =
     result.signed_by === null
-      ? 'Nobody’s signature was checked: there is no trust file.'
+      ? 'No signature was verified, because there is no trust file.'
       : `Signed by signer nodes ${result.signed_by.join(', ')}.`
   const counted =
     owed === ''
-      ? 'It owes you nothing: no leaf is yours.'
-      : `You are counted with ${owed}. Hold it against your own books.`
+      ? 'The statement includes no balance of your sub-account.'
+      : `The statement includes your balance of ${owed}. Compare this with your own records.`
   return `${counted} ${signed}`
 }
 
@@ -109,7 +111,7 @@ at('check').addEventListener('submit', (event) => {
   event.preventDefault()
   check().then(
     (text) => showVerdict(text, true),
-    (error: unknown) => showVerdict(`It does not hold: ${(error as Error).message}`, false),
+    (error: unknown) => showVerdict(`The verification failed: ${(error as Error).message}`, false),
   )
 })
 for (const id of ['proof', 'trust']) {
@@ -128,6 +130,6 @@ get<{ statements: { id: string; created_at: string }[] }>('/reserves/index.json'
       ...statements.map(({ id, created_at: time }) => new Option(`${time} – ${id}`, id)),
     )
     if (statements[0]) await show(statements[0].id)
-    else at('about').textContent = 'Nothing was published yet.'
+    else at('about').textContent = 'No statement has been published yet.'
   })
   .catch(failed)

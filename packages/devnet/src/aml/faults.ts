@@ -22,7 +22,7 @@ export class AmlFaults {
     const validMode = AML_FAULT_MODES.find((candidate) => candidate === mode)
     if (!validMode)
       throw new RequestError(
-        `mode ${JSON.stringify(mode)} is unknown: one of ${AML_FAULT_MODES.join(', ')}`,
+        `mode ${JSON.stringify(mode)} is unknown; must be one of ${AML_FAULT_MODES.join(', ')}`,
       )
     this.mode = validMode
   }

@@ -52,7 +52,7 @@ export class Risks {
     const riskLevel = RISK_LEVELS.find((each) => each === wanted)
     if (!riskLevel && wanted !== 'NONE') {
       throw new RequestError(
-        `level ${JSON.stringify(level)} is unknown: one of ${RISK_LEVELS.join(', ')}, none`,
+        `level ${JSON.stringify(level)} is unknown; must be one of ${RISK_LEVELS.join(', ')}, none`,
       )
     }
     const entry = { address: sameAddressKey(address), level: riskLevel ?? null }

@@ -34,7 +34,7 @@ export function paySpecial(chain: BitcoinChain, kind: SpecialKind, order: Specia
   const isPlain =
     order.tokens === undefined && order.nft === undefined && order.commitment === undefined
   if (kind !== 'token' && !isPlain)
-    throw new RequestError(`tokens, nft and commitment are not known on ${chain.network.code}`)
+    throw new RequestError(`tokens, nft and commitment are not supported on ${chain.network.code}`)
   switch (kind) {
     case 'asset-unlock':
       return chain.unlock(chain.outputOf(order.address, order.amount))
@@ -55,16 +55,16 @@ function tokenOf({ tokens, nft, commitment = '' }: SpecialOrder): Omit<Token, 'c
   if (amount > AMOUNT_MAX)
     throw new RequestError(`tokens ${amount} is too large: at most ${AMOUNT_MAX}`)
   if (nft !== undefined && !isCapability(nft))
-    throw new RequestError(`nft ${JSON.stringify(nft)} is none of none, mutable, minting`)
+    throw new RequestError(`nft ${JSON.stringify(nft)} must be none, mutable or minting`)
   if (
     typeof commitment !== 'string' ||
     !/^(?:[0-9a-f]{2})*$/.test(commitment) ||
     commitment.length > 2 * COMMITMENT_BYTES_MAX
   ) {
-    throw new RequestError(`commitment is up to ${COMMITMENT_BYTES_MAX} bytes in hex`)
+    throw new RequestError(`commitment must be at most ${COMMITMENT_BYTES_MAX} bytes in hex`)
   }
-  if (nft === undefined && commitment !== '') throw new RequestError('commitment belongs to an nft')
-  if (amount === 0n && nft === undefined) throw new RequestError('tokens or nft: one of them')
+  if (nft === undefined && commitment !== '') throw new RequestError('commitment requires nft')
+  if (amount === 0n && nft === undefined) throw new RequestError('tokens or nft is required')
   return {
     amount,
     nft: nft === undefined ? null : { capability: nft, commitment: Buffer.from(commitment, 'hex') },

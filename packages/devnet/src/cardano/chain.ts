@@ -340,7 +340,7 @@ function tokensOf(tokens: unknown): Record<string, string> {
       ? Object.entries(tokens)
       : []
   if (entries.length === 0)
-    throw new RequestError('tokens are an object of whole numbers in strings by name')
+    throw new RequestError('tokens must be an object of names with whole numbers in strings')
   for (const [name, quantity] of entries) {
     if (
       Buffer.byteLength(name) > 32 ||

@@ -69,7 +69,7 @@ export async function replay(anvil: Anvil, block: BlockRecord): Promise<void> {
   const made = await anvil.call<Block>('eth_getBlockByNumber', 'latest', false)
   if (made.hash !== block.hash)
     throw new Error(
-      `block ${block.height} came back as ${made.hash}, the journal has ${block.hash}`,
+      `block ${block.height} was restored as ${made.hash}, but the journal has ${block.hash}`,
     )
   await take(anvil, block.charges ?? [])
 }

@@ -114,7 +114,7 @@ class LocalEvmChain extends LazyChain<EthereumChain> implements LocalChain {
       throw new RequestError(`hash ${JSON.stringify(hash)} is not a transaction's hash`)
     }
     if (!(await (await this.chain()).drop(hash as `0x${string}`)))
-      throw new RequestError(`transaction ${hash} does not wait`)
+      throw new RequestError(`transaction ${hash} is not in the memory pool`)
   }
 
   tokenAddress(asset: string): string {

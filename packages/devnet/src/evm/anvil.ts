@@ -149,7 +149,7 @@ function listeningPort(child: ChildProcess): Promise<number> {
       reject(new Error(reason))
     }
     const timer = setTimeout(() => {
-      fail(`it does not listen within ${START_TIMEOUT_MS / 1000} s`)
+      fail(`it did not listen within ${START_TIMEOUT_MS / 1000} s`)
     }, START_TIMEOUT_MS)
     let printed = ''
     // The listener stays, because an unread pipe would block the engine once it is full.

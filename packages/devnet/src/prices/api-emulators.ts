@@ -33,7 +33,7 @@ export class PriceEmulators {
     const validMode = PRICE_FAULT_MODES.find((candidate) => candidate === mode)
     if (!validMode)
       throw new RequestError(
-        `mode ${JSON.stringify(mode)} is unknown: one of ${PRICE_FAULT_MODES.join(', ')}`,
+        `mode ${JSON.stringify(mode)} is unknown; must be one of ${PRICE_FAULT_MODES.join(', ')}`,
       )
     this.#mode = validMode
     return true

@@ -49,13 +49,13 @@ export class Quotes {
   set(coin: unknown, price: unknown, source: unknown): { coin: string; price: string } {
     if (typeof coin !== 'string' || !Object.hasOwn(STARTING, coin)) {
       throw new RequestError(
-        `coin ${JSON.stringify(coin)} has no price here: one of ${Object.keys(STARTING).join(', ')}`,
+        `coin ${JSON.stringify(coin)} has no price here; must be one of ${Object.keys(STARTING).join(', ')}`,
       )
     }
     const knownSource = PRICE_SOURCES.find((each) => each === source) ?? null
     if (knownSource === null && source !== null && source !== undefined) {
       throw new RequestError(
-        `source ${JSON.stringify(source)} is unknown: one of ${PRICE_SOURCES.join(', ')}`,
+        `source ${JSON.stringify(source)} is unknown; must be one of ${PRICE_SOURCES.join(', ')}`,
       )
     }
     const entry = {

@@ -288,7 +288,7 @@ export class TronChain {
    */
   async advance(ms: number): Promise<Block> {
     if (!Number.isInteger(ms) || ms <= 0 || ms > ADVANCE_MAX_MS)
-      throw new RequestError('the clock moves forward, by 400 days at most')
+      throw new RequestError('the clock can only be moved forward, by at most 400 days')
     return this.lock.write(async () => {
       // Relative to the head, because blocks in quick succession are ahead of the clock.
       const clock = Math.max(this.#clock, this.head.time - this.#timing.now()) + ms
@@ -396,7 +396,7 @@ export class TronChain {
       const block = seal(state.blocks.at(-1)!, record.time, transactions)
       if (block.id !== record.id || block.number !== record.number) {
         throw new Error(
-          `block ${record.number} of TRX came back as ${block.id}, the journal has ${record.id}`,
+          `block ${record.number} of TRX was restored as ${block.id}, but the journal has ${record.id}`,
         )
       }
       state.draft.keep(draft)

@@ -209,7 +209,7 @@ export class Tvm {
         await anvil.call('evm_mine')
         const receipts = await anvil.call<{ status: Hex }[]>('eth_getBlockReceipts', 'latest')
         if (receipts.length !== waiting || receipts.some(({ status }) => status !== '0x1')) {
-          throw new Error('a token transfer of the journal did not come back')
+          throw new Error('a token transfer of the journal could not be restored')
         }
         waiting = 0
       }

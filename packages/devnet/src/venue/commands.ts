@@ -35,7 +35,7 @@ export function venueCommands(venues: Faces, url: string, command: Command): unk
   }
   if (!handler)
     throw new RequestError(
-      `action ${JSON.stringify(action)} is unknown: one of ${Object.keys(ACTIONS).join(', ')}, urls`,
+      `action ${JSON.stringify(action)} is unknown; must be one of ${Object.keys(ACTIONS).join(', ')}, urls`,
     )
   return handler(venues, command)
 }
@@ -62,7 +62,7 @@ function wishIn(command: Command): KeyParams {
   const unknown = list.find((each) => !PERMISSIONS.includes(each as Permission))
   if (unknown !== undefined)
     throw new RequestError(
-      `permission ${JSON.stringify(unknown)} is unknown: of ${PERMISSIONS.join(', ')}`,
+      `permission ${JSON.stringify(unknown)} is unknown; must be of ${PERMISSIONS.join(', ')}`,
     )
   const window = nonceWindow === undefined || nonceWindow === null ? 0 : Number(nonceWindow)
   if (!Number.isInteger(window) || window < 0 || window > NONCE_WINDOW_MAX) {
@@ -113,7 +113,7 @@ function address(venues: Faces, command: Command): unknown {
   const route = routes.find((each) => each.asset === asset)
   if (!route)
     throw new RequestError(
-      `asset ${JSON.stringify(asset)} is unknown: one of ${routes.map((each) => each.asset).join(', ')}`,
+      `asset ${JSON.stringify(asset)} is unknown; must be one of ${routes.map((each) => each.asset).join(', ')}`,
     )
   if (typeof text !== 'string' || text === '' || text.length > ADDRESS_LENGTH_MAX) {
     throw new RequestError(`address ${JSON.stringify(text)} is not an address`)
@@ -124,7 +124,7 @@ function address(venues: Faces, command: Command): unknown {
       .trim()
       .slice(0, NAME_LENGTH_MAX)
   if (typeof label !== 'string' || label === '' || label.length > NAME_LENGTH_MAX) {
-    throw new RequestError(`name has 1 to ${NAME_LENGTH_MAX} characters`)
+    throw new RequestError(`name must have 1 to ${NAME_LENGTH_MAX} characters`)
   }
   venue.register({
     account: apiKey.account,
@@ -141,7 +141,7 @@ function exchangeIn({ exchange }: Command): ExchangeName {
   const exchangeName = EXCHANGES.find((each) => each === String(exchange).toUpperCase())
   if (exchangeName) return exchangeName
   throw new RequestError(
-    `exchange ${JSON.stringify(exchange)} is unknown: one of ${EXCHANGES.join(', ').toLowerCase()}`,
+    `exchange ${JSON.stringify(exchange)} is unknown; must be one of ${EXCHANGES.join(', ').toLowerCase()}`,
   )
 }
 
@@ -154,6 +154,6 @@ function holderIn(
     keys.has(String(name)),
   )
   if (!venue)
-    throw new RequestError(`api_key ${JSON.stringify(name)} is no key of an exchange here`)
+    throw new RequestError(`api_key ${JSON.stringify(name)} is not a key of a local exchange`)
   return { venue, apiKey: venue.keyOf(name) }
 }

@@ -34,7 +34,7 @@ export class VenueFaults {
     const validMode = VENUE_FAULT_MODES.find((candidate) => candidate === mode)
     if (!validMode)
       throw new RequestError(
-        `mode ${JSON.stringify(mode)} is unknown: one of ${VENUE_FAULT_MODES.join(', ')}`,
+        `mode ${JSON.stringify(mode)} is unknown; must be one of ${VENUE_FAULT_MODES.join(', ')}`,
       )
     this.mode = validMode
   }

@@ -136,7 +136,7 @@ export class Venue {
     const sister = o.accountOf === null ? null : this.keys.get(o.accountOf)
     if (sister === undefined)
       throw new RequestError(
-        `api_key ${JSON.stringify(o.accountOf)} is no key of ${this.kind.exchange}`,
+        `api_key ${JSON.stringify(o.accountOf)} is not a key of ${this.kind.exchange}`,
       )
     const account = sister
       ? this.engine.accounts.get(sister.account)!
@@ -166,7 +166,7 @@ export class Venue {
   keyOf(key: unknown): ApiKey {
     const apiKey = typeof key === 'string' ? this.keys.get(key) : undefined
     if (!apiKey)
-      throw new RequestError(`api_key ${JSON.stringify(key)} is no key of ${this.kind.exchange}`)
+      throw new RequestError(`api_key ${JSON.stringify(key)} is not a key of ${this.kind.exchange}`)
     return apiKey
   }
 
@@ -197,7 +197,7 @@ export class Venue {
     if (same && JSON.stringify(same) === JSON.stringify(whitelisted)) return
     if (same)
       throw new RequestError(
-        `name ${JSON.stringify(whitelisted.name)} is taken: an account's addresses have names of their own`,
+        `name ${JSON.stringify(whitelisted.name)} is already used: the addresses of an account must have different names`,
       )
     this.funding.knownAddresses.push(whitelisted)
     this.commit({ knownAddresses: [whitelisted] })

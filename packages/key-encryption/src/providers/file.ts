@@ -31,7 +31,7 @@ function read(path: string): Buffer {
     const { mode, size, uid } = fstatSync(descriptor)
     if ((mode & 0o077) !== 0) fail('is readable by other users; it must have mode 600')
     if (uid !== process.geteuid!() && uid !== 0) fail('belongs to another user')
-    if (size !== KEY_BYTES) fail('must hold exactly 32 bytes')
+    if (size !== KEY_BYTES) fail('must contain exactly 32 bytes')
     const key = readFileSync(descriptor)
     if (key.every((byte) => byte === key[0])) fail('is not random')
     return key

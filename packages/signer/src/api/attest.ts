@@ -191,7 +191,8 @@ export async function attest(
   ) {
     throw new Refusal('BAD_ORDER', 'The statement commits to another list of addresses')
   }
-  if (busy.has(parts)) throw new Refusal('TOO_BUSY', 'Another statement is being checked')
+  if (busy.has(parts))
+    throw new Refusal('TOO_BUSY', 'Another statement is being checked; try again later')
   busy.add(parts)
   try {
     const sums = await assertDerived(parts, holdings)
@@ -200,7 +201,10 @@ export async function attest(
       throw new Refusal('BAD_ORDER', 'An asset is listed twice')
     for (const asset of new Set([...sums.keys(), ...stated.keys()])) {
       if ((sums.get(asset) ?? 0n) === (stated.get(asset) ?? 0n)) continue
-      throw new Refusal('AMOUNT_MISMATCH', `The list has another sum of ${asset}`)
+      throw new Refusal(
+        'AMOUNT_MISMATCH',
+        `The ${asset} balances in the list do not add up to the sum in the statement`,
+      )
     }
   } finally {
     busy.delete(parts)

@@ -33,7 +33,7 @@ function shapedText<T>(schema: z.ZodType<T>, text: string): T {
   if (purpose?.kind === 'fuel' && purpose.for === undefined) {
     throw new Refusal(
       'FUEL_WITHOUT_INTENT',
-      'Fuel requires one intent or sweep, and this request has none',
+      'Fuel requires the intent or sweep that it is for, and this request contains none',
     )
   }
   return shaped(schema, value)

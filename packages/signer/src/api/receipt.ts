@@ -112,7 +112,7 @@ function entriesOf({ store }: NodeContext, { proven, want }: Understood): NewEnt
   const { enrolment, nonce, iat, exp, transaction_id } = proven
   assertOneMeaning(store.state, enrolment.api_key, nonce, want.key, want.content)
   if (store.state.seen.get(State.requestKey(enrolment.api_key, nonce))) return []
-  if (!isTimely(exp, store.seconds())) throw new Refusal('TOO_OLD', 'The request is no longer live')
+  if (!isTimely(exp, store.seconds())) throw new Refusal('TOO_OLD', 'The request has expired')
   const body = {
     api_key: enrolment.api_key,
     nonce,

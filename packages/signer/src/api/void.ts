@@ -25,7 +25,7 @@ export const voidBodySchema = z
   .refine(
     ({ request, transaction_id: id, forward, name }) =>
       [request, id, forward, name].filter((each) => each !== undefined).length === 1,
-    'exactly one of request, transaction_id, forward and name',
+    'exactly one of the fields request, transaction_id, forward and name is required',
   )
 
 type VoidBody = z.infer<typeof voidBodySchema>
@@ -174,7 +174,7 @@ export async function voidIntent(context: NodeContext, body: VoidBody): Promise<
     }
     throw new Refusal(
       'ALREADY_SIGNED',
-      'A transaction of this intent was already signed, or entered signing',
+      'A transaction of this intent was already signed, or its signing has begun',
       reported,
     )
   }

@@ -52,7 +52,7 @@ export class SubAccounts {
     peers.handle('/peer/sub-account/bind', async (_node, body) => {
       const { workspace, sub_account, index } = nameSchema.parse(body)
       if (parts.config.node !== ALLOCATOR)
-        throw new Refusal('NOT_ALLOWED', 'This node does not allocate indexes')
+        throw new Refusal('NOT_ALLOWED', 'This node does not allocate the indexes of sub-accounts')
       return this.#set(workspace, sub_account, await this.bind(workspace, sub_account, index))
     })
     peers.handle('/peer/sub-account/certify', async (_node, body) => {

@@ -12,7 +12,7 @@ export async function checkKek(
   settings: KekSettings,
   env: NodeJS.ProcessEnv,
 ): Promise<{ kek_id: string; kek_version: string }> {
-  if (settings.kind === 'file') throw new KekError('SETTING', 'a file requires no check')
+  if (settings.kind === 'file') throw new KekError('SETTING', 'a key file requires no check')
   const words = { purpose: 'custody/check', node: randomUUID() }
   const { kek_id, kek_version } = await makeEntry(settings, kekContextOf(folder, env), (name) => ({
     ...words,

@@ -164,7 +164,7 @@ async function finish(
   ) {
     throw new KekError(
       'REFUSED',
-      'Some shares are still wrapped by another key: no key was dropped',
+      'Some shares are still wrapped by another key, so no key was deleted',
     )
   }
   if (others.length > 0)

@@ -252,7 +252,7 @@ export class Backups {
     if (confirm !== undefined && confirm !== code) {
       throw new Refusal(
         'BAD_REQUEST_FIELD',
-        'confirm belongs to another preview: read the preview again',
+        'confirm belongs to another preview: request the preview again and check it',
         { confirm: code },
       )
     }
@@ -557,7 +557,7 @@ export class Backups {
           ) {
             throw new Refusal(
               'HEAD_WENT_BACK',
-              `The record of node ${node} is broken at ${row.height}`,
+              `The record of node ${node} is damaged at height ${row.height}`,
               { node },
             )
           }

@@ -175,11 +175,14 @@ export class Ceremonies {
     const other = runs.find((run) => run.opening.key_id === opening.key_id)
     // A leader that starts a new run has abandoned the earlier one, or was restarted during it.
     if (other?.leader === leader)
-      this.#end(other, new Refusal('SESSION_ABORTED', 'Its leader started another run of that key'))
+      this.#end(
+        other,
+        new Refusal('SESSION_ABORTED', 'The leading node has started another run for this key'),
+      )
     else if (other)
       throw new Refusal(
         'TOO_BUSY',
-        `Another run of that key is in progress, which node ${other.leader} leads`,
+        `Another run for this key is in progress, led by node ${other.leader}`,
       )
     if (runs.filter((run) => run.leader === leader && !run.isEnded).length >= LED_MAX) {
       throw new Refusal('TOO_BUSY', `Node ${leader} leads too many runs`)
@@ -191,13 +194,13 @@ export class Ceremonies {
       if (unused.length >= UNUSED_KEYS_MAX)
         throw new Refusal(
           'TOO_BUSY',
-          `${unused.length} keys of ${opening.curve} are waiting for a workspace`,
+          `${unused.length} unused keys of ${opening.curve} are available, which is the maximum`,
         )
       const uncertified = this.#store.uncertified()
       if (uncertified >= UNCERTIFIED_MAX) {
         throw new Refusal(
           'TOO_BUSY',
-          `${uncertified} generated keys are not certified by all three nodes`,
+          `${uncertified} generated keys are not certified by all three nodes yet, which is the maximum`,
         )
       }
       if (this.#generations.get(leader)?.take() === false)
@@ -267,7 +270,7 @@ export class Ceremonies {
 
   #assertOpen(run: Run): void {
     this.#bans.assertNone()
-    if (run.isEnded) throw new Refusal('SESSION_ABORTED', 'The run was ended')
+    if (run.isEnded) throw new Refusal('SESSION_ABORTED', 'The run was aborted')
   }
 
   /**
@@ -295,10 +298,10 @@ export class Ceremonies {
     if (!existing || existing.leader !== leader || existing.isStarted)
       throw new Refusal('SESSION_ABORTED', 'This run does not exist')
     if (fresh.find((each) => each.node === this.#config.node)?.fresh !== existing.fresh) {
-      throw new Refusal('SESSION_ABORTED', 'The fresh bytes of this node are missing')
+      throw new Refusal('SESSION_ABORTED', 'The random bytes of this node are missing')
     }
     existing.ended = this.#begin(existing, fresh).catch((error: unknown) => {
-      this.#log('warn', 'a run of three ended', {
+      this.#log('warn', 'a key generation or refresh of the three nodes failed', {
         kind: existing.opening.kind,
         key: existing.opening.key_id,
         reason: reason(error),
@@ -364,7 +367,7 @@ export class Ceremonies {
   ): string {
     const ordered = [...fresh].sort((a, b) => a.node - b.node)
     if (ordered.map((each) => each.node).join() !== '1,2,3') {
-      throw new Refusal('SESSION_ABORTED', 'Fresh bytes of all three nodes are required')
+      throw new Refusal('SESSION_ABORTED', 'Random bytes of all three nodes are required')
     }
     const session = hex(
       sha256(
@@ -459,7 +462,10 @@ export class Ceremonies {
       material.curve !== opening.curve ||
       material.epoch !== expectedEpoch(opening)
     ) {
-      throw new Refusal('SESSION_ABORTED', 'The engine generated another key')
+      throw new Refusal(
+        'SESSION_ABORTED',
+        'The signing engine returned another key than this run is for',
+      )
     }
     const ready: KeyReady = {
       curve: material.curve,

@@ -180,7 +180,10 @@ export class Keyring {
         this.#addKey(ready, signatures, share.session)
         return
       } catch (error) {
-        this.#log('warn', 'a key could not be requested', { peer: node, reason: reason(error) })
+        this.#log('warn', 'a key could not be requested from a peer', {
+          peer: node,
+          reason: reason(error),
+        })
       }
     }
     throw new Refusal('KEY_NOT_READY', 'The key is not certified by all three nodes here')
@@ -496,7 +499,7 @@ export class Keyring {
         set = this.#adopt(received)
         break
       } catch (error) {
-        this.#log('warn', 'certificates could not be requested', {
+        this.#log('warn', 'the certificates of a key could not be requested from a peer', {
           peer: node,
           reason: reason(error),
         })

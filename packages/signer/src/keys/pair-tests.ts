@@ -100,7 +100,7 @@ export class PairTests {
       const subject = await source(name)
       if (subject) return subject
     }
-    throw new Refusal('KEY_CONFLICT', 'Those shares are not prepared here')
+    throw new Refusal('KEY_CONFLICT', 'These shares are not prepared at this node')
   }
 
   #begin(

@@ -29,8 +29,8 @@ export interface Switched {
 
 /** Returns why a run that generates the shares of the next epoch may not start here, or null. */
 export function refreshRefusal(key: KeyState | undefined, epoch: number): string | null {
-  if (key?.epoch !== epoch) return 'The key is at another epoch here'
-  return key.previous === null ? null : 'An earlier refresh of this key has not ended here'
+  if (key?.epoch !== epoch) return 'The key has another epoch at this node'
+  return key.previous === null ? null : 'An earlier refresh of this key has not ended at this node'
 }
 
 const isPrepared = (state: State, name: ShareName): boolean => {
@@ -51,7 +51,7 @@ export function switchRefusal(
   peers: readonly number[],
 ): string | null {
   if (isAt(state.keys.get(name.key_id), name)) return null
-  if (!isPrepared(state, name)) return 'That refresh is not prepared here'
+  if (!isPrepared(state, name)) return 'This refresh is not prepared at this node'
   const untested = peers.find((node) => !state.prepared.get(name.key_id)!.tested.has(node))
   return untested === undefined ? null : `The new shares were not tested with node ${untested}`
 }
@@ -65,13 +65,17 @@ export function forgetRefusal(
   name: ShareName,
   results: readonly Switched[],
 ): string | null {
-  if (!isAt(state.keys.get(name.key_id), name)) return 'This node has not switched'
-  return results.every((peer) => isAt(peer, name)) ? null : 'Not every node has switched'
+  if (!isAt(state.keys.get(name.key_id), name)) return 'This node has not switched to the new share'
+  return results.every((peer) => isAt(peer, name))
+    ? null
+    : 'Not every node has switched to the new shares'
 }
 
 /** Returns why a node may not promise never to switch to a run's shares, or null. */
 export function abandonRefusal(state: State, name: ShareName): string | null {
-  return isAt(state.keys.get(name.key_id), name) ? 'This node has already switched' : null
+  return isAt(state.keys.get(name.key_id), name)
+    ? 'This node has already switched to the new share'
+    : null
 }
 
 /**
@@ -80,5 +84,5 @@ export function abandonRefusal(state: State, name: ShareName): string | null {
  */
 export function revertRefusal(state: State, name: ShareName): string | null {
   const key = state.keys.get(name.key_id)
-  return isAt(key, name) && key?.previous ? null : 'There is no earlier share to go back to'
+  return isAt(key, name) && key?.previous ? null : 'This node has no earlier share to return to'
 }

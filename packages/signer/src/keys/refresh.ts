@@ -68,7 +68,7 @@ export class Refresher {
     })
     peers.handle('/peer/refresh/forget', async (_node, body) => {
       if (!(await this.#forget(nameSchema.parse(body))))
-        throw new Refusal('KEY_CONFLICT', 'Not every node has switched')
+        throw new Refusal('KEY_CONFLICT', 'Not every node has switched to the new shares')
       return {}
     })
     peers.handle('/peer/refresh/abandon', async (_node, body) => {
@@ -88,7 +88,8 @@ export class Refresher {
         'BAD_ORDER',
         'refresh accepts key_ids or workspace, or no parameter for all keys',
       )
-    if (this.#running) throw new Refusal('TOO_BUSY', 'A refresh is running')
+    if (this.#running)
+      throw new Refusal('TOO_BUSY', 'A refresh is already running; wait until it ends')
     this.#running = true
     const refreshed: { key_id: string; epoch: number }[] = []
     const failed: { key_id: string; reason: string }[] = []
@@ -261,7 +262,7 @@ export class Refresher {
     if (abandoned.some(({ status }) => status === 'rejected')) {
       throw new Refusal(
         'KEY_CONFLICT',
-        'An earlier refresh of this key has not ended: not every node has switched, nor has every other abandoned it',
+        'An earlier refresh of this key has not ended: some nodes have not switched to the new shares, and some have not abandoned them',
       )
     }
     const refusal = revertRefusal(store.state, name)
@@ -310,7 +311,7 @@ export class Refresher {
   #assertPrepared(name: ShareName): void {
     const prepared = this.#parts.store.state.prepared.get(name.key_id)
     if (prepared?.session !== name.session || prepared.epoch !== name.epoch) {
-      throw new Refusal('KEY_CONFLICT', 'That refresh is not prepared here')
+      throw new Refusal('KEY_CONFLICT', 'This refresh is not prepared at this node')
     }
   }
 
@@ -325,7 +326,7 @@ export class Refresher {
     // Each test would allow a malicious partner to guess a bit of the shares, so there are no tests
     // of shares that are in use.
     if (store.state.keys.get(name.key_id)?.session === name.session)
-      throw new Refusal('KEY_CONFLICT', 'Those shares are in use here')
+      throw new Refusal('KEY_CONFLICT', 'These shares are in use at this node')
     const material = store.shares.read(name.key_id, name.epoch, name.session)
     if (!material) return null
     return {

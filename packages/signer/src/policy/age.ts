@@ -58,7 +58,7 @@ export function assertAge({
   if (isVouchedFor(identities, proven, content, receipts)) return
   throw new Refusal(
     'TOO_OLD',
-    'The request was issued more than 24 hours ago, and no node received it while it was live',
+    'The request was issued more than 24 hours ago, and no node received it before it expired',
   )
 }
 

@@ -88,7 +88,7 @@ export async function amender(
   if (want.action !== action || want.transaction_id !== about.transaction_id) {
     throw new Refusal(
       'ACTION_NOT_ALLOWED',
-      `The request does not request a ${action} of this payment`,
+      `The signed request is not for a ${action} of this payment`,
     )
   }
   if (!isSameOwner(proven, about))

@@ -32,9 +32,12 @@ export function assertFeeRate({ decoded, network }: Subject, feeRate: string | n
   const { feeMostAt } = traitsOf(network)
   if (feeMostAt) {
     if (decoded.fee_max * scale > feeMostAt(network, decoded, limit, scale)) {
-      throw new Refusal('FEE_RATE', "The fee is above the caller's fee_rate")
+      throw new Refusal(
+        'FEE_RATE',
+        "The fee is above the maximum that the caller's fee_rate allows",
+      )
     }
   } else if (parseAmount(decoded.fee_rate, FEE_RATE_DECIMALS) > limit) {
-    throw new Refusal('FEE_RATE', `The fee rate ${decoded.fee_rate} is above the caller's`)
+    throw new Refusal('FEE_RATE', `The fee rate ${decoded.fee_rate} is above the caller's fee_rate`)
   }
 }

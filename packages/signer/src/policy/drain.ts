@@ -7,7 +7,7 @@ import type { Order, Subject } from './order.ts'
 /** Rule 15: returns the operator's order, which was entered at this node's own socket. */
 export function drainOrder(state: State, order: Order, id: string, now: number): DrainOrder {
   const drain = state.drains.get(id)
-  if (!drain) throw new Refusal('ORDER_UNKNOWN', "This node's operator has given no such order")
+  if (!drain) throw new Refusal('ORDER_UNKNOWN', 'This node has no such order from its operator')
   if (drain.workspace !== order.workspace)
     throw new Refusal('WORKSPACE_MISMATCH', 'The order belongs to another workspace')
   if (drain.network !== order.unsigned.network)
@@ -30,6 +30,6 @@ export function assertDrains(subject: Subject, registry: Registry, drain: DrainO
     )
   }
   if (payment.tag !== to.address_tag)
-    throw new Refusal('TAG_MISMATCH', 'The transaction has another tag')
+    throw new Refusal('TAG_MISMATCH', 'The tag of the transaction differs from the approved tag')
   assertFeeCap(subject)
 }

@@ -29,7 +29,8 @@ export function assertForwards(subject: Subject, rule: ForwardIntent): Charge {
       "The transaction pays another address than the rule's",
     )
   }
-  if (payment.tag !== rule.tag) throw new Refusal('TAG_MISMATCH', 'The transaction has another tag')
+  if (payment.tag !== rule.tag)
+    throw new Refusal('TAG_MISMATCH', 'The tag of the transaction differs from the approved tag')
   assertFeeCap(subject)
   const native = decoded.asset === network.native_asset
   const leaves =
@@ -80,7 +81,10 @@ export function assertStands({
   const existing = state.rules.get(rule.rule_id)
   if (existing) {
     if (existing.content !== rule.content)
-      throw new Refusal('INTENT_CONFLICT', 'Another rule is on record under this id')
+      throw new Refusal(
+        'INTENT_CONFLICT',
+        'The record of this node contains another rule with this id',
+      )
     return
   }
   if (
@@ -91,7 +95,7 @@ export function assertStands({
   }
   throw new Refusal(
     'RULE_UNKNOWN',
-    'This node did not receive the rule while its request was live, and no peer reports that it did',
+    'This node did not receive the rule before its request expired, and no peer reports that it did',
   )
 }
 

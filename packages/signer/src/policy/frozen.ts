@@ -30,7 +30,7 @@ export function freezeRegistry(registry: Registry, store: Store): void {
     if (name.startsWith('network:') && existing !== undefined) {
       const [[mode], [before]] = [value as [string], JSON.parse(existing) as [string]]
       if (mode !== before) {
-        const started = `This node belongs to the network "${before}", where it was first started; config.json says mode "${mode}".`
+        const started = `This node belongs to the network "${before}", with which it was first started; config.json contains mode "${mode}".`
         throw new Error(`${started} A node of another network requires its own home`)
       }
     }

@@ -25,16 +25,22 @@ export function assertFuels(
 ): bigint {
   const { decoded, network, key } = subject
   if (decoded.asset !== network.native_asset)
-    throw new Refusal('ASSET_MISMATCH', 'Fuel must be the native coin')
+    throw new Refusal('ASSET_MISMATCH', 'A fuel transaction must move the native coin')
   const [payment, more] = decoded.payments
   if (!payment || more) throw new Refusal('SHAPE', 'The transaction must make exactly one payment')
   if (payment.address !== addressAt(network, key, source)) {
-    throw new Refusal('DESTINATION_MISMATCH', 'Fuel must go to the source address of its intent')
+    throw new Refusal(
+      'DESTINATION_MISMATCH',
+      'A fuel transaction must pay the source address of the transfer that it is for',
+    )
   }
-  if (payment.tag !== null) throw new Refusal('TAG_MISMATCH', 'Fuel must have no tag')
+  if (payment.tag !== null) throw new Refusal('TAG_MISMATCH', 'A fuel transaction must have no tag')
   const most = fuellings.reduce((sum, each) => sum + mostOf(network, each), 0n)
   if (payment.amount > most)
-    throw new Refusal('FUEL_TOO_LARGE', `The fuel ${payment.amount} exceeds ${most}`)
+    throw new Refusal(
+      'FUEL_TOO_LARGE',
+      `The fuel amount ${payment.amount} exceeds the allowed ${most}`,
+    )
   assertFeeCap(subject)
   return most
 }
@@ -52,11 +58,11 @@ function mostOf(network: Network, { part, callerRate }: Fuelling): bigint {
   if (gasMost !== undefined && BigInt(part.gas) > gasMost(network)) {
     throw new Refusal(
       'FUEL_TOO_LARGE',
-      `The fuelled gas ${part.gas} is above ${gasMost(network)}, the maximum for one transfer`,
+      `The gas ${part.gas} that the fuel pays for is above ${gasMost(network)}, the maximum for one transfer`,
     )
   }
   if (cost + l1 > cap)
-    throw new Refusal('FUEL_TOO_LARGE', `The fuelled fee is above the cap ${cap}`)
+    throw new Refusal('FUEL_TOO_LARGE', `The fee that the fuel pays for is above the cap ${cap}`)
   if (l1 > surchargeMost(network)) {
     throw new Refusal(
       'FUEL_TOO_LARGE',
@@ -68,7 +74,10 @@ function mostOf(network: Network, { part, callerRate }: Fuelling): bigint {
     callerRate !== null &&
     price * 10n ** BigInt(FEE_RATE_DECIMALS - feeRateDecimals) > BigInt(callerRate)
   ) {
-    throw new Refusal('FEE_RATE', "The fuelled price is above the caller's fee_rate")
+    throw new Refusal(
+      'FEE_RATE',
+      "The fee rate that the fuel pays for is above the caller's fee_rate",
+    )
   }
   return (cost * 12n) / 10n + l1
 }

@@ -29,7 +29,7 @@ export function assertMeaningsAgree(seen: readonly SeenRequest[]): void {
     const name = State.requestKey(request.api_key, request.nonce)
     const existing = meanings.get(name) ?? request
     if (existing.intent !== request.intent || existing.content !== request.content) {
-      throw new Refusal('INTENT_CONFLICT', 'One nonce of an API key was used for two requests')
+      throw new Refusal('INTENT_CONFLICT', 'Two requests of this API key have the same nonce')
     }
     meanings.set(name, existing)
   }

@@ -22,11 +22,11 @@ export function leftoverRefusal(
   if (left === 0n) return null
   if ('most' in leftover) {
     return leftover.amount + left > leftover.most
-      ? `The fuel ${leftover.amount} and the ${left} of earlier fuel at the address exceed ${leftover.most}`
+      ? `The fuel ${leftover.amount} and the ${left} of unused fuel at the address exceed the allowed ${leftover.most}`
       : null
   }
   return leftover.amount <= left
-    ? `The sweep of ${leftover.amount} could be the ${left} of fuel at the address`
+    ? `The sweep of ${leftover.amount} could move the ${left} of unused fuel at the address, which belong to the gas tank`
     : null
 }
 

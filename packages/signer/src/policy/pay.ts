@@ -15,10 +15,17 @@ export function assertPays(subject: Subject, want: PayIntent): void {
   const [payment, more] = decoded.payments
   if (!payment || more) throw new Refusal('SHAPE', 'The transaction must make exactly one payment')
   if (payment.address !== want.destination)
-    throw new Refusal('DESTINATION_MISMATCH', 'The transaction pays another address')
+    throw new Refusal(
+      'DESTINATION_MISMATCH',
+      'The transaction pays another address than the caller requested',
+    )
   if (payment.amount !== want.amount)
-    throw new Refusal('AMOUNT_MISMATCH', 'The transaction pays another amount')
-  if (payment.tag !== want.tag) throw new Refusal('TAG_MISMATCH', 'The transaction has another tag')
+    throw new Refusal(
+      'AMOUNT_MISMATCH',
+      'The transaction pays another amount than the caller requested',
+    )
+  if (payment.tag !== want.tag)
+    throw new Refusal('TAG_MISMATCH', 'The tag of the transaction differs from the approved tag')
   assertFeeCap(subject)
   assertFeeRate(subject, want.fee_rate)
 }

@@ -68,7 +68,7 @@ export function assertRun(verdicts: readonly Verdict[]): void {
     }
   })
   if (new Set(verdicts.flatMap(namesOf)).size !== verdicts.flatMap(namesOf).length) {
-    throw new Refusal('BAD_ORDER', 'A run contains one payment twice')
+    throw new Refusal('BAD_ORDER', 'A batch of transactions contains one payment twice')
   }
 }
 

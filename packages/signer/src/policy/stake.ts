@@ -30,7 +30,7 @@ export function assertStakes(
 ): void {
   const { decoded } = subject
   if (!STEPS[want.action][want.address === own ? 'own' : 'other'].includes(step)) {
-    throw new Refusal('SHAPE', `The request does not request a ${step}`)
+    throw new Refusal('SHAPE', `The signed request is not for a ${step}`)
   }
   const { action } = decoded
   if (!action || decoded.payments.length > 0)
@@ -38,9 +38,15 @@ export function assertStakes(
   if (action.kind !== step)
     throw new Refusal('SHAPE', `The transaction is a ${action.kind}, but the step is a ${step}`)
   if (action.resource !== want.resource)
-    throw new Refusal('RESOURCE_MISMATCH', 'The transaction has another resource')
+    throw new Refusal(
+      'RESOURCE_MISMATCH',
+      'The resource of the transaction differs from the approved resource',
+    )
   if (action.amount !== want.amount)
-    throw new Refusal('AMOUNT_MISMATCH', 'The transaction has another amount')
+    throw new Refusal(
+      'AMOUNT_MISMATCH',
+      'The amount of the transaction differs from the approved amount',
+    )
   if (action.receiver !== (step === 'delegate' || step === 'undelegate' ? want.address : null)) {
     throw new Refusal(
       'DESTINATION_MISMATCH',

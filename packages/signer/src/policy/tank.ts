@@ -22,7 +22,7 @@ export function tankStakeOrder(
   now: number,
 ): TankStakeOrder {
   const stake = state.tankStakes.get(id)
-  if (!stake) throw new Refusal('ORDER_UNKNOWN', "This node's operator has given no such order")
+  if (!stake) throw new Refusal('ORDER_UNKNOWN', 'This node has no such order from its operator')
   if (stake.workspace !== order.workspace)
     throw new Refusal('WORKSPACE_MISMATCH', 'The order belongs to another workspace')
   if (stake.network !== order.unsigned.network)
@@ -34,9 +34,15 @@ export function tankStakeOrder(
 export function assertTankStakes(subject: Subject, stake: TankStakeOrder): void {
   const action = assertCall(subject, CALLS[stake.action])
   if (action.resource !== stake.resource)
-    throw new Refusal('RESOURCE_MISMATCH', 'The transaction has another resource')
+    throw new Refusal(
+      'RESOURCE_MISMATCH',
+      'The resource of the transaction differs from the approved resource',
+    )
   if (action.amount !== BigInt(stake.amount))
-    throw new Refusal('AMOUNT_MISMATCH', 'The transaction has another amount')
+    throw new Refusal(
+      'AMOUNT_MISMATCH',
+      'The amount of the transaction differs from the approved amount',
+    )
   assertFeeCap(subject)
 }
 
@@ -53,7 +59,10 @@ export function assertLends(subject: Subject, lend: Lend, source: readonly numbe
     throw new Refusal('DESTINATION_MISMATCH', 'A tank cannot lend to itself')
   }
   if (action.receiver !== addressAt(subject.network, subject.key, source)) {
-    throw new Refusal('DESTINATION_MISMATCH', 'Energy must go to the source address of its intent')
+    throw new Refusal(
+      'DESTINATION_MISMATCH',
+      'Energy must be lent to the source address of the transfer that it is for',
+    )
   }
   assertFeeCap(subject)
 }

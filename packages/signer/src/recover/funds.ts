@@ -39,7 +39,7 @@ export class Public {
     const network = this.registry.network(code)
     if (!network)
       throw new Error(
-        `--network: ${code} is none of ${this.registry.networks.map((each) => each.code).join(', ')}`,
+        `--network: ${code} is not one of ${this.registry.networks.map((each) => each.code).join(', ')}`,
       )
     return network
   }
@@ -210,7 +210,7 @@ export async function send(
       const status = await client.status(hash)
       if (status.state !== 'included') continue
       waiting.delete(hash)
-      if (!status.succeeded) reasons.set(hash, 'is in a block and failed there')
+      if (!status.succeeded) reasons.set(hash, 'is in a block, but the chain reverted it')
       else reasons.delete(hash)
     }
     if (waiting.size > 0) await new Promise((resolve) => setTimeout(resolve, POLL_MS))

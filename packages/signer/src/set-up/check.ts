@@ -127,16 +127,16 @@ function whyNot(error: unknown, at: string): string {
   const code = String((error as { code?: unknown }).code ?? '')
   if (error instanceof CertificateError) {
     return error.code === 'OTHER_KEY' || error.code === 'MISSING'
-      ? `${at} presents another certificate than this configuration contains: another host responds there, or a wrong public half was transferred`
+      ? `${at} presents another certificate than this configuration contains: another host responds there, or the wrong public half was transferred`
       : `${at}: ${error.message}; ${RENEW_THERE}`
   }
   if (/SSL|TLS|ECONNRESET|EPIPE/.test(code)) {
-    return `${at} does not accept the certificate of this host: its configuration contains another public half of it`
+    return `${at} does not accept the certificate of this host: its configuration contains another public half of this host`
   }
   const reasons: Record<string, string> = {
-    ECONNREFUSED: 'no process listens there: start it, or correct --listen',
-    EHOSTUNREACH: 'there is no route to it',
-    ENETUNREACH: 'there is no route to it',
+    ECONNREFUSED: 'no process listens at this address: start the node, or correct its --listen',
+    EHOSTUNREACH: 'the network has no route to this address',
+    ENETUNREACH: 'the network has no route to this address',
     ENOTFOUND: 'its host name cannot be resolved',
     EAI_AGAIN: 'its host name cannot be resolved',
   }
@@ -208,7 +208,7 @@ export async function check(home: string): Promise<{ lines: string[]; ok: boolea
         const offset = offsetMs(clock)
         if (Math.abs(offset) > CLOCK_MS_MAX) {
           problems.push(
-            `${at}: its clock is ${Math.abs(Math.round(offset / 1000))} s ${offset > 0 ? 'ahead' : 'behind'}: synchronise both by NTP`,
+            `${at}: its clock is ${Math.abs(Math.round(offset / 1000))} s ${offset > 0 ? 'ahead of' : 'behind'} this host's: synchronise both by NTP`,
           )
         }
         for (const [name, print] of Object.entries(prints)) {

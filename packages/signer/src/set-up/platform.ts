@@ -73,6 +73,6 @@ export async function setupPlatform({ home, mode, peers }: PlatformOptions): Pro
     nodes: nodes.map((each) => ({ ...pinned(each), url: `https://${each.host}:${each.port}` })),
   })
   const lines = printLines(nodes, { certificate: readFileSync(join(home, 'tls.crt'), 'utf8') })
-  const written = `${join(home, 'peers.json')} is written: name its folder in CUSTODY_SIGNERS. ${COMPARE}`
+  const written = `${join(home, 'peers.json')} is written: set CUSTODY_SIGNERS to its folder. ${COMPARE}`
   return { lines: [written, ...lines, CHECK] }
 }

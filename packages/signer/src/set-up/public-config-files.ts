@@ -87,7 +87,7 @@ function readHalf<K extends Kind>(
   const text = readFileSync(file, 'utf8')
   if (/PRIVATE KEY|"secret"/.test(text)) {
     throw new SetupError(
-      `${name} holds a secret: nothing but public halves is carried. Put it back where it belongs`,
+      `${name} contains a secret: transfer only files with a public half, and move this file back to its host`,
     )
   }
   let value: { kind?: unknown }
@@ -100,7 +100,7 @@ function readHalf<K extends Kind>(
   if (parsed.success && (!('certificate' in parsed.data) || isReadable(parsed.data)))
     return parsed.data as z.infer<(typeof KINDS)[K]>
   if (value?.kind === kind) throw new SetupError(`${name} is damaged: transfer it again`)
-  throw new SetupError(`${name} is ${nameOf(value ?? {})}, which does not belong here`)
+  throw new SetupError(`${name} is ${nameOf(value ?? {})}, which is not allowed for this option`)
 }
 
 const sameMode = (option: string, file: string, theirs: Mode, ours: Mode): void => {
@@ -125,7 +125,7 @@ export function readNodes(
     sameMode('--peers', file, each.mode, ours)
     if (own && each.node === own.node) {
       throw new SetupError(
-        `--peers: ${file} is ${nameOf(each)}, this node itself; needed are nodes ${wanted.join(' and ')}`,
+        `--peers: ${file} is ${nameOf(each)}, this node itself; the files of nodes ${wanted.join(' and ')} are required`,
       )
     }
     return { file, each }
@@ -141,7 +141,9 @@ export function readNodes(
   const all = [...nodes.map(({ each }) => each), ...(own ? [own] : [])]
   const pins = new Set(all.map(({ certificate }) => pinOf(certificate)))
   if (pins.size !== all.length)
-    throw new SetupError('--peers: two nodes have the same TLS key: one home was copied')
+    throw new SetupError(
+      '--peers: two nodes have the same TLS key, so one home is a copy of another; create the home of each node separately',
+    )
   return wanted.map((node) => nodes.find(({ each }) => each.node === node)!.each)
 }
 

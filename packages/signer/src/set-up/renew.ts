@@ -47,7 +47,7 @@ function readTls(home: string): { key: string; certificate: X509Certificate } {
   }
   if (!isPair)
     throw new SetupError(
-      `${keyFile} and ${certificateFile} are of different keys; restore both from one backup`,
+      `${keyFile} and ${certificateFile} belong to different keys; restore both from one backup`,
     )
   return { key, certificate }
 }
@@ -89,7 +89,7 @@ export async function renewCertificate(
   const { uid } = statSync(join(home, 'tls.crt'))
   if (process.getuid?.() !== uid) {
     throw new SetupError(
-      `--home: ${home} belongs to another user; run this as the user with id ${uid}, who has to read the new file`,
+      `--home: ${home} belongs to another user; run this as the user with id ${uid}, which must be able to read the new file`,
     )
   }
   const text = await makeCertificate({
@@ -100,7 +100,9 @@ export async function renewCertificate(
   })
   const renewed = new X509Certificate(text)
   if (pinOf(renewed) !== pinOf(previous))
-    throw new SetupError('the new certificate has another key; nothing was changed')
+    throw new SetupError(
+      'the new certificate has another key than the current one; nothing was changed',
+    )
   writeDurably(join(home, 'tls.crt'), text)
   // The public configuration that is copied to the others during set-up. An outdated certificate in
   // it does no harm, because its key is the same.

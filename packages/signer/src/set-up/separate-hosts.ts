@@ -101,7 +101,7 @@ export async function setupNode(o: SeparateHostOptions): Promise<SetupResult> {
     )
   if (moved) {
     throw new SetupError(
-      `the others have the address ${existing.host}:${existing.port}: for another address, start without --peers and transfer the new public half`,
+      `the other nodes have the address ${existing.host}:${existing.port}: to change it, run this without --peers and transfer the new public half`,
     )
   }
   const others = [1, 2, 3].filter((each) => each !== node)
@@ -148,7 +148,7 @@ async function firstOf(o: SeparateHostOptions, node: number): Promise<SetupResul
   }
   if (host === '0.0.0.0' || host === '::')
     throw new SetupError(
-      `--host: ${host} is not an address that others can reach; use it in --listen`,
+      `--host: ${host} is not an address that other hosts can reach; use it in --listen only`,
     )
   closed(home)
   await ensureHomeKey(o, node)
@@ -169,7 +169,7 @@ async function firstOf(o: SeparateHostOptions, node: number): Promise<SetupResul
     'Transfer the public half to the two other nodes and to the platform; their operators compare the fingerprint with you.',
   ]
   if (mode === 'mainnet' && host === '127.0.0.1')
-    lines.push('The others get the address 127.0.0.1, which is their own host: set --host')
+    lines.push('The other nodes would connect to 127.0.0.1, which is their own host: set --host')
   return { half, lines }
 }
 
@@ -197,7 +197,8 @@ function readOptions(
       ...pinned(each),
     }))
     const isComplete = others.every((node) => peers.some((each) => each.node === node))
-    if (!isComplete) throw new SetupError(`--peers FILE must hold nodes ${others.join(' and ')}`)
+    if (!isComplete)
+      throw new SetupError(`--peers: FILE must contain the nodes ${others.join(' and ')}`)
     return {
       peers,
       platform: {
@@ -241,10 +242,13 @@ function wholeOf(file: string): Whole | null {
  */
 export function setupRecovery(node: number | undefined, out: string): SetupResult {
   if (node === undefined || ![1, 2, 3].includes(node))
-    throw new SetupError('--node: must be the number of the node for the recovery key: 1, 2 or 3')
+    throw new SetupError('--node: must be the number of the node of the recovery key: 1, 2 or 3')
   const [secretFile, publicFile] = [`${out}.secret.json`, `${out}.pub.json`]
   const there = [secretFile, publicFile].find((file) => existsSync(file))
-  if (there !== undefined) throw new SetupError(`${there} already exists; it is never overwritten`)
+  if (there !== undefined)
+    throw new SetupError(
+      `${there} already exists and is never overwritten; choose another name with --out`,
+    )
   const made = makeRecovery()
   const warning = `With this file and a backup of the node,
       the node's shares can be decrypted. Keep it offline, apart from the backups.`
@@ -255,7 +259,7 @@ export function setupRecovery(node: number | undefined, out: string): SetupResul
   writeJson(publicFile, { kind: 'custody recovery key', version: 1, node, public: made.public })
   return {
     lines: [
-      `${secretFile} stays with its holder, offline; ${publicFile} goes to signer node ${node}.`,
+      `${secretFile} must stay offline with its holder; transfer ${publicFile} to signer node ${node}.`,
     ],
   }
 }

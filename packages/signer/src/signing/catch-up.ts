@@ -78,7 +78,7 @@ export class CatchUp {
             fees: mapOf(reported.fees),
           })
         } catch (error) {
-          log('warn', 'the fuel of an address could not be queried', {
+          log('warn', 'the earlier fuel payments to an address could not be queried from a peer', {
             peer: node,
             reason: reason(error),
           })
@@ -110,7 +110,10 @@ export class CatchUp {
             store.append('nonce', { account, nonce, from: node })
           }
         } catch (error) {
-          log('warn', 'a nonce could not be queried', { peer: node, reason: reason(error) })
+          log('warn', 'the newest nonce of an account could not be queried from a peer', {
+            peer: node,
+            reason: reason(error),
+          })
         }
       }),
     )

@@ -239,7 +239,7 @@ export class Coordinator {
         if (to < items.length) await pending
         else
           await pending.catch((error: unknown) => {
-            log('warn', 'the partner did not receive the end of the session', {
+            log('warn', 'the partner did not receive the last message of the session', {
               partner,
               reason: reason(error),
             })

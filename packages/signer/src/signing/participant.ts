@@ -296,7 +296,7 @@ export class Participant {
   #failed(session: string, error: unknown): void {
     this.#parts.bans.consider(error)
     if (this.#open.has(session))
-      this.#parts.log('warn', 'a session ended', { reason: reason(error) })
+      this.#parts.log('warn', 'a session with a peer was aborted', { reason: reason(error) })
     this.#close(session)
   }
 

@@ -26,7 +26,7 @@ export function takenFrom(peer: number, row: Row): Body<'imported'> | null {
   const taken = importable(kind, body)
   if (taken === null || !Number.isSafeInteger(at)) {
     throw new RecordError(
-      `The record's entry ${row.height} of the kind "${kind}" is beyond what is taken from a peer`,
+      `The record's entry ${row.height} has the kind "${kind}", which is not imported from a peer`,
     )
   }
   return { at, kind, body: taken, from: peer } as Body<'imported'>

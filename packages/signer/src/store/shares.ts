@@ -96,9 +96,9 @@ export class Shares {
 
   #name(keyId: string, epoch: number, session: string | null): string {
     if (!KEY_ID.test(keyId) || !Number.isSafeInteger(epoch) || epoch < 0)
-      throw new TypeError('A key id consists of letters, digits, _ and -')
+      throw new TypeError('A key id must consist of letters, digits, _ and -')
     if (session !== null && !SESSION.test(session))
-      throw new TypeError('A session is 64 hex digits')
+      throw new TypeError('A session must be 64 hexadecimal digits')
     return session === null ? `${keyId}.${epoch}` : `${keyId}.${epoch}.${session}`
   }
 

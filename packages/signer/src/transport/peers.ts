@@ -379,7 +379,9 @@ export class Peers {
     const link = this.#links.get(node)
     const proof = proofSchema.safeParse(stored)
     if (!link || !proof.success || !isProof(proof.data, node, link.peer.identity)) {
-      this.#log('alert', 'a stored head of a peer is not signed by it', { peer: node })
+      this.#log('alert', 'the stored head of the record of a peer is not signed by that peer', {
+        peer: node,
+      })
       return
     }
     this.#raise(node, proof.data.header, proof.data)

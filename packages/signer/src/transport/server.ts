@@ -99,7 +99,7 @@ export function openServer(
       return answer(response, 200, JSON.stringify(handlers.hello()))
     const isPeerCall = path.startsWith('/peer/')
     if (isPeerCall !== (role.kind === 'peer'))
-      throw new Refusal('NOT_ALLOWED', 'This certificate may not call this endpoint')
+      throw new Refusal('NOT_ALLOWED', 'This certificate must not call this endpoint')
     if (role.kind === 'peer')
       await servePeer({ request, response, node: role.node, handlers, budget })
     else await servePlatform(request, response, handlers)
@@ -277,7 +277,8 @@ class Channels {
       if (!this.#busy.delete(stream)) giveBack()
     })
     const take = async (chunk: Buffer): Promise<void> => {
-      if (this.#busy.has(stream)) throw new Error('a call within a call')
+      if (this.#busy.has(stream))
+        throw new Error('a call that begins before the previous one has ended')
       if (reader.isEmpty) begun = performance.now()
       else if (performance.now() - begun > REQUEST_MS_MAX)
         throw new Error('a call that does not end')

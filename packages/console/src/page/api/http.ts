@@ -32,7 +32,7 @@ export class Problem extends Error {
  */
 export class SignedElsewhere extends Error {
   constructor() {
-    super('this browser has no key that may sign it')
+    super('this browser has no key that is allowed to sign it')
   }
 }
 
@@ -85,7 +85,7 @@ const unreachable = () =>
   new Problem(
     0,
     'UNREACHABLE',
-    'The platform does not answer. Check the connection; nothing was changed that you do not see here.',
+    'The platform does not respond. Check the connection. Every completed change is shown here.',
   )
 
 /**
@@ -126,7 +126,7 @@ export async function bodyOf<T>(response: Response): Promise<T> {
     throw new Problem(
       response.status,
       'NOT_JSON',
-      'The answer is no JSON: is this address the platform, and no proxy?',
+      'The response is not JSON: check that this address is the platform and not a proxy.',
     )
   }
 }

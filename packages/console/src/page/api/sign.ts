@@ -126,8 +126,8 @@ export async function sign<T>(
     throw new Problem(
       response.status,
       ANOTHER_STANDS,
-      'This form was sent before with other values. They stand, and what you changed since was not sent. Look at the list first; ' +
-        'if this is to be ordered as well, fill the form in again.',
+      'This form was sent before with other values. Those values apply, and your later changes were not sent. Check the list first; ' +
+        'to send the changed values as well, fill in the form again.',
     )
   return bodyOf<T>(response)
 }
@@ -136,8 +136,8 @@ export async function sign<T>(
 export const ANOTHER_STANDS = 'ANOTHER_STANDS'
 
 const UNANSWERED = {
-  once: 'No answer came: it may have been done. Press again: the same request is not carried out twice.',
-  look: 'No answer came: it may have been done. Look before you press again.',
+  once: 'The platform did not respond, so the request may have been executed. Press again: the same request is not executed twice.',
+  look: 'The platform did not respond, so the request may have been executed. Check the list before you press again.',
 }
 
 const isOnce = (body: unknown): boolean =>

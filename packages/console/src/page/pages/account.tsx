@@ -236,7 +236,7 @@ function SecondFactor() {
       {isSetting ? <TotpDialog onClose={() => setSetting(false)} /> : null}
       {codes === null ? null : (
         <Dialog title="Ten new recovery codes" onClose={() => setCodes(null)}>
-          <p>The old ones work no more. These are shown now, and never again.</p>
+          <p>The old codes are no longer valid. The new ones are shown only now.</p>
           <RecoveryCodes
             codes={codes}
             onKept={() => {

@@ -164,7 +164,7 @@ function Unfreeze({ of, onClose, onDone }: { of: FrozenAddress; onClose(): void;
           <Button kind="danger" type="submit" icon="key" isBusy={isBusy} disabled={!isSure}>
             Unfreeze
           </Button>
-          <Button onClick={onClose}>Leave it frozen</Button>
+          <Button onClick={onClose}>Keep it frozen</Button>
         </div>
       </form>
     </Dialog>

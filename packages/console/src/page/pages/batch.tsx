@@ -136,7 +136,7 @@ export function Batch() {
           }
         }
       }
-      announce('The batch is through')
+      announce('The batch is complete')
     } catch (error) {
       if (!(error instanceof SignedElsewhere))
         setProblem(error instanceof Problem ? error : new Problem(0, 'UNEXPECTED', String(error)))

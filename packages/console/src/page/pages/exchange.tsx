@@ -287,8 +287,8 @@ export function ExchangePage({ id }: { id: string }) {
       {account.difference.length === 0 ? null : (
         <Note tone="bad">
           <p>
-            The exchange goes on saying another total than the books: somebody traded or moved coins
-            there by hand.
+            The total at the exchange still differs from the ledger: somebody traded or moved coins
+            there manually.
           </p>
           <ul class="plain-list">
             {account.difference.map((each) => (
@@ -304,12 +304,12 @@ export function ExchangePage({ id }: { id: string }) {
             onClick={() =>
               run(async () => {
                 await sign('PATCH', path, { accept_difference: true })
-                toast('The books follow the exchange')
+                toast('The ledger now agrees with the exchange')
                 reading.reload()
               })
             }
           >
-            Take it into the books
+            Record the difference in the ledger
           </Button>
         </Note>
       )}
@@ -348,7 +348,7 @@ export function ExchangePage({ id }: { id: string }) {
                   cell: ({ usd: value }) => <Worth value={value} />,
                 },
               ]}
-              empty={<Empty icon="exchange" title="It holds nothing" />}
+              empty={<Empty icon="exchange" title="The account has no balance" />}
             />
           </Card>
           <Card title="Coins there and back" isBare>

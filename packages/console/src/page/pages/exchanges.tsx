@@ -20,9 +20,9 @@ import { pageInQuery, Pager, Table } from '../parts/table.tsx'
 import { go } from '../router.ts'
 
 const SUPPORT = {
-  tested: 'held to its own codes',
-  generic: 'by what ccxt says of it',
-  'read-only': 'reading only',
+  tested: 'verified against its own error codes',
+  generic: 'according to ccxt',
+  'read-only': 'read-only',
 } as const
 const LIMIT = 20
 
@@ -192,7 +192,7 @@ export function Exchanges() {
               head: 'State',
               cell: ({ status, difference }) =>
                 status === 'active' && difference.length > 0 ? (
-                  <Status of="warn" word="Differs from the books" />
+                  <Status of="warn" word="Differs from the ledger" />
                 ) : (
                   <Status of={status} />
                 ),

@@ -41,7 +41,7 @@ export function ForwardRulePage({ id }: { id: string }) {
   const act = (verb: 'pause' | 'resume') =>
     run(async () => {
       await sign('POST', `${path}/${verb}`, {})
-      toast(verb === 'pause' ? 'The rule is paused' : 'The rule goes on')
+      toast(verb === 'pause' ? 'The rule is paused' : 'The rule is active again')
       reading.reload()
     })
   const isOpen = ['pending', 'active', 'paused'].includes(rule.status)
@@ -107,8 +107,8 @@ export function ForwardRulePage({ id }: { id: string }) {
       {isDeleting ? (
         <Dialog title="Delete the rule" onClose={() => setDeleting(false)}>
           <p>
-            Nothing more is forwarded by it, for good. What is under way and not signed yet is taken
-            back.
+            The rule never forwards anything again. Forwards in progress that are not signed yet are
+            cancelled.
           </p>
           <KeyNotice />
           <ProblemNote problem={problem} />
@@ -121,7 +121,7 @@ export function ForwardRulePage({ id }: { id: string }) {
                 run(async () => {
                   await sign('DELETE', path, {})
                   setDeleting(false)
-                  toast('The rule is ended')
+                  toast('The rule was deleted')
                   reading.reload()
                 })
               }

@@ -158,7 +158,7 @@ export function Forwarding() {
   return (
     <Page
       title="Auto-forwarding"
-      lead="What comes in goes on to one destination, by a rule that you sign once and the signer nodes hold to."
+      lead="Deposits are forwarded to one destination by a rule that you sign once and the signer nodes enforce."
       actions={make}
     >
       <Card isBare>
@@ -206,7 +206,7 @@ export function Forwarding() {
               title="No rules yet"
               action={assets.length === 0 ? undefined : make}
             >
-              A rule moves deposits on without anybody’s doing: to a treasury, to an exchange.
+              A rule forwards deposits automatically, for example to a treasury or an exchange.
             </Empty>
           }
         />

@@ -148,7 +148,7 @@ function Mark({ path, onClose, onDone }: { path: string; onClose(): void; onDone
         onSubmit={onSubmit(() =>
           run(async () => {
             await sign('POST', `${path}/mark`, { status, reason: reason.trim() })
-            toast('Your word counts')
+            toast('Your decision applies')
             onDone()
           }),
         )}
@@ -161,7 +161,7 @@ function Mark({ path, onClose, onDone }: { path: string; onClose(): void; onDone
             ['settled', 'Paid'],
             ['invalid', 'Invalid'],
           ]}
-          hint="Your word goes before what was paid; the last one counts. No coin moves by it."
+          hint="Your decision overrides what was paid; the latest one applies. It moves no coins."
         />
         <Text
           label="Because"

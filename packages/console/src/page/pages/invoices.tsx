@@ -404,8 +404,7 @@ export function Invoices() {
                 title="No invoices yet"
                 action={assets.length === 0 ? undefined : make}
               >
-                Ask somebody for money: the payer gets a page of his own, and you see here what
-                comes in.
+                Request a payment: the payer gets a payment page, and you see the payments here.
               </Empty>
             ) : (
               <Empty

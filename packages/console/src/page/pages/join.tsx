@@ -55,7 +55,7 @@ export function Join({ token = '' }: { token?: string }) {
       <SignedOutLayout
         key="codes"
         title="Keep your recovery codes"
-        lead="Each signs you in once where your authenticator or passkey is lost. They are shown now, and never again."
+        lead="Each code signs you in once if your authenticator or passkey is lost. They are shown only now."
       >
         <RecoveryCodes codes={step.codes ?? []} onKept={() => enter(step.session)} />
       </SignedOutLayout>

@@ -114,7 +114,7 @@ function Attention({ overview, health }: { overview: Overview; health: Reading<H
     return (
       <p class="quiet-ok tone-ok">
         <Shape tone="ok" />
-        <span>Nothing needs you.</span>
+        <span>Nothing needs your attention.</span>
       </p>
     )
   return (

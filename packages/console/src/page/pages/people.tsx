@@ -11,10 +11,10 @@ import { Code, Time } from '../parts/values.tsx'
 import { Table } from '../parts/table.tsx'
 
 const ROLES: readonly (readonly [Role, string])[] = [
-  ['viewer', 'Viewer: reads'],
-  ['operator', 'Operator: and asks for an API key of his own'],
-  ['admin', 'Admin: and people, API users, allow-lists, the audit log'],
-  ['owner', 'Owner: everything, owners too'],
+  ['viewer', 'Viewer: can read'],
+  ['operator', 'Operator: can also request their own API key'],
+  ['admin', 'Admin: can also manage people, API users and allow-lists, and read the audit log'],
+  ['owner', 'Owner: can do everything, including managing owners'],
 ]
 const rolesFor = () => ROLES.filter(([role]) => role !== 'owner' || may('owner'))
 
@@ -62,7 +62,7 @@ function Invite({ onClose, onInvited }: { onClose(): void; onInvited(): void }) 
           onValue={setEmail}
           maxLength={254}
           required
-          hint="Only this address can take the link"
+          hint="Only this e-mail address can accept the invitation"
         />
         <Choice label="Role" value={role} onValue={setRole} options={rolesFor()} />
         <p class="muted">The platform sends no mail: you get a link, and bring it over yourself.</p>
@@ -84,7 +84,7 @@ function Change({ member, onClose, onDone }: { member: Member; onClose(): void; 
   const path = `${scope.value.panelPath}/people/${member.id}`
   if (commands !== null) {
     return (
-      <Dialog title={`${member.name} is out`} onClose={onDone} isWide>
+      <Dialog title={`${member.name} was removed from the workspace`} onClose={onDone} isWide>
         <Note tone="warn">
           <p>
             Keys of his own are revoked at the platform. The nodes still know them: have each
@@ -153,7 +153,7 @@ function Change({ member, onClose, onDone }: { member: Member; onClose(): void; 
       ) : (
         <div>
           <Button kind="danger" class="small" onClick={() => setRemoving(true)}>
-            {isMe ? 'Leave this workspace' : 'Take out of the workspace'}
+            {isMe ? 'Leave this workspace' : 'Remove from the workspace'}
           </Button>
         </div>
       )}
@@ -188,7 +188,7 @@ function Invitations({ reading }: { reading: ReturnType<typeof useRead<OpenInvit
                 onClick={() =>
                   run(async () => {
                     await panel('DELETE', `${scope.value.panelPath}/invitations/${id}`)
-                    toast('The link works no more')
+                    toast('The link is no longer valid')
                     reading.reload()
                   })
                 }

@@ -18,7 +18,7 @@ export function Prices() {
   return (
     <Page
       title="Prices"
-      lead="In US dollars: the middle of what the sources say. Platform fees and values follow from these; no coin moves by them."
+      lead="In US dollars: the median of the price sources. Platform fees and values are calculated from these prices."
       actions={
         <LinkButton href={pageAt('/prepaid')} kind="quiet">
           Prepaid account

@@ -126,7 +126,7 @@ export function Send() {
     const decimals = assetInfo?.decimals ?? 18
     const wanted = units(amount.text, decimals)
     if (wanted === null) return `${tickerOf(asset)} has ${decimals} decimal places.`
-    if (wanted === 0n) return 'Nothing is sent by zero.'
+    if (wanted === 0n) return 'The amount must be greater than zero.'
     const most = held === undefined ? null : units(held.available, decimals)
     return most !== null && wanted > most ? 'More than can be sent.' : null
   }, [draft.amount, asset, held?.available])

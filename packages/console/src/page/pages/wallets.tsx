@@ -22,7 +22,7 @@ function CreateWallet({ held, onClose }: { held: ReadonlySet<string>; onClose():
   const submit = () =>
     run(async () => {
       const wallet = await sign<Wallet>('POST', '/dac/v1/create-wallet', { asset })
-      toast('The wallet is there')
+      toast('The wallet was created')
       go(pageAt(`/wallets/${wallet.asset}`))
     })
   return (

@@ -218,8 +218,8 @@ export function WebhookPage({ id }: { id: string }) {
                 const sent = await sign<Delivery>('POST', `${path}/test`, {})
                 after(
                   {
-                    delivered: 'The test was taken',
-                    failed: 'The test was not taken',
+                    delivered: 'The test was accepted',
+                    failed: 'The test was not accepted',
                     pending: 'The test is on its way',
                   }[sent.status],
                 )
@@ -260,8 +260,8 @@ export function WebhookPage({ id }: { id: string }) {
       {webhook.disabled ? (
         <Note tone="warn">
           <p>
-            It is off{webhook.disabled_reason === null ? '' : `: ${webhook.disabled_reason}`}. What
-            happens meanwhile is not sent later.
+            It is off{webhook.disabled_reason === null ? '' : `: ${webhook.disabled_reason}`}.
+            Events that occur while it is off are not sent later.
           </p>
         </Note>
       ) : webhook.failures > 0 ? (
@@ -317,7 +317,7 @@ export function WebhookPage({ id }: { id: string }) {
                 icon="webhooks"
                 title={status === null ? 'Nothing was sent yet' : 'None of these'}
               >
-                {status === null ? 'Send a test, to see that your server takes it.' : undefined}
+                {status === null ? 'Send a test to check that your server accepts it.' : undefined}
               </Empty>
             }
           />

@@ -106,7 +106,7 @@ export function Webhooks() {
   return (
     <Page
       title="Webhooks"
-      lead="What happens is posted to a URL of yours: signed, in order, again until it is taken."
+      lead="Events are posted to your URL: signed, in order, and repeated until your server accepts them."
       actions={create}
     >
       <Card isBare>
@@ -143,7 +143,7 @@ export function Webhooks() {
           ]}
           empty={
             <Empty icon="webhooks" title="No webhooks yet" action={create}>
-              Your server hears of a deposit within a second, and need not ask.
+              Your server is notified of a deposit within a second and does not have to poll.
             </Empty>
           }
         />

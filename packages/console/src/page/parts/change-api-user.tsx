@@ -98,7 +98,7 @@ export function ChangeApiUser({
             value={rate}
             onValue={(value) => setRate(value.replaceAll(/\D/g, ''))}
             inputMode="numeric"
-            hint="Empty: as everybody"
+            hint="Empty: the default limit"
             maxLength={8}
           />
           <Field

@@ -11,7 +11,7 @@ export function Commands({ of }: { of: ApiUser }) {
   return (
     <Card
       title="Enrolment"
-      lead="By the hands of the nodes’ operators: the platform cannot enrol anybody."
+      lead="The operators of the nodes run these commands: the platform cannot enrol anyone."
     >
       <Note tone="warn">
         <p>

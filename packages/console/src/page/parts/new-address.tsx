@@ -30,7 +30,7 @@ export function NewAddress({
                 ...(label.trim() === '' ? {} : { label: label.trim() }),
               }),
             )
-            toast('The address is there')
+            toast('The address was created')
           }),
         )}
       >

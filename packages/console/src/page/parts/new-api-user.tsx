@@ -98,7 +98,7 @@ export function NewApiUser({ onClose, onAsked }: { onClose(): void; onAsked(id: 
           value={rate}
           onValue={(value) => setRate(value.replaceAll(/\D/g, ''))}
           inputMode="numeric"
-          hint="Empty: as everybody"
+          hint="Empty: the default limit"
           maxLength={8}
           error={of('rate_limit')}
         />

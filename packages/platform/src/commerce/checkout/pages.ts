@@ -16,7 +16,7 @@ export function checkoutPages(log: Logger): Page[] {
     NAME,
     loadSite,
     log,
-    'invoices can be created, but the payment page is not available to payers',
+    'the payment page is not built; invoices can be created, but payers cannot open it',
   )
   return [
     {

@@ -168,7 +168,7 @@ export const kraken: VenueAdapter = {
     if (fitting.length !== 1) {
       throw new VenueError(
         'unsupported',
-        `kraken takes ${coin} by ${names.join(', ')}, of which not exactly one is ${network}`,
+        `kraken has the deposit methods ${names.join(', ')} for ${coin}, of which exactly one must be for ${network}`,
       )
     }
     const ask = async (more: object) =>

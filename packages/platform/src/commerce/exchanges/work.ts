@@ -64,7 +64,10 @@ export async function workOn<Row extends Leased>(
   try {
     await step(services, row)
   } catch (error) {
-    services.log.warn({ [name]: row.id, err: reasonOf(error) }, 'a step failed; it is retried')
+    services.log.warn(
+      { [name]: row.id, err: reasonOf(error) },
+      'a processing step of an order or exchange transfer failed; it is retried',
+    )
     await services.database
       .query(
         `update ${name} set lease_until = null, lease_token = null, next_run_at = $3

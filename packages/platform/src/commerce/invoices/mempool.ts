@@ -81,7 +81,7 @@ export async function lookAtMempool(
   if (skipped.length > 0) {
     services.log.info(
       { network: network.code, waiting: ids.length, skipped: skipped.length },
-      'payments in the skipped transactions appear when they are in a block',
+      'unconfirmed transactions were skipped; payments in them appear when they are in a block',
     )
   }
   const batch = unread.slice(0, READ_PER_LOOK)

@@ -53,7 +53,7 @@ export function requestedAmount(services: Services, body: InvoiceBody): Requeste
     if (body.fiat === undefined)
       throw invalid(
         'fiat',
-        `is required beside fiat_amount; prices are known in ${FIATS.join(', ')}`,
+        `is required together with fiat_amount; prices are available in ${FIATS.join(', ')}`,
       )
     if (body.fiat_amount === undefined)
       throw invalid('fiat_amount', 'is required together with fiat')

@@ -11,7 +11,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 export const listOrders = endpoint({
   id: 'listOrders',
   tag: 'Trading',
-  description: 'Returns invoices, newest first, in pages.',
+  description: 'Returns orders, newest first, in pages.',
   errors: ['NOT_FOUND', 'EXCHANGE_UNSUPPORTED'],
   method: 'GET',
   path: '/dac/v1/orders',

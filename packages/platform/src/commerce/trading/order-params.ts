@@ -37,13 +37,16 @@ export function checkBody(body: OrderBody): void {
     throw wrong('price', 'is allowed only for a limit order; a market order has max_slippage_bps')
   if (!isMarket && body.price === undefined) throw wrong('price', 'is required for a limit order')
   if (!isMarket && body.max_slippage_bps !== undefined)
-    throw wrong('max_slippage_bps', 'is of market orders; a limit order has its price')
+    throw wrong(
+      'max_slippage_bps',
+      'is allowed only for a market order; a limit order has its price',
+    )
   if (isMarket && body.post_only === true)
     throw wrong('post_only', 'is allowed only for a limit order')
   if (isMarket && body.time_in_force === 'GTC')
     throw wrong('time_in_force', 'must be IOC or FOK for a market order')
   if (body.post_only === true && body.time_in_force !== undefined && body.time_in_force !== 'GTC') {
-    throw wrong('time_in_force', 'must be GTC with post_only')
+    throw wrong('time_in_force', 'must be GTC if post_only is true')
   }
 }
 
@@ -64,7 +67,7 @@ export function checkTraits(body: OrderBody, exchange: string, traits: VenueTrai
   if (!traits.timesInForce.includes(timeInForce)) {
     throw refused(
       body.type === 'market' ? 'type' : 'time_in_force',
-      `${exchange} offers ${traits.timesInForce.join(', ')}${body.type === 'market' ? ', and a market order requires IOC' : ''}`,
+      `${exchange} supports only ${traits.timesInForce.join(', ')}${body.type === 'market' ? ', and a market order requires IOC' : ''}`,
     )
   }
   if (body.post_only === true && !traits.postOnly)
@@ -214,6 +217,7 @@ function protection(
   // Rounded to the price step in the protective direction.
   const price =
     side === 'buy' ? floorTo(best + away, market.priceStep) : ceilTo(best - away, market.priceStep)
-  if (price <= 0n) throw wrong('max_slippage_bps', 'results in no price')
+  if (price <= 0n)
+    throw wrong('max_slippage_bps', 'is too large: the resulting price would not be above zero')
   return { price, reference: side === 'buy' ? price : best }
 }

@@ -287,7 +287,11 @@ async function absent(
     age >= absence.afterMs &&
     (absence.beforeMs === null || age < absence.beforeMs)
   if (isProof) return end(services, row, 'rejected', 'NOT_TAKEN')
-  await waitFor(services, row, new VenueError('missing', `${row.exchange} does not return it`))
+  await waitFor(
+    services,
+    row,
+    new VenueError('missing', `${row.exchange} does not return the order`),
+  )
 }
 
 /**

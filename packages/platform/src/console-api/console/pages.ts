@@ -13,7 +13,7 @@ export function consolePages(log: Logger): Page[] {
     NAME,
     loadSite,
     log,
-    'the API is available, but there is no control panel',
+    'the pages of the control panel are not built; the API is available',
   )
   const page: Page['handler'] = ({ params, header }) => {
     if (/^api(?:\/|$)/.test(params['*'] ?? ''))

@@ -97,7 +97,7 @@ export async function verifyLog(
     workspace ??= line.workspace
     if (line.workspace !== workspace) throw new BrokenLog(at, 'belongs to another workspace')
     if (line.seq !== seq + 1)
-      throw new BrokenLog(at, `has number ${line.seq} where ${seq + 1} is due`)
+      throw new BrokenLog(at, `has number ${line.seq}, but ${seq + 1} is expected`)
     if (line.prev_hash !== hash)
       throw new BrokenLog(at, `number ${line.seq} is not chained to the previous line`)
     if (hashOfLine(line) !== line.hash)
@@ -106,8 +106,7 @@ export async function verifyLog(
     isHeadFound ||= hash === head
   }
   if (!ended) throw new BrokenLog(at + 1, 'the log has no end: it was truncated')
-  if (!isHeadFound)
-    throw new BrokenLog(at, 'the noted hash matches none of its lines: this is another log')
+  if (!isHeadFound) throw new BrokenLog(at, 'no line has the noted hash: this is another log')
   return { lines: seq, hash, workspace }
 }
 

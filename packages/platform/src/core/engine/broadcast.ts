@@ -53,7 +53,7 @@ export async function broadcast(services: Services, row: TransactionRow): Promis
       if (row.attempts <= 1) {
         services.log.warn(
           { transaction: row.id, reason: result.reason },
-          'the broadcast was rejected; the same bytes are sent again',
+          'the endpoint rejected the broadcast; the same signed transaction is sent again',
         )
       }
       return advance(services.database, row, {

@@ -47,14 +47,14 @@ export async function buryDead(
     const match = { transaction: row.id, hash: dead.hash, found: other.hash }
     services.log.error(
       match,
-      'the transaction was published under another signature; its hash is adopted',
+      'the transaction was published with another signature; the platform now uses that hash',
     )
     await services.database.transaction(async (tx) => {
       await tx.query(
         `update chain_transactions set hash = $2, signed = $3 where workspace_id = $4 and id = $1`,
         [dead.id, other.hash, other.raw, row.workspace_id],
       )
-      const reason = 'it was published under another signature'
+      const reason = 'it was published with another signature'
       await advance(tx, row, {
         state: 'CONFIRMING',
         hash: other.hash,
@@ -71,7 +71,7 @@ export async function buryDead(
     (kind.isAskedFor?.(row) ?? true) && (!nothingExcludes(chain) || kind.retriesFailure === true)
   services.log.warn(
     { transaction: row.id, hash: dead.hash },
-    `a transaction expired without being included; ${again ? 'it is built again' : 'the transfer fails'}`,
+    `a transaction expired before it was included in a block; ${again ? 'it is built again' : 'the transfer fails'}`,
   )
   await services.database.transaction(async (tx) => {
     await tx.query(
@@ -92,12 +92,12 @@ export async function buryDead(
         services,
         tx,
         row,
-        kind.action?.(row) ? 'one of its calls expired before the chain included it' : AGAIN,
+        kind.action?.(row) ? 'one of its transactions expired before the chain included it' : AGAIN,
       )
     await advance(tx, row, {
       state: 'QUEUED',
       confirmations: 0,
-      last_error: 'expired without being included',
+      last_error: 'it expired before the chain included it',
       run_in_ms: 0,
     })
   })

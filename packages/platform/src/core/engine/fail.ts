@@ -120,7 +120,7 @@ export async function voidAndFail(services: Services, row: TransactionRow): Prom
     return advance(services.database, row, {
       state: 'VOIDING',
       waits: 'INTERNAL',
-      last_error: `signed already: ${outcome.signed.join(', ')}`,
+      last_error: `the signer nodes have already signed it: ${outcome.signed.join(', ')}`,
       run_in_ms: 60_000,
     })
   }

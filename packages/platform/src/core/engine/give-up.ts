@@ -16,7 +16,7 @@ export async function giveUp(
 ): Promise<void> {
   services.log.warn(
     { transaction: row.id, replacement: replacement.kind, reason },
-    'a replacement is abandoned; the previous signed transaction continues',
+    'the replacement of a transaction was abandoned; the previous signed transaction stays valid',
   )
   await services.database.transaction(async (tx) => {
     await tx.query(
@@ -35,7 +35,7 @@ export async function giveUp(
     await refuse(tx, replacement, reason)
     await advance(tx, row, {
       state: 'BROADCASTING',
-      last_error: `replacement abandoned: ${reason}`.slice(0, 500),
+      last_error: `the replacement was abandoned: ${reason}`.slice(0, 500),
       run_in_ms: 0,
       plan: { cancel: null },
     })

@@ -230,7 +230,7 @@ async function closeGap(
   )
   services.log.info(
     { transaction: last.transaction_id, account: own.account, nonce: free.toString() },
-    'a transaction replaces one that was abandoned',
+    'a transaction uses the nonce of an abandoned transaction and replaces it',
   )
   if (last.id === own.id) return unsigned
   await wakeOne(tx, row.workspace_id, last.transaction_id)

@@ -76,7 +76,7 @@ async function doStep(services: Services, row: TransactionRow): Promise<void> {
     if (row.attempts === 1 || row.attempts % 20 === 0) {
       services.log.warn(
         { transaction: row.id, state: row.state, attempts: row.attempts, err: message },
-        'a step made no progress; it is retried',
+        'a processing step of a transaction failed; it is retried',
       )
     }
     const pause = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(10, row.attempts - 1))

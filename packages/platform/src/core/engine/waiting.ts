@@ -14,15 +14,14 @@ const REASONS = {
   COINS:
     'The coins of the wallet that are free now do not cover the transfer. It continues when change of an earlier transfer arrives.',
   EARLIER_TRANSFER: 'An earlier transfer has to be processed first.',
-  SCREENING: 'The screening provider has not answered yet. The transfer continues when it does.',
+  SCREENING: 'The screening provider has not responded yet. The transfer continues when it does.',
   AML_HELD:
     'Screening holds it until the frozen addresses are unfrozen or the operator releases it.',
-  SIGNER_NODES:
-    'Two signer nodes have to answer and at least one of them does not. The step is retried.',
+  SIGNER_NODES: 'Two signer nodes must respond, and fewer do. The step is retried.',
   ENDPOINT:
     'The endpoint of the network cannot be reached, or could not process a request. The step is retried.',
   CHAIN_REFUSAL:
-    'The chain would refuse the transfer now. It is checked again, and fails if the chain continues to refuse it.',
+    'The chain would reject the transfer now. It is checked again, and fails if the chain continues to reject it.',
   SWEEP_COST: 'The amount does not justify the network fee of a sweep yet.',
   INTERNAL: 'The platform could not complete a step. It is retried.',
 } as const

@@ -26,13 +26,13 @@ export async function sequenceOf(
   const own = BigInt(earlier.nonce)
   // With another sequence, the new transaction would not exclude the one that was signed and
   // expired.
-  if (own < next) return fail('it expired, and its sequence was used by another transaction')
+  if (own < next) return fail('it expired, and another transaction used its sequence number')
   if (free >= own) return own
   if (!(await isGapClosing(tx, row, account)))
     return fail('it expired after a transfer that was abandoned')
   return wait(
     'EARLIER_TRANSFER',
-    'waits for a later transfer to replace one that was abandoned',
+    'it waits until a later transfer replaces one that was abandoned',
     RETRY_MS,
   )
 }

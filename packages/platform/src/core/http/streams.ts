@@ -125,7 +125,7 @@ export class Streams {
       }
     } catch (error) {
       if (!signal.aborted)
-        this.#services.log.warn({ err: reasonOf(error) }, 'a long response was interrupted')
+        this.#services.log.warn({ err: reasonOf(error) }, 'a streamed response was interrupted')
       throw error
     }
   }

@@ -275,14 +275,17 @@ const variables = z
     const existing = Object.values(coins).map(({ ticker }) => ticker)
     const unknown = Object.keys(set.CUSTODY_COINGECKO_IDS).find((coin) => !existing.includes(coin))
     if (unknown !== undefined)
-      wrong('CUSTODY_COINGECKO_IDS', `there is no coin ${unknown}: one of ${existing.join(', ')}`)
+      wrong(
+        'CUSTODY_COINGECKO_IDS',
+        `coin ${unknown} does not exist; must be one of ${existing.join(', ')}`,
+      )
     const unpriced = Object.keys(set.CUSTODY_FEES_WITHOUT_PRICE).find(
       (coin) => !existing.includes(coin),
     )
     if (unpriced !== undefined)
       wrong(
         'CUSTODY_FEES_WITHOUT_PRICE',
-        `there is no coin ${unpriced}: one of ${existing.join(', ')}`,
+        `coin ${unpriced} does not exist; must be one of ${existing.join(', ')}`,
       )
     for (const id of set.CUSTODY_PRICE_EXCHANGES) {
       if (!isExchange(id)) wrong('CUSTODY_PRICE_EXCHANGES', `ccxt has no exchange "${id}"`)

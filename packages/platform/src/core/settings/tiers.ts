@@ -54,7 +54,7 @@ export function readTiers(text: string): readonly Tier[] {
   if (new Set(tiers.map(({ name }) => name)).size !== tiers.length)
     throw wrong('a name appears twice')
   if (tiers.some(({ basisPoints }) => basisPoints > BASIS_POINTS))
-    throw wrong('more than 10000 basis points')
+    throw wrong('the basis points must be at most 10000')
   return tiers
 }
 

@@ -130,7 +130,7 @@ export class WorkspaceKeys {
     }
     throw new ApiError(
       'SIGNERS_UNAVAILABLE',
-      `the signer nodes cannot give this workspace its key now: ${problems.join('; ')}`,
+      `the signer nodes cannot assign a key to this workspace now: ${problems.join('; ')}`,
     )
   }
 

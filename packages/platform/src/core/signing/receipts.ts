@@ -77,7 +77,7 @@ export class Receipts {
     try {
       if (receipts.length > 0) await this.#store.ask({ table, workspace, id, receipts })
     } catch (error) {
-      log.warn({ err: error, [table]: id }, 'receipts were not stored')
+      log.warn({ err: error, [table]: id }, 'the receipts of the signer nodes could not be stored')
     }
   }
 

@@ -44,7 +44,7 @@ export async function commitScanStart(services: Services, network: Network): Pro
   } catch (error) {
     services.log.warn(
       { network: network.code, err: reasonOf(error) },
-      'the head of a network cannot be queried; no address is created',
+      'the newest block of a network cannot be queried; no address is created',
     )
     throw new ApiError(
       'NETWORK_UNAVAILABLE',

@@ -39,7 +39,7 @@ export async function waitForProvider(
         since: new Date(since).toISOString(),
         err: cause.message,
       },
-      'a transaction could not be screened for six hours; it stays on hold',
+      'a transaction has waited six hours for its screening; it stays on hold',
     )
   }
   await services.database.transaction(async (tx) => {

@@ -189,7 +189,7 @@ async function activate(
   }
   throw new ApiError(
     'SIGNERS_UNAVAILABLE',
-    `fewer than two signer nodes took the rule, so it was not made: ${problems.join('; ')}`,
+    `fewer than two signer nodes stored the rule, so it was not created: ${problems.join('; ')}`,
   )
 }
 

@@ -31,7 +31,7 @@ export async function endRule(services: Services, rule: RuleRow): Promise<void> 
         rule.id,
         enough,
         RETRY_S,
-        `waits for the signer nodes: ${problems.join('; ')}`.slice(0, 500),
+        `it waits for the signer nodes: ${problems.join('; ')}`.slice(0, 500),
         JSON.stringify(signed),
         tx.now(),
         rule.workspace_id,

@@ -192,7 +192,7 @@ async function grossOf(
   const target = waiting < allowed ? waiting : allowed
   // Funds on deposit addresses will be swept here.
   if (available < target && (await isSweeping(services, rule)))
-    throw new Later('waits for a sweep', SWEEP_WAIT_MS)
+    throw new Later('it waits for a sweep', SWEEP_WAIT_MS)
   const gross = target < available ? target : available
   if (gross < BigInt(rule.min_amount)) {
     throw new Later(

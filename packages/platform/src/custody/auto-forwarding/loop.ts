@@ -32,7 +32,7 @@ export function autoForwardingLoop(services: Services): Loop {
         } catch (error) {
           services.log.warn(
             { rule: rule.id, err: reasonOf(error) },
-            'a rule could not be processed; it is retried',
+            'a forwarding rule could not be processed; it is retried',
           )
           await services.database.query(
             `update forward_rules set next_run_at = $3::timestamptz + $2 * interval '1 second'

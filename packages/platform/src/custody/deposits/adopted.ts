@@ -333,12 +333,12 @@ async function isStillHeld(
         services,
         tx,
         fresh,
-        'the chain does not contain the adopted amount; see "custody audit"',
+        'the address no longer has the amount that the operator adopted; see "custody audit"',
       )
   })
   services.log.warn(
     { transaction: id, address, asset: row.asset },
-    'an adopted deposit is no longer on the address, and was not credited',
+    'a deposit that the operator adopted is no longer on its address; it was not credited',
   )
   return false
 }
@@ -361,7 +361,7 @@ export async function* stillHeld<T extends { workspace_id: string; id: string }>
       const err = reasonOf(error)
       services.log.warn(
         { network: network.code, transaction: each.id, err },
-        'an adopted deposit cannot be compared with the chain yet',
+        'a deposit that the operator adopted cannot be compared with the chain yet; this is retried',
       )
       return
     }

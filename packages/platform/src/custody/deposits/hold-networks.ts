@@ -79,7 +79,7 @@ export class HeldNetworks {
           if (was !== null && was !== this.#id)
             log.info(
               { network },
-              'the scanner of this network is not running; this one takes the network over',
+              'the process that scanned this network is not running; this process takes over the network',
             )
         }
         return false

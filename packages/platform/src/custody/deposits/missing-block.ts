@@ -31,7 +31,7 @@ export function checkMissing(
   now: number,
 ): void {
   if (now - since < MISSING_BLOCK_MS) return
-  const reason = `the endpoint reports a head at ${tip.height} and does not return block ${height}`
+  const reason = `the endpoint reports ${tip.height} as its newest block, but does not return block ${height}`
   agreement?.distrust(client, reason)
   throw new RpcUnavailable(`${network.code}: ${reason}`)
 }

@@ -177,7 +177,7 @@ async function sendersSoon(
     const err = reasonOf(error)
     services.log.warn(
       { network: network.code, txid, err },
-      'the senders of a deposit cannot be queried yet',
+      'the senders of a deposit cannot be queried yet; this is retried',
     )
     return null
   }
@@ -286,7 +286,7 @@ export async function recordDeposit(
       }
       services.log.error(
         details,
-        'a block contains a deposit that another block of the chain contains; it is not credited again',
+        'an endpoint returned the same deposit in two blocks of the chain; it is credited only once',
       )
       return false
     }
@@ -437,7 +437,7 @@ async function isInAdopted(
       amount: amount.toString(),
       transaction: adopted.transaction_id,
     },
-    'a transfer that the scan had missed is part of an adopted surplus: it is not credited again',
+    'a transfer that the scan missed is part of a surplus that the operator adopted; it is not credited again',
   )
   return true
 }

@@ -202,7 +202,7 @@ async function settleLoan(
   if (!o.succeeded && !lends) {
     services.log.error(
       { transaction: row.id, tank, borrower },
-      'lent energy was not returned; the stake is still lent on the chain',
+      'energy that a gas tank lent was not returned; it is still delegated on the chain',
     )
   }
   if (lends && o.succeeded && fresh?.ended === '1') await queueReturn(services, tx, row)

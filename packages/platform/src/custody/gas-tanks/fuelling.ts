@@ -37,7 +37,7 @@ export async function startFuelling(
     return services.database.transaction((tx) => startFailing(services, tx, row, refused.reason))
   await services.database.transaction(async (tx) => {
     const again = (reason: string) =>
-      advance(tx, row, { last_error: `it is planned again: ${reason}`, run_in_ms: 0 })
+      advance(tx, row, { last_error: `its fees are planned again: ${reason}`, run_in_ms: 0 })
     if (priced.counted !== undefined) {
       await lockCounting(tx, row)
       if (!(await stillCounts(tx, row, priced.counted)))
@@ -56,7 +56,7 @@ export async function startFuelling(
     })
     if ('reason' in fuel) {
       if (filling) {
-        const last_error = 'waits for the first fill of the gas tank'
+        const last_error = 'it waits for the first fill of the gas tank'
         return advance(tx, row, { waits: 'GAS_TANK', last_error, run_in_ms: TANK_FILL_RETRY_MS })
       }
       return startFailing(services, tx, row, fuel.reason)

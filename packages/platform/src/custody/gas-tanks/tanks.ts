@@ -23,7 +23,7 @@ export const tanks: Tanks = {
       : undefined
     if (fuel?.status === 'failed' && (await isShared(database, row))) return 'alone'
     if (fuel?.status === 'failed')
-      return fail(`its fuel failed: ${fuel.failure_reason ?? 'unknown'}`)
+      return fail(`its fuel transaction failed: ${fuel.failure_reason ?? 'unknown'}`)
     if (fuel && fuel.settled !== '1') return 'waits'
     const loan = await loanOf(database, row)
     if (loan?.status === 'failed')
@@ -143,5 +143,5 @@ async function arrivedMore(
     )
     row.plan.need = need.toString()
   })
-  return failed ? fail('its fuel failed') : 'arrived'
+  return failed ? fail('its fuel transaction failed') : 'arrived'
 }

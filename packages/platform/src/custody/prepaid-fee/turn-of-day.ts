@@ -70,7 +70,7 @@ async function decide(
   if (tier !== reached) {
     services.log.warn(
       { workspace: workspaceId, tier: reached.name },
-      'the balance of the prepaid fee account is below the subscription of its tier',
+      'the balance of a prepaid fee account is below the subscription fee of its tier',
     )
   }
   const before = tierNamed(tiers, account.tier)

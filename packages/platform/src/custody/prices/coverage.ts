@@ -80,7 +80,7 @@ export function priceLines({ failed, missing, stale, sources }: PriceDiagnosis):
     // A coin id can only be wrong if a source responded.
     ...(missing.length > 0 && failed.length === sources.length
       ? [
-          `prices  no source answers, so ${missing.join(', ')} have no price: check the network and the sources named above`,
+          `prices  no source responds, so there is no price of ${missing.join(', ')}: check the network and the sources named above`,
         ]
       : missing.map(
           (coin) =>

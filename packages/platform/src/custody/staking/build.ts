@@ -81,7 +81,7 @@ export async function stepRefusal(
     }
     case 'undelegate': {
       const lent = resource === null ? 0n : (await client.delegated(account, address))[resource]
-      return lent < amount ? 'the chain has no such delegation' : null
+      return lent < amount ? 'the chain has no delegation of this resource to this address' : null
     }
     case 'unfreeze': {
       const refusal = await unstakeRefusal(client, account, 0)

@@ -72,7 +72,7 @@ export async function publish(services: Services, distributor: Distributor): Pro
         if (isPassing(reason)) throw reason
         services.log.error(
           { err: reasonOf(reason) },
-          'an event could not be passed to its webhooks; it is only in the log',
+          'an event could not be queued for its webhooks; receivers can only query it from the API',
         )
         return batch(services, async () => undefined, 1)
       })

@@ -68,7 +68,7 @@ async function begin(
           const err = reasonOf(error)
           services.log.warn(
             { delivery: delivery.id, err },
-            'the outcome of a delivery could not be stored; it is delivered again',
+            'the outcome of a webhook delivery could not be stored; the event is delivered again',
           )
         },
       )
@@ -104,7 +104,7 @@ export async function attempt(
   } catch (error) {
     services.log.error(
       { webhook: delivery.webhook_id, err: reasonOf(error) },
-      'a delivery cannot be signed; it waits',
+      'a webhook delivery cannot be signed; it waits until it can be signed',
     )
     return release(database, delivery, UNREADY_MS)
   }

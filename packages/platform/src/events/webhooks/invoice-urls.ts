@@ -81,7 +81,7 @@ async function makeReceiver(
     const where = { sub_account: subAccountId, origin }
     services.log.warn(
       where,
-      `the invoices of a sub-account already use ${ORIGINS_MAX} servers for events; this server receives none`,
+      `the invoices of a sub-account already use ${ORIGINS_MAX} servers for events; no events are sent to this server`,
     )
     return null
   }

@@ -119,12 +119,12 @@ export function checkUrl(services: Services, input: string, field = 'url'): void
   const wrong = (reason: string) =>
     new ApiError('INVALID_REQUEST', `${field}: ${reason}`, { field })
   if (input.includes('\0') || input !== input.trim())
-    throw wrong('must be a URL without spaces around it')
+    throw wrong('must be a URL without leading or trailing spaces')
   let url: URL
   try {
     url = new URL(input)
   } catch {
-    throw wrong('is not a URL; such as https://example.com/webhooks')
+    throw wrong('must be a URL such as https://example.com/webhooks')
   }
   const local = services.settings.network === 'local'
   if (url.protocol !== 'https:' && !(local && url.protocol === 'http:'))

@@ -127,7 +127,10 @@ export async function assemble(options: StartOptions): Promise<RunningPlatform> 
         await held
           .release()
           .catch((error: unknown) =>
-            log.warn({ err: reasonOf(error) }, 'the scans of this process could not be released'),
+            log.warn(
+              { err: reasonOf(error) },
+              'the scan leases of this process could not be released; they expire on their own',
+            ),
           )
       for (const step of undo.reverse()) await step()
     },
@@ -315,7 +318,7 @@ async function probeEndpoints(services: Services): Promise<void> {
         if (error instanceof ChainError && error.code === 'WRONG_NETWORK') throw error
         services.log.warn(
           { network: network.code, err: reasonOf(error) },
-          'an endpoint cannot be reached; transfers on its network wait',
+          'no endpoint of a network can be reached; transfers on the network wait',
         )
       }
     }),

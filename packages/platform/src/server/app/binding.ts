@@ -13,7 +13,7 @@ const FILE = 'network'
 
 const refusal = (wanted: NetworkMode, what: string, existing: string, instead: string): Error =>
   new Error(
-    `CUSTODY_NETWORK=${wanted}: ${what} belongs to the network "${existing}", where it was first started; ${instead}`,
+    `CUSTODY_NETWORK=${wanted}: ${what} belongs to the network "${existing}", with which it was first started; ${instead}`,
   )
 
 /**

@@ -135,7 +135,7 @@ export class Child {
           )
         this.#isReady = false
         if (this.#stopping) return
-        this.#log.warn({ child: name, code, signal }, 'a process ended; it is restarted')
+        this.#log.warn({ child: name, code, signal }, 'a child process ended; it is restarted')
         this.#startAgain()
       })
     })
@@ -148,7 +148,7 @@ export class Child {
         if (this.#stopping) return
         this.#log.error(
           { child: this.options.name, err: reasonOf(error) },
-          'a process could not be restarted; the restart is retried',
+          'a child process could not be restarted; the restart is retried',
         )
         this.#startAgain()
       })

@@ -47,7 +47,7 @@ export function clockLoop({ database, log, settings }: Services): Loop {
       if (backMs < NOTICED_MS) return false
       log.warn(
         { back_s: Math.round(backMs / 1000) },
-        'the clock was set back; waiting work is due earlier by the same amount',
+        'the clock of the host was set back; the times of waiting work are set back by the same amount',
       )
       try {
         await database.transaction(async (tx) => {

@@ -48,7 +48,7 @@ export async function startPlatform(
       if (!isOurs || !isConnectionError(error) || attempt === STARTS_MAX) throw error
       log.warn(
         { err: reasonOf(error) },
-        'the database ended during the start; the start is repeated',
+        'the database server ended while the platform was starting; the start is retried',
       )
     }
   }

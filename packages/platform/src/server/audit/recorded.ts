@@ -33,10 +33,7 @@ export async function recordedAudit(services: Services): Promise<AuditReport> {
       ],
     )
     .catch((error: unknown) =>
-      services.log.warn(
-        { err: reasonOf(error) },
-        'an audit was made, but its result could not be stored',
-      ),
+      services.log.warn({ err: reasonOf(error) }, 'the result of an audit could not be stored'),
     )
   return report
 }

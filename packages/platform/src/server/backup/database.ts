@@ -128,7 +128,9 @@ export async function takeEmbedded(
       )
     ).rows[0]
     if (walArchive !== null && archiver?.failing) {
-      report(`WARNING: the log is not archived to ${walArchive}: see ${join(home, 'postgres.log')}`)
+      report(
+        `WARNING: the write-ahead log is not archived to ${walArchive}: see ${join(home, 'postgres.log')}`,
+      )
     }
     const folders: string[] = []
     await copyTree(data, to, '', folders)

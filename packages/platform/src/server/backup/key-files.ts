@@ -45,8 +45,8 @@ export function readSignatureKey(path: string, option: string): string {
   const key = fieldOf(path, 'signature_key')
   if (typeof key === 'string' && KEY.test(key)) return key
   throw new Error(
-    `--${option}: ${path} holds no "signature_key": an earlier version wrote it. ` +
-      'Make it again from the recovery secret: npx custody backup-key --from SECRET --out FILE',
+    `--${option}: ${path} contains no "signature_key", because an earlier version wrote it. ` +
+      'Create it again from the recovery secret: npx custody backup-key --from SECRET --out FILE',
   )
 }
 

@@ -93,7 +93,7 @@ export async function verifyBackup(
   if (later.length > 0) {
     const version = `another version of this platform (${manifest.platform_version})`
     throw new Error(
-      `${from} was made by ${version}, which knows ${later.join(', ')}: restore it with that one`,
+      `${from} was made by ${version}, which has the migrations ${later.join(', ')}: restore it with that version`,
     )
   }
   return { manifest, proof }
@@ -120,7 +120,7 @@ function secretsOf(
   // The values are secret, so only their names are shown.
   if (!parsed.success) {
     throw new Error(
-      `${name} holds other fields than a backup has: ${parsed.error.issues.map(({ path }) => path.join('.')).join(', ')}`,
+      `${name} contains fields that a backup does not have: ${parsed.error.issues.map(({ path }) => path.join('.')).join(', ')}`,
     )
   }
   const secrets = parsed.data
@@ -235,7 +235,7 @@ function checkPlaces({ home, recoverySecret }: Restore): void {
   for (const name of Object.keys(secretsSchema.shape.identity.shape)) {
     if (lstatSync(join(folder, name), { throwIfNoEntry: false })) {
       throw new Error(
-        `${join(folder, name)} exists already: nothing is restored over what is there`,
+        `${join(folder, name)} already exists, and a restore never overwrites it: choose an empty folder`,
       )
     }
   }
@@ -280,7 +280,7 @@ function checkTarget(
   )
   if (missing.length > 0)
     throw new Error(
-      `--node-secrets: node ${missing.join(', ')} has no secret named, or is not in the backup`,
+      `--node-secrets: no secret is given for node ${missing.join(', ')}, or the backup does not contain it`,
     )
 }
 

@@ -106,7 +106,7 @@ async function takeNodes(
  * @throws Error if the backup or the folder exists already, or the home does not exist
  */
 function createDraft(draft: string, { home, out }: Pick<Backup, 'home' | 'out'>): void {
-  if (existsSync(out)) throw new Error(`${out} exists already; choose another folder`)
+  if (existsSync(out)) throw new Error(`${out} already exists; choose another folder`)
   if (!existsSync(home)) throw new Error(`the home ${home} does not exist`)
   mkdirSync(dirname(out), { recursive: true, mode: 0o700 })
   try {
@@ -171,7 +171,7 @@ export async function takeBackup(
     const wrong = wrongNames(manifest)
     if (wrong.length > 0)
       throw new Error(
-        `${home} holds files that no backup holds; move them away: ${wrong.slice(0, 10).join('; ')}`,
+        `${home} contains files that cannot be part of a backup; move them away: ${wrong.slice(0, 10).join('; ')}`,
       )
     const manifestSha256 = writeManifest(draft, manifest, signingKey)
     syncBelow(draft)

@@ -44,7 +44,7 @@ async function assertNoDeficit(
     if (!deficit) return
     if (attempt === ATTEMPTS_MAX) {
       throw new OperatorError(
-        `${workspace} also has a deficit of ${asset}, at ${deficit.subject}: coins may only have moved between its addresses; a surplus is credited only after the deficit is explained ("npx custody audit")`,
+        `${workspace} also has a deficit of ${asset}, at ${deficit.subject}, so the coins may only have moved between its addresses. Explain the deficit first ("npx custody audit" lists it)`,
       )
     }
     await services.environment.sleep(PAUSE_MS)
@@ -84,10 +84,12 @@ export const adoptIntoBooks: Command = async (services, input) => {
   const { network: code } = asset
   const network = services.registry.network(code)
   if (!network || !services.networks.has(code))
-    throw new OperatorError(`--asset: ${code} has no endpoint configured`)
+    throw new OperatorError(
+      `--asset: no endpoint is configured for the network ${code}; add networks.${code}.url to custody.config.json`,
+    )
   if (traitsOf(network).deposits === 'spendable') {
     throw new OperatorError(
-      `--asset: every deposit on ${code} has a transaction: find it with "npx custody rescan ${code} --from HEIGHT"`,
+      `--asset: a surplus on ${code} cannot be recorded, because every deposit there has a transaction: find it with "npx custody rescan ${code} --from HEIGHT"`,
     )
   }
   const amount = amountOf(typed, asset)
@@ -110,7 +112,7 @@ export const adoptIntoBooks: Command = async (services, input) => {
     const row = await adoptSurplus(services, chain, { owner, asset, amount, hash: txid })
     services.log.warn(
       { transaction: row.id, address: owner.address, asset: ticker, amount: row.amount, txid },
-      'the operator adopted the surplus of an address over the ledger',
+      'the operator recorded the surplus of an address as a deposit',
     )
     return {
       id: row.id,
@@ -125,7 +127,7 @@ export const adoptIntoBooks: Command = async (services, input) => {
     const more =
       error.surplus > 0n ? `${formatAmount(error.surplus, asset.decimals)} more` : 'no more'
     throw new OperatorError(
-      `--amount: the address holds ${more} than the ledger records; a surplus can only be adopted completely`,
+      `--amount: the address has ${more} than the ledger records; --amount must be the complete surplus`,
     )
   }
 }

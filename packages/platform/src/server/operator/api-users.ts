@@ -51,7 +51,7 @@ async function ensureSubAccount(
   if (!sub) {
     const existing = subs.map((each) => `${each.name} has ${each.path_index}`).join(' and ')
     throw new OperatorError(
-      `the signer nodes have the sub-account ${subAccount} under index ${index}; this database ${existing}`,
+      `the signer nodes have the sub-account ${subAccount} under index ${index}, but in this database ${existing}`,
     )
   }
   return sub
@@ -81,7 +81,9 @@ async function insertApiUser(
     [apiKey, sub.id, role, publicKeyPem],
   )
   if (!same)
-    throw new OperatorError(`--api-key: ${apiKey} already exists with other values, or is revoked`)
+    throw new OperatorError(
+      `--api-key: ${apiKey} already exists with other values, or is revoked; use another API key`,
+    )
   return inserted !== undefined
 }
 
@@ -104,7 +106,7 @@ async function recordNewUser(
     }))
   ) {
     throw new OperatorError(
-      `--request: ${user.workspace} has no open request ${request} for this public key, role and sub-account; check it in the control panel`,
+      `--request: workspace ${user.workspace} has no open request ${request} for this public key, role and sub-account; compare them with the request in the control panel`,
     )
   }
   await writeAudit(tx, workspace, OPERATOR, {
@@ -133,7 +135,7 @@ async function assertCreatedFor(
     ]))
   ) {
     throw new OperatorError(
-      `--request: ${apiKey} already exists, and was not created for this request`,
+      `--request: API key ${apiKey} already exists, and was not created for this request; omit --api-key to create another one`,
     )
   }
 }

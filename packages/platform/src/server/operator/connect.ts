@@ -82,7 +82,8 @@ export async function callPlatform(
 /** Returns the signer nodes whose operator socket is on this machine. */
 export function localSigners(home: string): NodePeer[] {
   const file = join(identityFolder(home), 'peers.json')
-  if (!existsSync(file)) throw new OperatorError(`there are no signer nodes at ${file}`)
+  if (!existsSync(file))
+    throw new OperatorError(`${file} does not exist, so no signer nodes are configured there`)
   return (JSON.parse(readFileSync(file, 'utf8')) as { nodes: NodePeer[] }).nodes.filter(
     (node) => node.socket !== undefined,
   )

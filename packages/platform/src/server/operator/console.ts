@@ -59,7 +59,7 @@ export const resetPerson: Command = async (services, input) => {
   const email = readEmail(argument(input, 'email'))
   const { token, expiresAt } = await services.database.transaction(async (tx) => {
     const person = await tx.one<{ id: string }>('select id from people where email = $1', [email])
-    if (!person) throw new OperatorError('--email: no person of the control panel has this address')
+    if (!person) throw new OperatorError('--email: no user of the control panel has this address')
     // Of two links that are created concurrently, the later commit withdraws the earlier link.
     await lockPerson(tx, person.id)
     await withdrawResets(tx, person.id)

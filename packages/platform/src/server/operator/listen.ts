@@ -120,7 +120,7 @@ export async function listen(
   const secret = url === null ? null : secretOf(home)
   if (!isJson) {
     if (secret !== null) write(`forwarding to ${url}, signed with ${secret}`)
-    write('listening; Ctrl-C ends it')
+    write('listening for events; Ctrl-C stops it')
   } else if (secret !== null) write(JSON.stringify({ forwarding: url, secret }))
   let count = 0
   let isAway = false
@@ -147,7 +147,8 @@ export async function listen(
       if (page.events.length > 0) continue
     } catch (error) {
       if (!(error instanceof PlatformAway)) throw error
-      if (!isAway) printNotice('the platform is not reachable; listening continues when it is')
+      if (!isAway)
+        printNotice('the platform is not reachable; listening continues when it responds again')
       isAway = true
     }
     await pause(ASK_EVERY_MS, undefined, { signal }).catch(() => undefined)

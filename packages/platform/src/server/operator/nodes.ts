@@ -56,7 +56,7 @@ export function differences(
     for (const [field, value] of Object.entries(expect)) {
       if (say(answer[field]) === say(value)) continue
       matches.push(
-        `signer ${answer.node} has ${field} ${say(answer[field] ?? 'nothing')} where you said ${say(value)}`,
+        `signer ${answer.node} has ${field} ${say(answer[field] ?? 'nothing')}, but you entered ${say(value)}`,
       )
     }
   }
@@ -66,7 +66,7 @@ export function differences(
     for (const field of alike) {
       if (say(answer[field]) === say(first[field])) continue
       matches.push(
-        `signer ${answer.node} has ${field} ${say(answer[field])}, signer ${first.node} has ${say(first[field])}`,
+        `signer ${answer.node} has ${field} ${say(answer[field])}, but signer ${first.node} has ${say(first[field])}`,
       )
     }
   }
@@ -109,7 +109,7 @@ export async function orderNodes(
   const differing = differences(answers, comparison)
   if (differing.length > 0) {
     throw new OperatorError(
-      `THE SIGNER NODES DO NOT HOLD WHAT YOU ORDERED, find out why before you go on: ${differing.join('; ')}`,
+      `THE SIGNER NODES HAVE STORED OTHER VALUES THAN YOU ENTERED. Find the cause before you continue: ${differing.join('; ')}`,
     )
   }
   return { answers, problems }

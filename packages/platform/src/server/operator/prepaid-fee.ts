@@ -54,7 +54,7 @@ export const adjustPrepaidFee: Command = async (services, input) => {
     const held = balanceOfRefusal(error)
     if (held === null) throw error
     throw new OperatorError(
-      `--amount: the account has ${showUsd(held)} USD in addition to the reserved amount; ${showUsd(amount)} would make it negative`,
+      `--amount: the account has ${showUsd(held)} USD in addition to the reserved amount, so ${showUsd(amount)} would make it negative`,
     )
   }
 }

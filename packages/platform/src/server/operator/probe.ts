@@ -65,7 +65,7 @@ function networkOf(code: string): Network {
     (each) => each !== undefined,
   )
   throw new OperatorError(
-    `there is no network ${code}${hint.length > 0 ? `: did you mean ${hint.join()}?` : ''} (CUSTODY_NETWORK=${mode})`,
+    `NETWORK: network ${code} does not exist${hint.length > 0 ? `: did you mean ${hint.join()}?` : ''} (CUSTODY_NETWORK=${mode})`,
     `one of ${networks.map((each) => each.code).join(', ')}`,
   )
 }
@@ -135,7 +135,7 @@ const VERDICTS: Record<ProbeResult['verdict'], string> = {
   usable: 'usable: the endpoint supports all required requests',
   'usable with limits': 'usable with the limits above',
   'not usable': 'not usable: the requests that are missing above are required',
-  'wrong network': 'wrong network',
+  'wrong network': 'not usable: the endpoint serves another network',
 }
 
 /** Formats a result as a table, and as an object whose codes are stable. */
@@ -162,7 +162,7 @@ function shown(match: ProbeResult): { result: Record<string, unknown>; text: str
       : [
           note(
             'times',
-            `${latency} ms for the newest block (median); slowest answer ${slowest.milliseconds} ms (${slowest.what})`,
+            `${latency} ms for the newest block (median); slowest response ${slowest.milliseconds} ms (${slowest.what})`,
           ),
         ]),
     ...(headAge === null
@@ -175,7 +175,7 @@ function shown(match: ProbeResult): { result: Record<string, unknown>; text: str
         ]),
   ]
   const rest = complete ? '' : '; the remaining checks were skipped'
-  const last = `${network}: ${VERDICTS[verdict]}${rest}; ${questions} questions asked`
+  const last = `${network}: ${VERDICTS[verdict]}${rest}; ${questions} requests sent`
   return {
     result: {
       ok: verdict === 'usable' || verdict === 'usable with limits',

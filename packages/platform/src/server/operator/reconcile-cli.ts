@@ -28,8 +28,10 @@ export async function reconcileBooks(
 
 function words(report: ReconcileReport): string[] {
   const lines = [
-    `heard: signer ${report.nodes.heard.join(', ')}`,
-    ...report.nodes.missing.map(({ node, reason }) => `not heard: signer ${node}: ${reason}`),
+    `records received from: signer ${report.nodes.heard.join(', ')}`,
+    ...report.nodes.missing.map(
+      ({ node, reason }) => `no records received from: signer ${node}: ${reason}`,
+    ),
     ...report.users.map(
       (user) => `API user ${user.api_key} of ${user.workspace}/${user.sub_account}: ${user.done}`,
     ),
@@ -41,7 +43,7 @@ function words(report: ReconcileReport): string[] {
     ),
     ...report.watched.map(
       (each) =>
-        `watched: addresses ${each.from} to ${each.to} of ${each.workspace}/${each.sub_account} on ${each.network}`,
+        `addresses ${each.from} to ${each.to} are now watched:  ${each.workspace}/${each.sub_account} on ${each.network}`,
     ),
     ...report.addresses.map(
       ({ network, address, asset }) => `address recovered: ${address} of ${asset} on ${network}`,
@@ -66,7 +68,9 @@ function words(report: ReconcileReport): string[] {
     ),
   ]
   if (report.audit?.compared === 0)
-    lines.push('NOTHING was compared: no address and no coin is known on any configured network')
+    lines.push(
+      'NOTHING was compared: the database has no address and no coin on any configured network',
+    )
   const last = report.dry_run
     ? 'nothing was changed'
     : report.ok

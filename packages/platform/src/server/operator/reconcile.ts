@@ -70,7 +70,7 @@ export const startReconcile: Command = async (services, input) => {
     (error: unknown) => {
       job.error = error instanceof Error ? error : new Error(String(error))
       if (!(error instanceof NotAdopted))
-        services.log.error({ err: error }, 'the reconciliation stopped')
+        services.log.error({ err: error }, 'the reconciliation failed')
     },
   )
   return { started: true }
@@ -81,7 +81,7 @@ export const reconcileOutcome: Command = async (services) => {
   const { job } = services.reconciling
   if (!job)
     throw new OperatorError(
-      'no reconciliation is running; the platform may have been restarted: start it again',
+      'no reconciliation is running, perhaps because the platform was restarted: run the command again',
     )
   if (job.error) throw new OperatorError(job.error.message)
   return job.report ? { done: true, ...job.report } : { done: false }

@@ -16,7 +16,7 @@ export function replayOf(headers: Headers): Replay {
 /** Returns the notice for the person at the terminal; null for the response to a new request. */
 export function replayNotice({ replayed, mismatch }: Replay): string | null {
   if (mismatch) {
-    return 'warning: sequence_id: was used before with another payload. The response is that of the earlier request, and nothing was created for this one. If this one is to be carried out too, send it with a new sequence_id'
+    return 'warning: sequence_id: was used before with another payload. The response is that of the earlier request, and nothing was created for this one. To execute this request as well, send it with a new sequence_id'
   }
   return replayed
     ? 'note: sequence_id: the same request was sent before. The response is that of the earlier request, and nothing new was created'

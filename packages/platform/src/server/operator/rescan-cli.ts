@@ -17,7 +17,7 @@ interface Progress {
 }
 
 const line = ({ network, from, to, heights, deposits, reason }: Progress): string =>
-  `${network}: ${heights} of ${to - from + 1} heights done, ${deposits} deposits found${reason === null ? '' : `; waits: ${reason}`}`
+  `${network}: ${heights} of ${to - from + 1} heights read, ${deposits} deposits found${reason === null ? '' : `; waiting: ${reason}`}`
 
 /** `custody rescan`: starts a rescan in the platform, prints its progress, and ends with it. */
 export async function rescan(home: string, network: string, values: Values): Promise<Outcome> {
@@ -25,7 +25,7 @@ export async function rescan(home: string, network: string, values: Values): Pro
     (await callPlatform(home, command, { network })) as unknown as Progress
   if (values['stop'] === true) {
     const stopped = await ask('rescan stop')
-    return { result: { ...stopped }, text: `${line(stopped)}; stopped` }
+    return { result: { ...stopped }, text: `${line(stopped)}; the rescan was stopped` }
   }
   await callPlatform(home, 'rescan start', {
     network,
@@ -50,7 +50,7 @@ export async function rescan(home: string, network: string, values: Values): Pro
         exitCode: progress.done ? 0 : 1,
         text: progress.done
           ? `heights ${progress.from} to ${progress.to} of ${network} were read again`
-          : `stopped; ${again}`,
+          : `the rescan was stopped; ${again}`,
       }
     }
     await new Promise((resolve) => {

@@ -22,7 +22,9 @@ function networkOf(services: Services, typed: unknown): Network {
     )
   }
   if (!services.networks.has(code))
-    throw new OperatorError(`NETWORK: ${code} has no endpoint configured`)
+    throw new OperatorError(
+      `NETWORK: no endpoint is configured for ${code}; add networks.${code}.url to custody.config.json`,
+    )
   return network
 }
 
@@ -73,7 +75,7 @@ export const startRescan: Command = async (services, input) => {
   if (existing?.isRunning) {
     if (isSame) return { network: code, from, to, started: false }
     throw new OperatorError(
-      `the rescan of ${code} from ${existing.from} to ${existing.to} is in progress, at ${existing.next}: wait for it, or end it with "npx custody rescan ${code} --stop"`,
+      `the rescan of ${code} from ${existing.from} to ${existing.to} is in progress, at ${existing.next}: wait until it ends, or stop it with "npx custody rescan ${code} --stop"`,
     )
   }
   const token = await takeRescan(services, code, from, to)
@@ -86,14 +88,17 @@ export const startRescan: Command = async (services, input) => {
       () => stopRescan(services, code, token, null),
       async (error: unknown) => {
         if (error instanceof RescanTaken) return
-        services.log.warn({ network: code, err: reasonOf(error) }, 'a rescan stopped')
+        services.log.warn(
+          { network: code, err: reasonOf(error) },
+          'a rescan failed before it was complete',
+        )
         await stopRescan(services, code, token, reasonOf(error))
       },
     )
     .catch((error: unknown) =>
       services.log.warn(
         { network: code, err: reasonOf(error) },
-        'the end of a rescan could not be stored',
+        'the end of a rescan could not be stored in the database',
       ),
     )
   return { network: code, from, to, started: true }

@@ -53,7 +53,9 @@ export const show: Command = async ({ database }, input) => {
           throw error instanceof ApiError ? new OperatorError(error.message) : error
         })
   if (!row)
-    throw new OperatorError('no statement is published yet: run npx custody reserves publish')
+    throw new OperatorError(
+      'no statement of reserves is published yet: run "npx custody reserves publish"',
+    )
   const holdings =
     input['holdings'] === true
       ? (

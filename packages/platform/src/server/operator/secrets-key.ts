@@ -40,7 +40,7 @@ export const status: Run = ({ home }) => {
   const match = secretsKeyStatus(fileOf(home))
   const text =
     match.provider === 'none'
-      ? 'not encrypted: secrets-key wrap encrypts it with a provider'
+      ? 'the secrets key is not wrapped; "secrets-key wrap" encrypts it with the key of a provider'
       : `wrapped by ${match.kek_id}, version ${match.kek_version}`
   return { result: { ...match }, text }
 }
@@ -85,8 +85,8 @@ export const change: Run = async ({ home, values }) => {
     const count = Object.values(sealed).reduce((sum, each) => sum + each, 0)
     const place =
       current === null
-        ? `put it in the place of ${join(home, 'secrets.key')}`
-        : 'set CUSTODY_SECRETS_KEY to it on every host'
+        ? `replace ${join(home, 'secrets.key')} by this file`
+        : 'set CUSTODY_SECRETS_KEY to this key on every host'
     return {
       result: { changed: true, sealed },
       text: `${count} secrets are encrypted with the key in ${file}: ${place}, then start the platform`,

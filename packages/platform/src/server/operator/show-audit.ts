@@ -28,12 +28,12 @@ export function showAudit({
   const lines = differences.map((each) => {
     const where = `${each.network} ${each.workspace} ${each.subject} ${each.asset}`
     const note = [KINDS[each.kind], each.note].filter(Boolean).join('; ')
-    return `DIFFERENCE ${where}: books ${each.ledger}, chain ${each.chain} (${note})`
+    return `DIFFERENCE ${where}: ledger ${each.ledger}, chain ${each.chain} (${note})`
   })
   const agreement =
     compared > 0
       ? `the ledger agrees with the chains${accounts > 0 ? ' and the exchanges' : ''}`
-      : 'NOTHING was compared: no address and no coin is known on any configured network, and no balance at an exchange'
+      : 'NOTHING was compared: the database has no address and no coin on any configured network, and no balance at an exchange'
   return [
     `${books.entries} ledger entries; ${looked}${claims}`,
     ...lines,
@@ -52,7 +52,7 @@ function verdictOn(differences: readonly Difference[]): string {
       ? ['A surplus means that more exists than the ledger owes: withdrawals need not be stopped.']
       : []),
     ...(unknown > 0
-      ? ['Where nothing was compared, repair the endpoint and run the audit again.']
+      ? ['For each balance that was not compared, repair the endpoint and run the audit again.']
       : []),
   ].join(' ')
   return `${differences.length} differences: deficits ${deficits}, surpluses ${surpluses}, not compared ${unknown}. ${advice}`

@@ -13,5 +13,5 @@ export const showSuspense = (rows: readonly Record<string, unknown>[]): string[]
       .map(String)
       .join('  '),
   )
-  return lines.length > 0 ? lines : ['nothing in suspense']
+  return lines.length > 0 ? lines : ['no deposit is in suspense']
 }

@@ -10,7 +10,7 @@ export function waitingLines({ waiting, more }: Record<string, unknown>): string
         : `${String(each['kind'])} of ${String(each['parent_id'])}`,
       each['state'],
       `${String(each['amount'])} ${String(each['asset'])}`,
-      `attempts ${String(each['attempts'])}`,
+      `attempts: ${String(each['attempts'])}`,
       each['last_error'] ?? 'no error',
     ]
       .map(String)

@@ -53,7 +53,7 @@ export const setSweep: Command = async (services, input) => {
     throw new OperatorError(reasonOf(error))
   }
   if (change.multiple === undefined && change.min === undefined) {
-    throw new OperatorError('--cost-multiple, --min-amount: at least one is required')
+    throw new OperatorError('either --cost-multiple or --min-amount is required')
   }
   const multiple =
     typeof change.multiple === 'string'

@@ -77,7 +77,7 @@ async function receiversOf(
       : rows.filter((row) => row.disabled_at === null && typesOf(row.events).includes(type))
   if (receivers.length > 0) return receivers
   throw new OperatorError(
-    `no enabled webhook${workspace === null ? '' : ` of the workspace ${workspace}`} is subscribed to ${type}; nothing was sent. Create one with POST /dac/v1/webhooks, or select any webhook with --webhook`,
+    `no enabled webhook${workspace === null ? '' : ` of the workspace ${workspace}`} is subscribed to ${type}, so no event was sent. Create one with POST /dac/v1/webhooks, or select any webhook with --webhook`,
   )
 }
 
@@ -127,7 +127,7 @@ const classicOf = (
 export const triggerEvent: Command = async (services, input) => {
   if (services.settings.network !== 'local') {
     throw new OperatorError(
-      'trigger: sends events that did not happen, so it works only with CUSTODY_NETWORK=local: a receiver could book them; POST /dac/v1/webhooks/{id}/test sends webhook.test to a webhook on every network',
+      'trigger: sends events that did not happen, which a receiver on a real network could credit, so it works only with CUSTODY_NETWORK=local; POST /dac/v1/webhooks/{id}/test sends webhook.test to a webhook on every network',
     )
   }
   const type = readType(argument(input, 'event'))

@@ -50,7 +50,7 @@ async function compare(database: Database): Promise<Outcome> {
 export const upgrade: Run = async ({ home, values }) => {
   if (values['check'] !== true)
     throw new OperatorError(
-      '--check is required: starting the new version performs the upgrade itself',
+      '--check is required: this command only checks, because the new version performs the upgrade when it starts',
     )
   const url = process.env['DATABASE_URL']
   if (!url) assertRestored(home)

@@ -56,16 +56,16 @@ export async function verifyReservesCommand(words: string[], values: Values): Pr
         ? []
         : [
             owed.length > 0
-              ? `it owes you ${owed.join(', ')}`
-              : 'it owes you NOTHING: no leaf belongs to you',
+              ? `it includes the balance ${owed.join(', ')} of this proof's sub-account in the liabilities`
+              : "it includes NO balance of this proof's sub-account",
           ]),
       ...(match.addresses === null
         ? []
         : [
-            `${match.addresses} addresses are derived from certified keys and add up to what is held`,
+            `${match.addresses} addresses are derived from certified keys, and their balances add up to the reserves`,
           ]),
       ...(match.short.length > 0
-        ? [`BY ITS OWN WORD it owes more than it holds of ${match.short.join(', ')}`]
+        ? [`ACCORDING TO THE STATEMENT, liabilities exceed reserves in ${match.short.join(', ')}`]
         : []),
     ]
     return {

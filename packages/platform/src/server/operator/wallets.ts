@@ -30,7 +30,7 @@ async function findOne(services: Services, input: Record<string, unknown>): Prom
     argument(input, 'asset'),
   ]
   if (id === null && (workspace === null || subAccount === null || asset === null))
-    throw new OperatorError('--id is required, or --workspace, --sub-account and --asset')
+    throw new OperatorError('either --id, or --workspace, --sub-account and --asset are required')
   const match = await services.database.one<WalletRow>(
     `${FOUND} where ($1::text is null or x.id::text = lower($1)) and ($2::text is null or w.name = $2) and ($3::text is null or s.name = $3)
        and ($4::text is null or x.asset = $4)`,

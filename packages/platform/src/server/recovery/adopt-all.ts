@@ -44,7 +44,10 @@ export const shown = (recorded: Recorded, error: NotAdopted): Unadopted => ({
  */
 function notAdopted(services: Services, error: unknown): NotAdopted {
   if (error instanceof NotAdopted) return error
-  services.log.error({ err: error }, 'a recorded transaction could not be adopted')
+  services.log.error(
+    { err: error },
+    'a transaction that the signer nodes recorded could not be added to the database',
+  )
   return new NotAdopted(reasonOf(error))
 }
 

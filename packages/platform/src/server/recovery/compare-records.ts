@@ -50,7 +50,7 @@ export async function compareRecords(services: Services): Promise<string | null>
       services.log.error(
         { unknown: lost },
         'the signer nodes have recorded transactions that this database does not contain: was an older backup restored? ' +
-          asInstalled('Changes are suspended until "npx custody reconcile" has adopted them'),
+          asInstalled('Changes are suspended until "npx custody reconcile" has added them'),
       )
     services.hold.set({ cause: 'outdated', reason })
   } else if (marks.length < NODES_NEEDED) {
@@ -99,7 +99,7 @@ async function isLost(
     if (!(error instanceof NotAdopted)) return true
     services.log.warn(
       { node: step.nodes[0], reason: error.message },
-      'a signer node reports a transaction without proof',
+      'a signer node reports a transaction without proof that its caller requested it',
     )
     return false
   }
@@ -132,7 +132,7 @@ async function finishUnsigned(services: Services, unsigned: readonly Recorded[])
   for (const { recorded, error } of unadopted)
     services.log.warn(
       { network: recorded.unsigned.network, purpose: recorded.purpose, reason: error.message },
-      'the signer nodes have signed a transaction that this database does not contain as signed; it is signed again',
+      'the signer nodes signed a transaction that this database records as unsigned; it is signed again',
     )
 }
 
@@ -147,7 +147,7 @@ export async function holdUntilCompared(services: Services): Promise<void> {
   await compareRecords(services).catch((error: unknown) => {
     services.log.warn(
       { err: reasonOf(error) },
-      'the records of the signer nodes could not be compared',
+      'the records of the signer nodes could not be compared with the database',
     )
   })
   const { held: hold } = services.hold

@@ -211,7 +211,7 @@ async function tankPaymentGroup(
   )
   if ((own !== undefined) !== (kind === 'FUEL'))
     throw kind === 'FUEL'
-      ? new NotAdopted('it is fuel for an address that this database does not contain', true)
+      ? new NotAdopted('it pays fuel to an address that this database does not contain', true)
       : mismatch(main)
   return { ...group, order: typeof order === 'string' ? order : null }
 }
@@ -226,7 +226,8 @@ function didOf(
   if (purpose === 'stake' || purpose === 'tank-stake') return { tag: null, ...stakesOf(attempts) }
   if (purpose === 'lend') return { attempts, tag: null, ...loanIn(attempts[0]) }
   const [payment, more] = decoded.payments
-  if (!payment || more) throw new NotAdopted(`it makes ${decoded.payments.length} payments`)
+  if (!payment || more)
+    throw new NotAdopted(`it makes ${decoded.payments.length} payments, but must make exactly one`)
   return {
     kind,
     attempts,

@@ -120,7 +120,7 @@ function assembled(
     }
   }
   if (problem !== '') throw new NotAdopted(`its signatures do not verify: ${problem}`, false)
-  throw new NotAdopted('it entered signing, and no signer node has its signatures', false)
+  throw new NotAdopted('its signing began, but no signer node has its signatures', false)
 }
 
 /**

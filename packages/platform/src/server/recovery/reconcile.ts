@@ -76,7 +76,7 @@ export async function reconcile(
   const history = await readHistory(services, true)
   if (history.marks.length < NODES_NEEDED)
     throw new NotAdopted(
-      'two signer nodes must return their records, and ' +
+      'two signer nodes must return their records, but ' +
         history.missing.map(({ node, reason }) => `signer ${node}: ${reason}`).join('; '),
     )
   const report: ReconcileReport = {

@@ -124,7 +124,7 @@ export async function ensureScan(
   const from = scanFrom[network.code] ?? (services.settings.network === 'local' ? 0 : undefined)
   if (from === undefined)
     throw new NotAdopted(
-      `${network.code} was never scanned by this database: say from which block with --scan-from ${network.code}=HEIGHT`,
+      `${network.code} was never scanned by this database: specify its first block with --scan-from ${network.code}=HEIGHT`,
     )
   const client = services.networks.client(network.code)
   const [tip, start] = [await client.tip(), await client.block(from)]

@@ -37,7 +37,7 @@ export function errorsPage(): string {
   )
   return `<h1>Errors</h1>
 <p>Each error is a problem (RFC 9457) with a stable <code>code</code>; its <code>type</code> is the address of that code on this page.
-<code>message</code> names the field and the limit; <code>request_id</code> is what the operator finds in the log.</p>
+<code>message</code> names the field and the limit; <code>request_id</code> identifies the request in the operator’s log.</p>
 <h2>Whether to repeat a request</h2>
 <ul>
 ${words.join('\n')}

@@ -7,7 +7,12 @@ import { errorsPage } from './errors-page.ts'
 
 /** Returns the API reference, its files, and the page that the `type` of every error refers to. */
 export function referencePages(log: Logger): Page[] {
-  const built = siteOr503(NAME, loadSite, log, 'the API is available, but there is no reference')
+  const built = siteOr503(
+    NAME,
+    loadSite,
+    log,
+    'the pages of the API reference are not built; the API is available',
+  )
   const errors = errorsPage()
   return [
     {

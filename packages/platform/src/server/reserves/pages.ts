@@ -37,7 +37,12 @@ const json = (text: string, isLasting: boolean) => ({
  * verifies a proof in the browser.
  */
 export function reservesPages(log: Logger): Page[] {
-  const built = siteOr503(NAME, loadSite, log, 'published reserves are available as JSON only')
+  const built = siteOr503(
+    NAME,
+    loadSite,
+    log,
+    'the page of published reserves is not built; statements are available as JSON only',
+  )
   return [
     {
       path: '/reserves',

@@ -82,7 +82,7 @@ export async function publishReserves(services: Services): Promise<Publication> 
   await store(services, publication)
   services.log.info(
     { snapshot: publication.id, hash: publication.hash, signatures: publication.signatures.length },
-    'reserves published',
+    'a statement of reserves was published',
   )
   return publication
 }

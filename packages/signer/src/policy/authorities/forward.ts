@@ -26,7 +26,7 @@ export async function forwarder(
 ): Promise<Forwarder> {
   const { proven, want } = await understand(context, purpose.rule, revokedToo)
   if (want.action !== 'forward')
-    throw new Refusal('ACTION_NOT_ALLOWED', 'The request does not create a rule')
+    throw new Refusal('ACTION_NOT_ALLOWED', 'The signed request does not create a forwarding rule')
   assertWorkspace(proven, order)
   const { workspace, sub_account, api_key } = proven.enrolment
   const { store, identities } = context

@@ -48,20 +48,23 @@ const stepOf = ({ step }: Fuelled): string => JSON.stringify(['fuel', ...step])
 export async function fuel(context: Context, order: Order, purpose: Fuel): Promise<Verdict> {
   const { beside = [] } = purpose
   if (beside.length > 0 && !(purpose.for.kind === 'pay' && purpose.for.speed_up === undefined)) {
-    throw new Refusal('SHAPE', 'Only payments can share a fuel')
+    throw new Refusal('SHAPE', 'Only payments can share a fuel transaction')
   }
   if (purpose.for.kind === 'sweep') return sweepFuel(context, order, purpose, purpose.for)
   const first = await fuelled(context, order, purpose.for)
   const { context: request, subAccount, asset } = first
   const network = networkOf(context, asset)
   if (traitsOf(network).feesFrom !== 'tank')
-    throw new Refusal('FUEL_WITHOUT_INTENT', `${network.code} pays its own fees`)
+    throw new Refusal(
+      'FUEL_WITHOUT_INTENT',
+      `Transfers on ${network.code} pay their own network fees, so fuel is not allowed`,
+    )
   const others: Fuelled[] = []
   for (const { for: of } of beside)
     others.push(await sharer(context, order, of, subAccount, network))
   const all = [first, ...others]
   if (new Set(all.map(stepOf)).size !== all.length)
-    throw new Refusal('SHAPE', 'A fuel contains one payment twice')
+    throw new Refusal('SHAPE', 'The fuel transaction is for the same payment twice')
   const subject = await fromTank(context, order, network)
   const parts = [purpose, ...beside]
   assertFuels(
@@ -99,10 +102,13 @@ async function sharer(
   network: Network,
 ): Promise<Fuelled> {
   if (of.speed_up !== undefined)
-    throw new Refusal('SHAPE', 'A payment that was sped up requires its own fuel')
+    throw new Refusal('SHAPE', 'A payment that was sped up requires its own fuel transaction')
   const other = await fuelled(context, order, of)
   if (other.subAccount !== subAccount || networkOf(context, other.asset).code !== network.code) {
-    throw new Refusal('DESTINATION_MISMATCH', 'Payments of several addresses cannot share a fuel')
+    throw new Refusal(
+      'DESTINATION_MISMATCH',
+      'Payments of several addresses cannot share a fuel transaction',
+    )
   }
   return other
 }
@@ -166,7 +172,10 @@ async function sweepFuel(
   const network = sweepNetwork(context, order.workspace, sweep)
   const subject = await fromTank(context, order, network)
   if (sweep.asset === network.native_asset)
-    throw new Refusal('FUEL_WITHOUT_INTENT', `A sweep of ${sweep.asset} pays its own fee`)
+    throw new Refusal(
+      'FUEL_WITHOUT_INTENT',
+      `A sweep of ${sweep.asset} pays its own network fee, so fuel is not allowed`,
+    )
   const most = assertFuels(
     subject,
     [sweep.sub_account, network.chain_index, sweep.address_index],

@@ -62,7 +62,10 @@ async function borrower(
 export async function lend(context: Context, order: Order, purpose: Lend): Promise<Verdict> {
   const { context: request, network, source, name } = await borrower(context, order, purpose)
   if (!traitsOf(network).staking)
-    throw new Refusal('FUEL_WITHOUT_INTENT', `${network.code} has no energy`)
+    throw new Refusal(
+      'FUEL_WITHOUT_INTENT',
+      `The network ${network.code} has no energy that can be lent`,
+    )
   assertOnlyPath(order, [TANK_SUB_ACCOUNT, network.chain_index, 0])
   const subject = await decodedOn(context, order, network)
   assertLends(subject, purpose, source)

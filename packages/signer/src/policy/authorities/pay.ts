@@ -37,7 +37,7 @@ export async function payer(
 ): Promise<Payer & { want: PayIntent }> {
   const { proven, want } = await understand(context, pay.request, revokedToo)
   if (want.action !== 'pay')
-    throw new Refusal('ACTION_NOT_ALLOWED', 'The request does not request a payment')
+    throw new Refusal('ACTION_NOT_ALLOWED', 'The signed request is not for a payment')
   assertWorkspace(proven, order)
   const { api_key } = proven.enrolment
   const faster = pay.speed_up && (await amender(context, pay.speed_up, proven, 'speed-up'))
@@ -71,7 +71,10 @@ export async function pay(context: Context, order: Order, purpose: Pay): Promise
   } = await payer(context, order, purpose)
   const network = networkOf(context, want.asset)
   if (order.unsigned.network !== network.code)
-    throw new Refusal('NETWORK_MISMATCH', `The asset belongs to ${network.code}`)
+    throw new Refusal(
+      'NETWORK_MISMATCH',
+      `The asset belongs to ${network.code}, and the transaction is on another network`,
+    )
   assertWalletPaths(order, network, proven.enrolment.sub_account)
   const subject = await decodedOn(context, order, network)
   assertPays(subject, want)

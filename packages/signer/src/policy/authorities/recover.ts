@@ -23,7 +23,7 @@ function orderOf({ store }: Context, order: Order, id: string): RecoverOrder {
       'ORDER_UNKNOWN',
       isOther
         ? "This node's operator ordered another destination or fee for this network"
-        : "This node's operator has given no such order",
+        : 'This node has no such order from its operator',
     )
   }
   if (wanted.workspace !== order.workspace)
@@ -57,7 +57,7 @@ function assertPays(
     ) {
       throw new Refusal(
         'SHAPE',
-        'An own address receives at most the native coin that a transaction may cost',
+        'A payment to an own address must not exceed the maximum network fee of one transaction',
       )
     }
     return
@@ -70,7 +70,7 @@ function assertPays(
     )
   }
   if (payment.tag !== to.address_tag)
-    throw new Refusal('TAG_MISMATCH', 'The transaction has another tag')
+    throw new Refusal('TAG_MISMATCH', 'The tag of the transaction differs from the approved tag')
 }
 
 /**
@@ -82,7 +82,10 @@ export async function recover(context: Context, order: Order, purpose: Recover):
   const network = networkNamed(context, wanted.network)
   for (const { path } of order.unsigned.inputs) {
     if (path.length !== 3 || path[1] !== network.chain_index) {
-      throw new Refusal('FOREIGN_PATH', `The path ${path.join('/')} is none of ${network.code}`)
+      throw new Refusal(
+        'FOREIGN_PATH',
+        `The path ${path.join('/')} does not belong to ${network.code}`,
+      )
     }
   }
   const subject = await decodedOn(context, order, network)

@@ -17,7 +17,7 @@ export async function staker(
 ): Promise<CallerContext & { proven: Proven; want: StakeIntent }> {
   const { proven, want } = await understand(context, purpose.request)
   if (want.action !== 'stake' && want.action !== 'unstake' && want.action !== 'release') {
-    throw new Refusal('ACTION_NOT_ALLOWED', 'The request does not request staking')
+    throw new Refusal('ACTION_NOT_ALLOWED', 'The signed request is not for staking')
   }
   assertWorkspace(proven, order)
   return {

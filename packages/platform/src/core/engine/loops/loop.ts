@@ -62,7 +62,7 @@ export async function runLoops(
           if (!signal.aborted && (failures === 1 || failures % 20 === 0)) {
             services.log.warn(
               { loop: loop.name, failures, err: reasonOf(error) },
-              'a loop failed; it continues',
+              'a background loop failed; it is retried',
             )
           }
         }
@@ -150,7 +150,7 @@ class Lookout {
           if (!isAway && !signal.aborted)
             log.warn(
               { err: reasonOf(error) },
-              'the due work cannot be determined centrally; each loop queries it separately',
+              'the joint query for due work failed; each background loop queries its own work',
             )
           return null
         })

@@ -107,7 +107,7 @@ export function notCovered(
 ): Wait | Fail {
   if (unreadable.size > 0 && !awaits) return coinsUnreadable(unreadable)
   if (awaits)
-    return wait('COINS', 'waits for the change of an earlier transfer', WAIT_FOR_CHANGE_MS)
+    return wait('COINS', 'it waits for the change of an earlier transfer', WAIT_FOR_CHANGE_MS)
   return fail(
     `the wallet's coins do not cover the amount and a network fee at this rate: ${error.message}`,
   )
@@ -122,7 +122,7 @@ export function coinsUnreadable(unreadable: ReadonlyMap<string, string>): Wait {
   const others = unreadable.size > 1 ? ` and ${unreadable.size - 1} more` : ''
   return wait(
     'COINS',
-    `waits for coins that cannot be spent now: ${place} (${reason})${others}`,
+    `it waits for coins that cannot be spent now: ${place} (${reason})${others}`,
     WAIT_FOR_COINS_MS,
   )
 }

@@ -37,7 +37,9 @@ export function planOf(row: TransactionRow): OwnPlan {
     l1_fee: l1Fee,
   } = row.plan
   if (gas === undefined || max === undefined || tip === undefined || need === undefined) {
-    throw new Error(`a ${row.kind} in the state ${row.state} has no plan`)
+    throw new Error(
+      `a transaction of the kind ${row.kind} in the state ${row.state} has no fee plan`,
+    )
   }
   const fee = {
     maxFeePerGas: BigInt(max),

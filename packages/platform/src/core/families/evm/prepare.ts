@@ -22,7 +22,8 @@ export async function prepare(evm: Evm, { row, asset, sweeps }: Task): Promise<P
     lock: 'account',
     async build(tx, unswept) {
       const amount = sweeps ? unswept - (own ? plan.need : 0n) : BigInt(row.amount)
-      if (own && amount < plan.need) return fail('the rest is worth less than the fee of a sweep')
+      if (own && amount < plan.need)
+        return fail('the remaining balance is worth less than the fee of a sweep')
       // A nonce whose transaction was given up before any signature is reused, because a gap would
       // block all later transactions.
       const nonce = await lowestFree(tx, row, account, mined)

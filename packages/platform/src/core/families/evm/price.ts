@@ -47,7 +47,7 @@ function tooDear({ network, environment }: Evm, { row }: Task, most: bigint): Wa
   return environment.now() - row.created_at.getTime() < PRICE_WAIT_MS
     ? wait(
         'NETWORK_FEES',
-        `waits for a gas price of at most ${shown}, the maximum that the gas tank pays`,
+        `it waits for a gas price of at most ${shown}, the maximum that the gas tank pays`,
         PRICE_RETRY_MS,
       )
     : fail(`the gas price stayed above ${shown}, the maximum that the gas tank pays, for an hour`)

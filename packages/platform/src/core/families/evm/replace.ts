@@ -160,7 +160,7 @@ async function dearerOf(
     worst: cost,
     more: cost - before.need,
     need,
-    short: `the fuel at the address covers ${show(before.need)}, and ${show(cost)} would be required`,
+    short: `the fuel at the address covers ${show(before.need)}, but ${show(cost)} would be required`,
     fuel: fuelOf({
       gas,
       fee,

@@ -73,13 +73,13 @@ export async function prepare(chain: Solana, task: Task): Promise<Prepared | Wai
         )
       const ownFee = isToken ? 0n : worst
       const amount = sweeps ? unswept - ownFee : task.amount
-      if (amount <= 0n) return fail('the rest is worth less than the fee of a sweep')
+      if (amount <= 0n) return fail('the remaining balance is worth less than the fee of a sweep')
       const living = await livingOf(tx, row, account, validUntil)
       const unsigned = differing(solana.unitsOf(isToken), unitPrice, living, (units, price) =>
         built(amount, units, price),
       )
       if (!unsigned)
-        return wait('EARLIER_TRANSFER', 'waits until equal transfers are completed', TWINS_WAIT_MS)
+        return wait('EARLIER_TRANSFER', 'it waits until identical transfers end', TWINS_WAIT_MS)
       const noted = isToken ? 'fee_held' : 'fee_reserve'
       const hold: Hold = { wallet: payer, asset: native, amount: worst, noted, reserve: reserve }
       return {

@@ -13,7 +13,7 @@ export async function refusalOf(
   const account = await client.account(to)
   if (account && !account.wallet) {
     const reason =
-      'is a program, a mint or another account that is no wallet; coins sent there may be lost'
+      'is a program, a mint or another account that is not a wallet; coins sent there may be lost'
     return { field: 'destination_address', reason }
   }
   if (asset.type === 'token') return null

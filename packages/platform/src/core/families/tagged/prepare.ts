@@ -51,7 +51,7 @@ export async function prepare(
       if (create && (await isBeingCreated(tx, row, network, to))) {
         return wait(
           'EARLIER_TRANSFER',
-          'waits for the transfer that creates the destination account',
+          'it waits for the transfer that creates the destination account',
           RETRY_MS,
         )
       }

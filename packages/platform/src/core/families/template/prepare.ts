@@ -42,7 +42,7 @@ export async function prepare(
     ...(sweeps ? { cost: { worst: fee, own: true } } : {}),
     async build(tx, unswept) {
       const moved = sweeps ? unswept - fee : amount
-      if (moved <= 0n) return fail('the rest is worth less than the fee of a sweep')
+      if (moved <= 0n) return fail('the remaining balance is worth less than the fee of a sweep')
       const sequence = await sequenceOf(tx, row, account, next)
       if (typeof sequence !== 'bigint') return sequence
       const unsigned = buildTransfer(network, {

@@ -10,7 +10,8 @@ import type { Tron } from './context.ts'
 export async function prepare(tron: Tron, { row, asset, sweeps, action }: Task): Promise<Prepared> {
   const { network, registry } = tron
   const feeLimit = row.plan.fee_limit
-  if (feeLimit === undefined) throw new Error(`a ${row.kind} has no plan`)
+  if (feeLimit === undefined)
+    throw new Error(`a transaction of the kind ${row.kind} has no fee plan`)
   const account = row.source_id as string
   const own = row.plan.own === '1'
   const need = BigInt(row.plan.need ?? '0')
@@ -23,7 +24,8 @@ export async function prepare(tron: Tron, { row, asset, sweeps, action }: Task):
     lock: 'account',
     async build(_tx, unswept) {
       const amount = sweeps ? unswept - (own ? need : 0n) : BigInt(row.amount)
-      if (own && amount <= 0n) return fail('the rest is worth less than the fee of a sweep')
+      if (own && amount <= 0n)
+        return fail('the remaining balance is worth less than the fee of a sweep')
       const common = { reference, publicKey: key.at(path), path }
       const unsigned = action
         ? tronBuild.buildAction(network, { ...common, ...action })

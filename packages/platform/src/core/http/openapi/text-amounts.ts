@@ -3,8 +3,8 @@ import type { JsonSchema } from './components.ts'
 
 const TEXT = { pattern: '^-?\\d+(\\.\\d+)?$', maxLength: 100 }
 const NOTE =
-  '**Amounts** are texts of digits: answers have them where the header `accept` is `application/json; ' +
-  'amounts=string`, and requests take them. Events that are sent by themselves have numbers and are not in it.'
+  '**Amounts** are strings of digits: responses contain them if the header `accept` is `application/json; ' +
+  'amounts=string`, and requests accept them. Webhook events always contain numbers and are not described here.'
 
 interface Media {
   schema: JsonSchema

@@ -78,7 +78,7 @@ export class ProviderHttp {
    * @throws ProviderError `unreachable`, `rate-limited` or `unusable`
    */
   async ask(make: () => Ask): Promise<Answer> {
-    let last = 'no answer'
+    let last = 'no response'
     for (let attempt = 0; attempt < TRIES; attempt++) {
       if (attempt > 0) await this.#environment.sleep(PAUSE_MS * attempt)
       const { url, ...options } = make()

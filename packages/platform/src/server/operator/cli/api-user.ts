@@ -54,7 +54,7 @@ export function writeTrust(values: Values, trust: Trust | null): string[] {
     )
   const file = resolve(need(values, 'trust-file'))
   writeFileSync(file, `${JSON.stringify(trust, null, 2)}\n`)
-  return [`what the caller pins: ${file}`]
+  return [`trust file for the API user: ${file}`]
 }
 
 export const create: Run = async ({ home, values }) => {
@@ -63,7 +63,10 @@ export const create: Run = async ({ home, values }) => {
     wishOf(values),
     values['rate-limit'] === undefined ? undefined : Number(values['rate-limit']),
   )
-  warn(problems, 'not enrolled everywhere yet (repeat with "api-user enrol")')
+  warn(
+    problems,
+    'the API key is not enrolled at every signer node (run "api-user enrol" for the rest)',
+  )
   const created = {
     api_key: apiKey,
     workspace: values['workspace'],
@@ -91,7 +94,7 @@ export const enrol: Run = async ({ home, values }) => {
   const params =
     values['public-key'] === undefined ? await enrolmentOfNodes(signers, apiKey) : wishOf(values)
   const { answers, trust, problems } = await enrolAtNodes(signers, { ...params, apiKey })
-  warn(problems, 'not enrolled')
+  warn(problems, 'the API key was not enrolled')
   return {
     result: { api_key: apiKey, enrolled: true, nodes: answers, problems },
     text: [
@@ -124,10 +127,10 @@ export const revoke: Run = async ({ home, values }) => {
     (error: Error) => `the platform: ${error.message}`,
   )
   const existing = nodes.answers.filter((answer) => answer['known'] === true)
-  warn(nodes.problems, 'not revoked')
+  warn(nodes.problems, 'the API key was not revoked')
   if (platform !== null && existing.length === 0)
-    throw new OperatorError(`--api-key: there is no API user ${apiKey} (${platform})`)
-  if (platform !== null) warn([platform], 'not revoked')
+    throw new OperatorError(`--api-key: API user ${apiKey} does not exist (${platform})`)
+  if (platform !== null) warn([platform], 'the API key was not revoked')
   const isDone = platform === null && nodes.answers.length >= Math.min(2, signers.length)
   return {
     result: { api_key: apiKey, revoked: isDone, nodes: nodes.answers },

@@ -50,9 +50,9 @@ export const recoveryKey: Run = ({ values }) => {
   return {
     result: { ...paths, secret },
     text: [
-      `recovery secret: ${secret} (take it offline, in other hands than the backups)`,
+      `recovery secret: ${secret} (keep it offline; people with access to the backups must not have it)`,
       `recovery key:    ${paths.public}`,
-      `signing key:     ${paths.signing} (secret: it stays with the platform, where no writer to the backups reads it)`,
+      `signing key:     ${paths.signing} (secret: keep it on the platform's host, unreadable for anyone who can write to the backups)`,
     ],
   }
 }
@@ -77,7 +77,7 @@ export const backup: Run = async ({ home, values }) => {
       `manifest SHA-256: ${manifestSha256}`,
       ...(manifest.network === 'local' && readVariable('CUSTODY_LOCAL_CHAINS') === undefined
         ? [
-            `the local chains are not in it: copy ${join(home, 'devnet')} while the platform is stopped`,
+            `the backup does not contain the local chains: copy ${join(home, 'devnet')} while the platform is stopped`,
           ]
         : []),
     ],
@@ -120,7 +120,7 @@ async function verify(from: string, values: Values): Promise<Outcome> {
   const what = `${files.length} files, made ${reported.made_at}`
   const text =
     proof === null
-      ? `${from}: undamaged, but not proved authentic: ${what}. Whoever can write to the folder can have changed it. ` +
+      ? `${from}: undamaged, but its authenticity is not proved: ${what}. Anyone who can write to the folder can have changed it. ` +
         'Give --recovery-key, --recovery-secret or --manifest-sha256 to prove it'
       : `${from}: authentic, ${proof === 'hash' ? 'the manifest has the given hash' : 'signed by the recovery key'}; undamaged, ${what}`
   return {
@@ -148,7 +148,8 @@ function nodeSecretsOf(values: Values): Map<number, string> {
         throw new OperatorError(
           `--node-secrets: "${part}" must be NODE=FILE with NODE 1, 2 or 3, such as 1=recovery-1`,
         )
-      if (!existsSync(file)) throw new OperatorError(`--node-secrets: there is no file ${file}`)
+      if (!existsSync(file))
+        throw new OperatorError(`--node-secrets: the file ${file} does not exist`)
       return [Number(node), resolve(file)] as const
     }),
   )
@@ -183,7 +184,7 @@ export const restore: Run = async ({ home, values }) => {
   const next = [
     ...(reported.network === 'local' && readVariable('CUSTODY_LOCAL_CHAINS') === undefined
       ? [
-          `bring the local chains back: the backup does not hold them, so copy the folder devnet of the lost home to ${join(home, 'devnet')}. ` +
+          `restore the local chains: the backup does not contain them, so copy the folder devnet of the lost home to ${join(home, 'devnet')}. ` +
             'Without it the platform starts on new, empty chains, and the audit shows every balance as a deficit',
         ]
       : []),
@@ -193,8 +194,8 @@ export const restore: Run = async ({ home, values }) => {
           'signer nodes that were lost are restored by their operators, each on its own host: npx custody signer restore',
         ]),
     'start the platform: npm start',
-    'adopt what the nodes know and the database lacks: npx custody reconcile',
-    'compare with the chains: npx custody audit',
+    'add the transactions that the signer nodes recorded and the database lacks: npx custody reconcile',
+    'compare the ledger with the chains: npx custody audit',
   ].map(asInstalled)
   return {
     result: { home, restored: true, ...reported, files: files.length, next },

@@ -67,6 +67,6 @@ export const suspenseAdopt: Run = async ({ home, values }) => {
   )
   return {
     result,
-    text: `${amount} ${asset} is a deposit of ${workspace} now, ${id}: credited at its depth, after its screening`,
+    text: `${amount} ${asset} was recorded as the deposit ${id} of ${workspace}; it is credited when it is final and screened`,
   }
 }

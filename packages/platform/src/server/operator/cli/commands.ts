@@ -97,7 +97,7 @@ export const COMMANDS: readonly Definition[] = [
       'api-key KEY': 'API key of the caller (default: CUSTODY_API_KEY)',
       'key FILE': 'file with the RSA private key of the caller (default: CUSTODY_KEY)',
       'url URL': 'base URL of the platform (default: the platform that runs on CUSTODY_HOME)',
-      'print-token': 'JWT of the request printed, instead of sending the request',
+      'print-token': 'print the JWT of the request instead of sending the request',
       'until FIELD=VALUE':
         'field and value to wait for: repeat a GET every second until the response has them, such as data.0.status=confirmed',
       'timeout SECONDS': 'longest wait of --until, in seconds (default: 120)',
@@ -185,7 +185,7 @@ export const COMMANDS: readonly Definition[] = [
         'balance in native coins below which the tank is low; 0 turns the warning off',
       'fee-cap COINS': 'highest fee of one transaction, in native coins, or none',
       'max-gas-price RATE':
-        'highest fee rate, in the network’s unit (such as gwei), above which transactions wait, or none',
+        'highest fee rate, in the network’s unit (such as gwei), at which transactions are sent; above it they wait; or none',
     },
     run: async () => (await gasTank()).set,
   },
@@ -199,7 +199,7 @@ export const COMMANDS: readonly Definition[] = [
     options: {
       'asset A': 'asset of the addresses, if the lines of a text file do not name it',
       'published YYYY-MM-DD': 'publication date of the list (required for a text file)',
-      force: 'replacement even by an older or a much smaller list',
+      force: 'install the list even if it is older or much smaller than the current one',
     },
     run: async () => {
       const { refreshOfac } = await import('../ofac.ts')
@@ -226,9 +226,9 @@ export const COMMANDS: readonly Definition[] = [
       'network N': 'network of the rule (default: all; not together with --asset)',
       'asset A': 'asset of the rule (default: all)',
       'cost-multiple M':
-        'multiple of the network fee that a balance must exceed, or none for the value of the wider rule',
+        'multiple of the network fee that a balance must exceed, or none to inherit the value of the more general rule',
       'min-amount COINS':
-        'smallest balance to sweep, in units of --asset, or none for the value of the wider rule',
+        'smallest balance to sweep, in units of --asset, or none to inherit the value of the more general rule',
     },
     run: async () => (await wallets()).sweepSet,
   },
@@ -282,7 +282,7 @@ export const COMMANDS: readonly Definition[] = [
   {
     usage: 'suspense adopt',
     summary:
-      'Record a surplus of the audit (coins at an own address that the ledger lacks) as a deposit.',
+      'Record a surplus that the audit found (coins at an own address that the ledger lacks) as a deposit.',
     options: {
       '!asset A': 'asset of the surplus',
       '!address ADDRESS': 'own address with the surplus, as "audit" prints it',
@@ -408,7 +408,7 @@ export const COMMANDS: readonly Definition[] = [
     summary:
       'After the restore of an older backup, adopt the records of the signer nodes that the database lacks, then compare the ledger with the chains.',
     options: {
-      'dry-run': 'report of what would be adopted, without changes',
+      'dry-run': 'only report what would be adopted; nothing is changed',
       'gap N': 'deposit addresses to watch beyond the last known one (default: 20, at most 1000)',
       'wait SECONDS': 'longest wait for scanners and confirmations, in seconds (default: 600)',
       'scan-from NETWORK=HEIGHT':
@@ -428,8 +428,8 @@ export const COMMANDS: readonly Definition[] = [
       'from H':
         'first height: a block height, ledger index (XRP), ledger sequence (XLM) or slot (SOL) (required without --stop)',
       'to H':
-        'last height (default: the last one that the scan has read, or the end of an interrupted rescan)',
-      stop: 'end of the running rescan',
+        'last height to read (default: the last one that the scan has read, or the end of an interrupted rescan)',
+      stop: 'stop the running rescan instead of starting one',
     },
     run: async () => {
       const { rescan } = await import('../rescan-cli.ts')
@@ -446,8 +446,8 @@ export const COMMANDS: readonly Definition[] = [
         'public recovery key that encrypts the secrets (required without --without-secrets)',
       'signing-key FILE':
         'key that signs the manifest (default: FILE.sign next to the FILE.pub of --recovery-key, if it exists)',
-      'without-secrets': 'backup without the secrets',
-      'without-nodes': 'backup without the signer nodes, whose operators back them up',
+      'without-secrets': 'omit the secrets from the backup',
+      'without-nodes': 'omit the signer nodes from the backup; their operators back them up',
     },
     run: async () => (await backups()).backup,
   },
@@ -458,7 +458,7 @@ export const COMMANDS: readonly Definition[] = [
     options: {
       '!out FILE': 'file for the recovery secret; never overwritten',
       'from FILE':
-        'existing recovery secret, of which only FILE.pub and FILE.sign are written (default: a new one)',
+        'existing recovery secret, from which only FILE.pub and FILE.sign are written (default: a new one)',
     },
     run: async () => (await backups()).recoveryKey,
   },
@@ -469,14 +469,14 @@ export const COMMANDS: readonly Definition[] = [
     options: {
       '!in DIR': 'folder of the backup',
       verify:
-        'check of the backup only, without a restore; exit 0: authentic, 2: undamaged but not proved authentic',
+        'only check the backup, without restoring it; exit 0: authentic, 2: undamaged but not proved authentic',
       'recovery-secret FILE':
         'recovery secret, which proves the signature and decrypts the secrets (required without --verify or --without-secrets)',
       'recovery-key FILE':
         'own copy of the public recovery key, which proves the signature with --verify or --without-secrets',
       'manifest-sha256 HASH':
         'SHA-256 of the manifest as "backup" printed it, which proves a backup without a signature',
-      'without-secrets': 'restore without the secrets',
+      'without-secrets': 'do not restore the secrets',
       'node-secrets 1=FILE,2=FILE,3=FILE':
         'recovery secrets of the signer nodes, whose homes are then restored too; local only (default: none)',
       'wal DIR': 'folder of the archived WAL to replay after the backup (default: none)',
@@ -490,7 +490,7 @@ export const COMMANDS: readonly Definition[] = [
     summary:
       'Compare the migrations of this version with the database: print what its start would apply, and whether it can.',
     options: {
-      '!check': 'read-only comparison; exit 1 if a newer version has changed the database',
+      '!check': 'only compare, without changes; exit 1 if a newer version has changed the database',
     },
     run: async () => (await import('../upgrade.ts')).upgrade,
   },

@@ -12,7 +12,10 @@ export const invite: Run = async ({ home, values }) => {
     role: need(values, 'role'),
     email: values['email'],
   })
-  return { result, text: [String(result['link']), `(once, until ${String(result['expires_at'])})`] }
+  return {
+    result,
+    text: [String(result['link']), `(works once, until ${String(result['expires_at'])})`],
+  }
 }
 
 export const reset: Run = async ({ home, values }) => {
@@ -21,7 +24,7 @@ export const reset: Run = async ({ home, values }) => {
     result,
     text: [
       String(result['link']),
-      `(once, until ${String(result['expires_at'])}; it ends every session and old factor)`,
+      `(works once, until ${String(result['expires_at'])}; using it ends every session and removes the old sign-in factors)`,
     ],
   }
 }
@@ -44,7 +47,8 @@ export const exportLog: Run = async ({ home, values }) => {
     text: string
   }
   const file = resolve(need(values, 'out'))
-  if (existsSync(file)) throw new OperatorError(`--out: ${file} exists already; name another file`)
+  if (existsSync(file))
+    throw new OperatorError(`--out: ${file} already exists; choose another file`)
   writeFileSync(file, text, { mode: 0o600, flag: 'wx' })
   const { lines, hash } = await verifyLog(text.split('\n'))
   return {
@@ -56,7 +60,7 @@ export const exportLog: Run = async ({ home, values }) => {
 /** Verifies an export offline, from the file alone. */
 export const verifyExport: Run = async ({ words, values }) => {
   const file = resolve(words[0] as string)
-  if (!existsSync(file)) throw new OperatorError(`FILE: there is no file ${file}`)
+  if (!existsSync(file)) throw new OperatorError(`FILE: the file ${file} does not exist`)
   const head = values['head']
   if (head !== undefined && (typeof head !== 'string' || !/^[0-9a-f]{64}$/.test(head))) {
     throw new OperatorError(
@@ -67,6 +71,9 @@ export const verifyExport: Run = async ({ words, values }) => {
   const result = await verifyLog(lines, head ?? null)
   return {
     result: { ...result },
-    text: [`${result.lines} lines, none changed, removed or moved`, `newest hash ${result.hash}`],
+    text: [
+      `${result.lines} lines: no line was changed, removed or moved`,
+      `newest hash ${result.hash}`,
+    ],
   }
 }

@@ -75,13 +75,13 @@ export const DEVNET_COMMANDS: readonly Definition[] = [
       '!exchange E': 'exchange of the account: kraken or binance',
       'permissions LIST':
         'permissions of the key, comma-separated, from query,trade,deposit,withdraw (default: all)',
-      'no-withdraw': 'key without the permission to withdraw',
+      'no-withdraw': 'create the key without the permission to withdraw',
       'balances LIST':
         'balances of the new account, such as BTC=1,USD=5000 (default: the exchange’s usual play money)',
       'account-of KEY': 'API key whose account the new key is for (default: a new account)',
       'nonce-window MS':
         'milliseconds by which a nonce may be below the highest one, at Kraken (default: 0)',
-      unlimited: 'key that is exempt from the rate limit',
+      unlimited: 'exempt the key from the rate limit',
     },
     run: devnet('venue key'),
   },

@@ -27,7 +27,7 @@ export const list: Run = async ({ home, values }) => {
   const result = await callPlatform(home, 'gas-tank list', { workspace: need(values, 'workspace') })
   const lines = (result['gas_tanks'] as Record<string, unknown>[]).map((tank) => {
     const balance = `${String(tank['balance'])} ${String(tank['asset'])}`
-    return [tank['network'], balance, tank['status'], tank['address'] ?? 'not used yet']
+    return [tank['network'], balance, tank['status'], tank['address'] ?? 'no address yet']
       .map(String)
       .join('  ')
   })
@@ -108,7 +108,7 @@ export const release = byOrder('release')
 
 function tellOrder({ answers, problems }: TankOrder): void {
   for (const answer of answers) printNotice(orderLine(answer))
-  warn(problems, 'not ordered')
+  warn(problems, 'the order was not stored')
 }
 
 /** Waits until the operation that the operator started has ended. */

@@ -58,9 +58,9 @@ function textOf(reported: ReservesAnswer): string[] {
     `SHA-256 ${reported.hash}`,
     `blocks: ${heights.join(', ')}`,
     ...reported.assets.map((each) => lineOf(each, reported.short.includes(each.asset))),
-    ...(reported.problems ?? []).map((problem) => `did not sign: ${problem}`),
+    ...(reported.problems ?? []).map((problem) => `a signer node did not sign: ${problem}`),
     ...(reported.short.length > 0
-      ? [`MORE IS OWED THAN HELD of ${reported.short.join(', ')}`]
+      ? [`LIABILITIES EXCEED RESERVES in ${reported.short.join(', ')}`]
       : []),
   ]
 }
@@ -75,14 +75,14 @@ export const list: Run = async ({ home }) => {
   const result = await callPlatform(home, 'reserves list', {})
   const lines = (result as unknown as { statements: ReservesAnswer[] }).statements.map(
     ({ id, time, hash, short }) =>
-      `${id}  ${time}  ${hash}${short.length > 0 ? `  short of ${short.join(', ')}` : ''}`,
+      `${id}  ${time}  ${hash}${short.length > 0 ? `  liabilities exceed reserves in ${short.join(', ')}` : ''}`,
   )
-  return { result, text: linesOr(lines, 'nothing was published yet') }
+  return { result, text: linesOr(lines, 'no statement has been published yet') }
 }
 
 function write(file: string, option: string, text: string): void {
   if (existsSync(file))
-    throw new OperatorError(`--${option}: ${file} exists already; name another file`)
+    throw new OperatorError(`--${option}: ${file} already exists; choose another file`)
   writeFileSync(file, text)
 }
 

@@ -71,7 +71,7 @@ export const SIGNER_COMMANDS: readonly Definition[] = [
       ...WHICH,
       '!in FILE': 'backup of the node',
       '!recovery-secret FILE': 'file with the recovery secret of the node',
-      preview: 'list of what would be restored, without changes',
+      preview: 'only list what would be restored; nothing is changed',
       'confirm CODE': 'confirmation code that the preview printed (required on mainnet)',
     },
     run: async () => (await signer()).restore,

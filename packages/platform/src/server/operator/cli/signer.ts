@@ -67,7 +67,7 @@ export const refresh: Run = async ({ home, values }) => {
   }
   if (values['workspace'] && result.refreshed.length + result.failed.length === 0) {
     throw new OperatorError(
-      `--workspace: the signer nodes hold no key of ${String(values['workspace'])}`,
+      `--workspace: the signer nodes have no key of workspace ${String(values['workspace'])}`,
     )
   }
   const lines = [
@@ -105,7 +105,10 @@ export const bans: Run = async ({ home, values }) => {
   ]
   return {
     result: { ...result },
-    text: lines.length === 0 ? `signer ${signer.node}: no ban, no report of one` : lines,
+    text:
+      lines.length === 0
+        ? `signer ${signer.node}: it has banned no peer, and no peer reports a ban`
+        : lines,
   }
 }
 
@@ -153,9 +156,9 @@ interface Restored {
 }
 
 const restoredLines = (node: number, it: Restored): string[] => [
-  `signer ${node}: ${it.restored ? 'restored' : 'this would be restored'} from a backup of ${new Date(it.made_at * 1000).toISOString()}` +
+  `signer ${node}: ${it.restored ? 'restored' : 'it would be restored'} from a backup of ${new Date(it.made_at * 1000).toISOString()}` +
     (it.signed ? '' : ', which is not signed (an earlier version made it)'),
-  `${it.key_ids.length} keys, of ${it.workspaces.join(', ') || 'no workspace'}`,
+  `keys: ${it.key_ids.length}; workspaces: ${it.workspaces.join(', ') || 'none'}`,
   ...it.enrolments.map(
     ({ api_key, key_fingerprint, role, workspace, sub_account, sub_account_name }) =>
       `enrolled: ${api_key} ${key_fingerprint} ${role} ${workspace}/${sub_account_name ?? '-'} (${sub_account})`,
@@ -167,12 +170,12 @@ const restoredLines = (node: number, it: Restored): string[] => [
   ...it.left_out.map(
     (each) =>
       `NOT restored: ${each.api_key ?? `order ${String(each.order)}`} of ${each.workspace}, which signer ${each.missing_at.join(' and ')} ` +
-      'does not hold so: type it again if it is right',
+      'does not have with these values: enter it again if it is correct',
   ),
   ...(it.not_in_backup === 0
     ? []
     : [
-        `${it.not_in_backup} enrolments or orders of both peers are not in the backup: ask their operators, and type those that are right`,
+        `${it.not_in_backup} enrolments or orders of both peers are not in the backup: ask their operators, and enter the correct ones again`,
       ]),
 ]
 
@@ -186,7 +189,7 @@ export const restore: Run = async ({ home, values }) => {
   })) as unknown as Restored
   const lines = restoredLines(signer.node, result)
   if (result.confirm !== undefined)
-    lines.push(`read it, and run the same command with --confirm ${result.confirm}`)
+    lines.push(`check the list above, then run the same command with --confirm ${result.confirm}`)
   return {
     result: { ...result },
     text: lines,
@@ -204,7 +207,10 @@ const tank = (values: Values) => ({
 })
 const ordered = ({ answers: [answer], order }: TankOrder): Outcome => ({
   result: { ...answer },
-  text: [orderLine(answer as NodeAnswer), `give the other nodes and the platform --order ${order}`],
+  text: [
+    orderLine(answer as NodeAnswer),
+    `use --order ${order} at the other nodes and at the platform`,
+  ],
 })
 
 export const enrol: Run = async ({ values }) => {
@@ -216,7 +222,7 @@ export const enrol: Run = async ({ values }) => {
   } = await enrolAtNodes([here(values)], wishOf(values))
   const lines = [
     enrolmentLine(answer as NodeAnswer),
-    `API key ${apiKey}, index ${index}: give the same --api-key at the other nodes, and --api-key and --index at the platform`,
+    `API key ${apiKey}, index ${index}: use the same --api-key at the other nodes, and this --api-key and --index at the platform`,
     ...writeTrust(values, trust),
   ]
   return { result: { ...answer }, text: lines }
@@ -238,7 +244,7 @@ export const revoke: Run = async ({ values }) => {
     text:
       answer?.['known'] === true
         ? enrolmentLine(answer)
-        : `signer ${node.node}: ${apiKey} was not enrolled here, and never will be`,
+        : `signer ${node.node}: ${apiKey} was not enrolled here; it is now revoked and can never be enrolled`,
   }
 }
 

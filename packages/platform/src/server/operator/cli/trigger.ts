@@ -24,7 +24,10 @@ export const triggerRun: Run = async ({ home, words, values }) => {
   )
   return {
     result,
-    text: [`${String(result['event'])} ${String(result['id'])}, marked as a test`, ...lines],
+    text: [
+      `${String(result['event'])} ${String(result['id'])} was sent, marked as a test`,
+      ...lines,
+    ],
     exitCode: sent.every(({ error }) => error === null) ? 0 : 1,
   }
 }

@@ -58,9 +58,9 @@ export const amlRelease: Run = async ({ home, values }) => {
   const result = await callPlatform(home, 'aml release', {
     transaction: need(values, 'transaction'),
   })
-  const done = result['again'] ? 'was released before' : 'is released'
+  const done = result['again'] ? 'was already released' : 'is released'
   return {
     result,
-    text: `${String(result['transaction'])} ${done}; senders that are known stay screened`,
+    text: `${String(result['transaction'])} ${done}; its known senders are still screened`,
   }
 }

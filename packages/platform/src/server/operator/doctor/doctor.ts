@@ -87,7 +87,7 @@ async function diagnoseHosts(
       ? [
           ok(
             'database',
-            'the embedded database runs with the platform: start it, and run this command again',
+            'the embedded database runs only while the platform runs: start the platform, and run this command again',
           ),
         ]
       : databaseFindings(
@@ -160,7 +160,7 @@ function linesOf(mode: Settings['network'], diagnoses: Diagnoses): string[] {
     ...(unpriced.length === 0
       ? []
       : [
-          `prices  the running platform has no current price of ${unpriced.join(', ')}: its log says which source fails and why`,
+          `prices  the running platform has no current price of ${unpriced.join(', ')}: its log contains the failing source and the reason`,
         ]),
     ...(configured.length === 0 ? ['no endpoint is configured: see docs/mainnet.md'] : []),
   ]

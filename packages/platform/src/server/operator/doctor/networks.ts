@@ -39,7 +39,7 @@ export interface Diagnosis {
 }
 
 const ADVICE: Record<string, string> = {
-  'wrong network': 'the endpoint serves another chain: correct its URL',
+  'wrong network': 'the endpoint serves another network: correct its URL',
   unreachable:
     'check the URL, the credentials and the firewall; a provider may limit requests; "npx custody probe" checks it completely',
 }
@@ -81,10 +81,10 @@ const closedAssets = (settings: Settings, registry: Registry, network: string): 
     .filter((asset) => !isOpen({ settings }, asset))
     .map(
       ({ asset_name, status, status_since: since, status_reason: reason }) =>
-        `${asset_name} is ${status} since ${since}: ${reason}. No new wallets and addresses can be created; the balance can be sent`,
+        `${asset_name} is ${status} since ${since}: ${reason}. New wallets and addresses cannot be created, but the balance can be sent`,
     )
 
-const LOCAL_START = 'the local chains run with "npm start"'
+const LOCAL_START = 'the local chains run while the platform runs: start it with "npm start"'
 
 /**
  * Returns the known result for a local network without a query to its chain; null: the chain runs
@@ -100,7 +100,7 @@ function stateWithoutQuery(
     return { state: 'unreachable', advice: `${local.reason}; ${LOCAL_START}` }
   return local.started.has(network)
     ? null
-    : { state: 'not started', advice: 'it starts with its first use' }
+    : { state: 'not started', advice: 'it starts when it is first used' }
 }
 
 /** What the check of the networks needs. `local`: null on real networks. */

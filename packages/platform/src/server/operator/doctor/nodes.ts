@@ -132,7 +132,7 @@ function ofNode(
     matches.push(
       warning(
         'signers',
-        `${name} waits to be restored`,
+        `${name} has not been restored yet`,
         'run npx custody signer restore on its host',
       ),
     )
@@ -142,7 +142,7 @@ function ofNode(
       problem(
         'signers',
         `${name} was set up for ${String(status.mode)}, the platform runs on ${mode}`,
-        'correct CUSTODY_NETWORK, or CUSTODY_SIGNERS',
+        'correct CUSTODY_NETWORK or CUSTODY_SIGNERS, so that both have the same network',
       ),
     )
   }
@@ -169,8 +169,8 @@ function ofNode(
     matches.push(
       warning(
         'signers',
-        `${name} does not reach signer ${apart.join(' and ')}`,
-        'check the network between their hosts: two nodes sign together',
+        `${name} cannot reach signer ${apart.join(' and ')}`,
+        'check the network between their hosts, because two nodes must reach each other to sign',
       ),
     )
   }

@@ -69,7 +69,9 @@ export const setTank: Command = async (services, input) => {
     throw new OperatorError('--threshold: must be an amount; 0 turns the warning off')
   const named = Object.entries(changes).filter(([, value]) => value !== undefined)
   if (named.length === 0)
-    throw new OperatorError('--threshold, --fee-cap, --max-gas-price: at least one is required')
+    throw new OperatorError(
+      'at least one of --threshold, --fee-cap and --max-gas-price is required',
+    )
   for (const [name, value] of named) {
     if (name !== 'threshold' && value === '0') {
       throw new OperatorError(
@@ -119,7 +121,7 @@ async function lockedTankBalance(
   if (balance <= fee) {
     const [present, needed] = [balance, fee].map((value) => formatAmount(value, native.decimals))
     throw new OperatorError(
-      `the tank has ${present} ${native.asset_name}, which does not exceed the network fee of ${needed}`,
+      `the gas tank has ${present} ${native.asset_name}, which does not exceed the network fee of ${needed}`,
     )
   }
   return balance

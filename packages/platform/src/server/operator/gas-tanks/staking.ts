@@ -93,7 +93,7 @@ async function reserveStake(
   const idle = await lockedBalance(tx, { ...scope, kind: staked, address: tank })
   if (idle < amount) {
     throw new OperatorError(
-      `--amount: ${amountText(operation, idle)} of the tank's stake for ${resource} are idle; lent stake is returned within minutes`,
+      `--amount: only ${amountText(operation, idle)} of the tank's stake for ${resource} are not lent; lent stake is returned within minutes`,
     )
   }
   await post(tx, 'tank-unstake-reserve', id, [
