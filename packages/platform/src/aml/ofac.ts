@@ -72,7 +72,7 @@ export class Sanctions {
         'the list of sanctioned addresses was refreshed',
       )
     } catch (error) {
-      // The last valid list stays in effect.
+      // The last valid list stays in effect. The error is logged once for each state of the file.
       if (state !== this.#state) {
         this.#log.error(
           { err: reasonOf(error) },

@@ -64,7 +64,7 @@ export async function migrate(database: Database): Promise<string[]> {
       .filter((name) => !files.includes(name))
       .sort()
       .join(', ')
-    // Its rows may have formats that are not known to this version.
+    // The rows of a newer version may have formats that this version does not know.
     if (beyond !== '') {
       throw new Error(
         `the database was changed by a newer version (${beyond}): start that version, or restore a backup that was made before`,

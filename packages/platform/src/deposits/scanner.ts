@@ -167,7 +167,7 @@ export function scanLoop(
 /** Returns the pause that follows a pass after which nothing was left to do. */
 const restFrom = ({ settings: { pollMs } }: Services, { pace }: Chain, now: number) => ({
   since: now,
-  // The loop runs every `pollMs`, possibly slightly early.
+  // Half an interval is subtracted, because the loop runs every `pollMs`, possibly slightly early.
   forMs: (pace?.pauseMs(pollMs) ?? 0) - pollMs / 2,
 })
 
@@ -556,8 +556,8 @@ async function walkBack(services: Services, chain: Chain, scan: Scan): Promise<v
   await agreeOnTakingBack(services, chain, gone)
   const next = (scan.next = services.environment.uuid())
   await services.database.transaction(async (tx) => {
-    // First, because a process that was suspended must not revert blocks that another process has
-    // read since.
+    // The position is moved first, because a process that was suspended must not revert blocks that
+    // another process has read since.
     const moved = await tx.query(
       `update network_scans set height = $3, lease_token = $4 where network = $1
         and lease_token = $2 returning 1`,

@@ -58,8 +58,8 @@ export interface Change {
   failure_reason?: string | null
   last_error?: string | null
   /**
-   * What the transaction waits for until its next step; absent or null: nothing that its caller
-   * needs to know.
+   * Code of the reason why the transaction waits until its next step; absent or null: there is no
+   * reason that its caller needs to know.
    */
   waits?: WaitCode | null
   hash?: string

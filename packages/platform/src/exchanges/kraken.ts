@@ -159,7 +159,8 @@ export const kraken: VenueAdapter = {
   priceStep: ({ info }) =>
     info['tick_size'] === undefined ? undefined : String(info['tick_size']),
   networks: NETWORKS,
-  // If the exchange has a method for this coin, ccxt does not query other networks.
+  // Queries the address of this network only. If the exchange has a method for the coin on another
+  // network, ccxt might return an address of that network.
   async depositAddress(client, coin, network) {
     const asset = client.currency(coin).id
     const { result } = await callOwn(client, 'privatePostDepositMethods', { asset })

@@ -97,7 +97,10 @@ export async function reconcileAccount(services: Services, row: AccountRow): Pro
   services.environment.checkpoint('exchange-account.reconciled')
 }
 
-/** A fill that has not been read yet would explain the difference. */
+/**
+ * Makes the account's working orders due, because a fill that has not been read yet would explain
+ * the difference.
+ */
 async function askOrders(
   tx: Queryable,
   { id, workspace_id: workspace }: AccountRow,

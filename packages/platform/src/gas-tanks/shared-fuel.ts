@@ -14,7 +14,10 @@ const PARTS_MAX = 64
  */
 const COMPANY_MS = 12_000
 
-/** Maximum cost of one transfer, as submitted to the signer nodes. */
+/**
+ * One transfer's part of a shared fuel transaction: its maximum cost, as submitted to the signer
+ * nodes.
+ */
 interface Part {
   transaction_id: string
   gas: string

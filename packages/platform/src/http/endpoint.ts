@@ -40,7 +40,7 @@ export interface Context<Body, Query, Params> extends Admission {
 
 /** One event of a stream (HTML standard, server-sent events). `data` may have several lines. */
 export interface ServerEvent {
-  /** The client sends it as `Last-Event-ID` when it reconnects. */ id?: string
+  /** ID of the event. The client sends it as `Last-Event-ID` when it reconnects. */ id?: string
   event?: string
   data: string
 }

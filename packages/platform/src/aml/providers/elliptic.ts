@@ -47,8 +47,8 @@ function ellipticHeaders(
 }
 
 /**
- * Adapter for Elliptic's wallet screening, which covers all chains and assets of an address at
- * once.
+ * Adapter for Elliptic's wallet screening, which covers all chains and assets of an address in one
+ * request.
  */
 export function elliptic(
   base: string,
