@@ -10,7 +10,10 @@ const REQUESTS_MANY = 8
 export const PRIORITY_MS = 2000
 /** Busy fraction of the event loop's time above which the event loop is the bottleneck. */
 const LOOP_FULL = 0.9
-/** The same for all processors, which the database and the nodes may share. */
+/**
+ * Busy fraction of all processors' time above which the machine is the bottleneck. The database and
+ * the nodes may share the processors.
+ */
 const MACHINE_FULL = 0.95
 /** Duration of one measurement, in milliseconds. */
 const LOOKED_AT_MS = 50

@@ -184,7 +184,10 @@ async function noteGone({ database }: Services, network: string, txid: string): 
   return rows.length > 0
 }
 
-/** Returns the same for many loops with the same interval, which share one query. */
+/**
+ * Returns a function that returns the networks on which a payment may be expected. Loops with the
+ * same interval share one query.
+ */
 export function awaitedNetworksShared(services: Services): () => Promise<Set<string>> {
   return shared(
     () => awaitedNetworks(services),

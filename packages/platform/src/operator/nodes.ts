@@ -7,9 +7,9 @@ import { OperatorError } from './command.ts'
 import { callSigner } from './connect.ts'
 
 /**
- * Orders of the operator to the operator sockets of the signer nodes. Only values that the operator
- * entered, or that the nodes store themselves, are sent to a node: a compromised platform must not
- * be able to change an order.
+ * This module sends the operator's orders to the operator sockets of the signer nodes. Only values
+ * that the operator entered, or that the nodes store themselves, are sent to a node: a compromised
+ * platform must not be able to change an order.
  */
 
 export interface NodeAnswer {

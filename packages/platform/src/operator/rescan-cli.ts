@@ -32,7 +32,8 @@ export async function rescan(home: string, network: string, values: Values): Pro
     from: need(values, 'from'),
     to: values['to'],
   })
-  // In this case standard output may only contain one JSON object or one field.
+  // With --json or --field, standard output may only contain one JSON object or one field, so
+  // progress is printed to standard error.
   const print = values['json'] === true || values['field'] !== undefined ? printNotice : printLines
   for (let printed = '', at = -Infinity; ;) {
     const progress = await ask('rescan progress')

@@ -206,7 +206,7 @@ export async function takePasskey(
       expectedOrigin: origin,
       expectedRPID: needRpId(origin),
       requireUserVerification: true,
-      // The library rejects a counter that did not increase, which indicates a copied
+      // The library rejects a response whose counter did not increase, which indicates a copied
       // authenticator.
       credential: {
         id: row.credential_id,

@@ -216,7 +216,7 @@ async function tankPaymentGroup(
   return { ...group, order: typeof order === 'string' ? order : null }
 }
 
-/** Returns what a group's transactions move, as decoded here. */
+/** Returns the payment, stake or loan that a group's transactions make, as decoded here. */
 function didOf(
   purpose: string,
   kind: TransactionKind,

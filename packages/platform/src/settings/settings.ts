@@ -198,7 +198,8 @@ const variables = z
     PORT: integer(0, 65_535).default(8080),
     CUSTODY_HOST: z.string().default('127.0.0.1'),
     CUSTODY_PUBLIC_URL: httpUrl.optional(),
-    // These two are never shown in errors: one contains a password, the other is a key.
+    // Values of DATABASE_URL and CUSTODY_SECRETS_KEY are never shown in errors: one contains a
+    // password, the other is a key.
     DATABASE_URL: z
       .string()
       .regex(/^postgres(ql)?:\/\//, 'must begin with postgresql://')

@@ -46,7 +46,10 @@ export type RunOutcome =
   | NotSigned
 
 type NotSigned =
-  /** Every pair that responded refused, because the nodes' rules do not allow it. */
+  /**
+   * Every pair of nodes that responded refused, because the nodes' rules do not allow the
+   * transaction.
+   */
   | {
       kind: 'refused'
       code: string

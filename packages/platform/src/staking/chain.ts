@@ -6,7 +6,10 @@ import {
 } from '@custody/chains'
 import { ApiError } from '../errors.ts'
 
-/** `energyPerMillionTrx` is the number of points per 10^6 TRX; 1 TRX is 10^6 sun. */
+/**
+ * Sun in a million TRX, for which `energyPerMillionTrx` states the number of points; 1 TRX is 10^6
+ * sun.
+ */
 const SCALE = 10n ** 12n
 
 /**

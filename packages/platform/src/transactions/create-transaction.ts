@@ -140,7 +140,7 @@ interface TransferSource {
   invoice: string | null
 }
 
-/** What a transfer pays, in the smallest unit of its asset. */
+/** Amounts that a transfer pays, in the smallest unit of its asset. */
 interface TransferAmounts {
   amount: bigint
   /** Expected network fee. */

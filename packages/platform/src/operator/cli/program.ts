@@ -175,8 +175,8 @@ function programOf(commands: readonly Definition[], home: string): Command {
       )
     own.action(() => run(definition, home, own))
   }
-  // Set last, because the other commands would inherit it. The help of the program is the list of
-  // all commands.
+  // The formatter is set last, because the other commands would inherit it. The help of the program
+  // is the list of all commands.
   return program.configureHelp({ formatHelp: () => allOf(commands) })
 }
 
