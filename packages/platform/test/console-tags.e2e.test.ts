@@ -47,7 +47,10 @@ after(async () => {
   await platform.remove()
 })
 
-/** Each test continues from the state that the previous one left. */
+/**
+ * Whether a previous test failed. Each test continues from the state that the previous one left, so
+ * the others are then skipped.
+ */
 let isBroken = false
 function step(name: string, work: (t: TestContext) => Promise<void>): void {
   test(name, async (t) => {

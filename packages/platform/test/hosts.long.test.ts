@@ -30,7 +30,7 @@ const POSTGRES = join(
   'native',
   'bin',
 )
-/** PostgreSQL refuses to run as root. */
+/** Arguments that run a program as another user, because PostgreSQL refuses to run as root. */
 const AS_NOBODY = ['--user', '--map-user=65534', '--map-group=65534']
 const TO = '0x00000000000000000000000000000000000000c5'
 const PASSWORD = randomBytes(12).toString('hex')
@@ -73,7 +73,7 @@ class Caller {
     })
   }
 
-  /** Status 0 means that there was no response. */
+  /** Sends an HTTP request from the caller's host. Status 0 means that there was no response. */
   async fetch(
     url: string,
     init: { method?: string; headers?: Record<string, string>; body?: string } = {},

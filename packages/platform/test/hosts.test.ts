@@ -141,7 +141,7 @@ test('one of two scanners scans a network, and the other takes over when the fir
     [true, false],
     'for as long as it lives',
   )
-  // The process was killed.
+  // The first process was killed, so the second one takes the network over when the hold expires.
   let waitedMs = 0
   for (; !second.holds('ETH'); waitedMs += 1000) {
     assert.ok(waitedMs <= HOLD_MS + 1000, 'taken over in time')

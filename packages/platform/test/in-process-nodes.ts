@@ -31,7 +31,10 @@ export const publicKeyAt = shared.at.secp256k1
  */
 export type Fault = 'refuse' | 'lost' | 'away' | 'torn' | undefined
 
-/** Returns the same key each time, because a simulation must be reproducible. */
+/**
+ * Returns the identity key of a node. It is the same each time, because a simulation must be
+ * reproducible.
+ */
 function identityOf(node: number): KeyObject {
   const secret = createHash('sha256').update(`identity of node ${node}`).digest()
   return createPrivateKey({

@@ -102,7 +102,10 @@ export class InProcessPlatform {
     this.#now = now
   }
 
-  /** @returns its base URL */
+  /**
+   * Starts the platform.
+   * @returns its base URL
+   */
   async start(env: Record<string, string>): Promise<string> {
     this.#postgres ??= await startEmbeddedPostgres(this.#home)
     const { url: database, pid } = this.#postgres

@@ -68,7 +68,10 @@ class Model {
   readonly balances = new Map<string, { account: Account; balance: bigint; overdrawn: boolean }>()
   readonly posted = new Set<string>()
 
-  /** @returns the expected result of `post`, or the error that it must throw */
+  /**
+   * Applies an entry to the expected state.
+   * @returns the expected result of `post`, or the error that it must throw
+   */
   post(
     kind: string,
     reference: string,

@@ -259,7 +259,10 @@ export class Hosts {
     this.destroy()
   }
 
-  /** Does the same synchronously, for an exit that cannot wait. */
+  /**
+   * Ends all processes in the hosts and removes the hosts synchronously, for an exit that cannot
+   * wait.
+   */
   destroy(): void {
     for (const space of this.#spaces.splice(0)) {
       const { stdout } = spawnSync('ip', ['netns', 'pids', space], { encoding: 'utf8' })

@@ -58,7 +58,7 @@ async function startPooler(socketOfServer: string): Promise<string> {
     })
   const file = join(folder, 'pgbouncer.ini')
   writeFileSync(file, text.join('\n'))
-  // PgBouncer refuses to run as root.
+  // PgBouncer refuses to run as root, so it runs as another user.
   const as =
     process.getuid?.() === 0 ? ['unshare', '--user', '--map-user=65534', '--map-group=65534'] : []
   const [command = '', ...args] = [...as, PGBOUNCER as string, file]
@@ -69,7 +69,7 @@ async function startPooler(socketOfServer: string): Promise<string> {
         if (child.exitCode !== null || child.signalCode !== null) return resolve()
         child.once('exit', () => resolve())
         child.kill('SIGINT')
-        // Does not wait for the remaining clients.
+        // The signal ends PgBouncer without waiting for the remaining clients.
         child.kill('SIGKILL')
       }),
   )

@@ -60,8 +60,8 @@ const setVolume = (daysAgo: number, amount: bigint) =>
     [workspaceId, today(), daysAgo, amount.toString()],
   )
 /**
- * Makes the account's tier one that was last decided yesterday, and waits until the platform has
- * decided it today.
+ * Sets yesterday as the day for which the account's tier was last decided, and waits until the
+ * platform has decided it for today.
  */
 const nextDay = async () => {
   await platform.database.query(

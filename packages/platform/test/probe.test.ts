@@ -179,7 +179,7 @@ test('the probe passes on the local chains of all families, and submits no valid
   ])
 })
 
-/** Method names in the sources of a family's client. */
+/** Returns the method names in the sources of a family's client. */
 function methodsOf(files: string[], pattern: RegExp): string[] {
   const text = files
     .map((file) => readFileSync(new URL(`../../chains/src/${file}`, import.meta.url), 'utf8'))

@@ -30,6 +30,7 @@ after(() => {
 })
 
 /**
+ * Runs a test with a fixture of one network, and checks the ledger at the end.
  * @param o.isLeftOpen whether some work stays unfinished, so that the test checks the ledger itself
  */
 async function staged(

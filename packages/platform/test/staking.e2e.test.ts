@@ -101,7 +101,7 @@ const audited = async () => {
   const { held, operating, owed } = assets.find(({ asset }) => asset === 'TRX')!
   assert.equal(BigInt(held) - BigInt(operating), BigInt(owed), 'reserves of TRX')
 }
-/** java-tron's HTTP interface, as an outside observer. */
+/** Sends a request to java-tron's HTTP interface, as an outside observer. */
 async function node<T>(path: string, body: Record<string, unknown>): Promise<T> {
   const { devnet: port } = JSON.parse(readFileSync(join(platform.home, 'ports.json'), 'utf8')) as {
     devnet: number

@@ -18,9 +18,10 @@ const home = mkdtempSync(join(tmpdir(), 'custody-steps-'))
 let devnet: Devnet
 
 /**
- * `fuelled`: a gas tank pays. `isFinalAtOnce`: a transaction in a block is final. `end`: how a
- * transaction that the chain never included expires, and whether the transfer is then built again
- * or refunded. `congested`: rates of the chain, of the waiting transaction, and of its replacement.
+ * Properties of a family that the steps depend on. `fuelled`: a gas tank pays. `isFinalAtOnce`: a
+ * transaction in a block is final. `end`: how a transaction that the chain never included expires,
+ * and whether the transfer is then built again or refunded. `congested`: rates of the chain, of the
+ * waiting transaction, and of its replacement.
  */
 interface Family extends WalletAddress {
   fuelled?: boolean

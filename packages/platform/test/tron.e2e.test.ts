@@ -66,7 +66,7 @@ const audited = async () => {
   const { ok, differences } = await platform.operator('audit')
   assert.ok(ok, JSON.stringify(differences))
 }
-/** java-tron's HTTP interface, as an outside observer. */
+/** Sends a request to java-tron's HTTP interface, as an outside observer. */
 async function node<T>(path: string, body: Record<string, unknown>): Promise<T> {
   const { devnet: port } = JSON.parse(readFileSync(join(platform.home, 'ports.json'), 'utf8')) as {
     devnet: number

@@ -234,7 +234,10 @@ test('on a restored database, a block does not cause a full read of the addresse
   )
 })
 
-/** A database that records its statements, and can drop the response of an executed statement. */
+/**
+ * Returns a database that records its statements, and can drop the response of an executed
+ * statement.
+ */
 function counting(inner: Database): {
   database: Database
   texts: string[]

@@ -152,7 +152,10 @@ const senderOver = (reach: EgressPolicy, more: object = {}): Sender => {
   return sender
 }
 const forever = new AbortController().signal
-/** A resolver that returns a different result each time, and the names that it was queried for. */
+/**
+ * Returns a resolver that returns a different result each time, and the names that it was queried
+ * for.
+ */
 function turning(...answers: string[][]): { resolve: Resolve; requests: string[] } {
   const requests: string[] = []
   return {

@@ -135,8 +135,8 @@ export class Callers {
    * Repeats a request until there is a response.
    * @param key state of other requests with the same key: nothing is repeated during another
    *   request, or after a refusal
-   * @throws Refused finally
-   * @throws Decided
+   * @throws Refused if the request is finally refused
+   * @throws Decided if another request with the same key was finally refused
    */
   async until(
     caller: Caller,

@@ -18,8 +18,8 @@ function headOf(text: string): string {
 }
 
 /**
- * A database for which each statement, each begin and each commit is a separate operation of the
- * schedule. If the process is about to die at the next commit, `dying` returns how.
+ * Returns a database for which each statement, each begin and each commit is a separate operation
+ * of the schedule. If the process is about to die at the next commit, `dying` returns how.
  */
 export function gatedDatabase(
   database: Database,

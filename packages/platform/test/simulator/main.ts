@@ -59,7 +59,7 @@ const terms = {
   draws,
 }
 
-/** A simulation's files are temporary and are read again soon, so they are kept in memory. */
+/** Folder in memory for a simulation's files, which are temporary and are read again soon. */
 const MEMORY = '/dev/shm'
 const MEMORY_BYTES_MIN = 1_500_000_000
 if (existsSync(MEMORY)) {

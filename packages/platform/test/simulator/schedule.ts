@@ -416,7 +416,10 @@ export class Schedule {
   }
 }
 
-/** @returns false if the process does not exist any more */
+/**
+ * Sends a signal to a process.
+ * @returns false if the process does not exist any more
+ */
 function signalled(pid: number, signal: 'SIGSTOP' | 'SIGCONT'): boolean {
   try {
     return process.kill(pid, signal)
