@@ -102,7 +102,7 @@ export class LoadMonitor {
   }
 
   get isHigh(): boolean {
-    // Always evaluated, so that the measurement covers only the latest interval.
+    // The measurement is always made, so that it covers only the latest interval.
     const isBound = this.#isBound
     return this.#isMany && (this.isBurst || isBound)
   }
@@ -125,7 +125,7 @@ export class LoadMonitor {
     return this.#requests >= REQUESTS_MANY
   }
 
-  /** Updates the used part of {@link PRIORITY_MS} for the time since the last call. */
+  /** Updates how much of {@link PRIORITY_MS} is used, for the time since the last call. */
   #pass(): void {
     const now = this.#clock()
     // An adjustment of the clock only makes one burst longer or shorter.

@@ -245,7 +245,7 @@ export async function lift(
       and released_at is null`,
     [freeze.id, at, freeze.workspace_id],
   )
-  // The workers check whether anything else holds the transactions.
+  // The released transactions are due now; the workers check whether another freeze holds them.
   await tx.query(
     `update transactions set next_run_at = $2
      where workspace_id = $3 and id in (select transaction_id from aml_holds where workspace_id = $3

@@ -33,7 +33,10 @@ export class Sanctions {
   #state = ''
   #list: SanctionsList
 
-  /** @throws Error if the file is not valid, because screening must not use an incomplete list */
+  /**
+   * Reads the list, and fails if that is not possible.
+   * @throws Error if the file is not valid, because screening must not use an incomplete list
+   */
   constructor(file: () => string, log: Logger) {
     this.#file = file
     this.#log = log

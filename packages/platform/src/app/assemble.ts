@@ -245,7 +245,7 @@ async function listen(services: Services, server: Server): Promise<number> {
       throw listenProblem(error, settings)
     })
   const port = Number(new URL(address).port)
-  // With port 0 the system chose a free port.
+  // With port 0 the system chose a free port, so the URL is known only now.
   if (settings.publicUrl === null) services.checkout.base = `http://${settings.host}:${port}`
   return port
 }

@@ -43,7 +43,7 @@ export async function stakingDifferences(
       own
         .filter((row) => kinds.includes(row.kind) && (address === null || row.address === address))
         .reduce((sum, { balance }) => sum + balance, 0n)
-    // Included on the chain but not booked yet.
+    // Returns the amount that is included on the chain but not booked yet.
     const moved = (resource: TronResource, steps: Record<string, bigint>, address: string | null) =>
       moving
         .filter(

@@ -156,7 +156,7 @@ async function checkRule(
   asset: Asset,
 ): ReturnType<typeof findWallet> {
   const { sub } = claimedNonceAndSubject(rule.request.token)
-  // The signer nodes refuse it too, so every transfer would be created and then fail.
+  // The signer nodes also refuse a revoked key, so every transfer would be created and then fail.
   if (
     !(await services.database.one(
       'select 1 from api_users where api_key = $1 and revoked_at is null',

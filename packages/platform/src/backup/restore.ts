@@ -349,7 +349,7 @@ export async function restoreBackup(restore: Restore): Promise<Manifest> {
   }
   const placeDatabase = async (): Promise<void> => {
     if (databaseUrl === null) await placeEmbedded(home, from, manifest, restore)
-    // In one transaction, so a failure leaves nothing in the database.
+    // The dump is restored in one transaction, so a failure leaves nothing in the database.
     else await placeExternal(home, databaseUrl, from, manifest)
     report('database: restored')
   }

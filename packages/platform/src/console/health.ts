@@ -165,7 +165,7 @@ function chainsOf(
 ) {
   return networks.all().map(({ network }) => {
     const scan = scans.find((each) => each.network === network.code)
-    // No address exists on this network yet.
+    // The network is not scanned, because no address exists on it yet.
     if (!scan || scan.height === null) {
       return {
         network: network.code,

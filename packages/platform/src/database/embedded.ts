@@ -151,7 +151,7 @@ function disownLock(data: string): void {
   const stranger = lockingPid(data)
   if (stranger === null || stranger === process.pid || postmasterPid(data) !== null) return
   const [, ...rest] = readFileSync(file, 'utf8').split('\n')
-  // Written atomically, because the disk may be full.
+  // The file is written atomically, because the disk may be full.
   writeFileSync(`${file}.custody`, [process.pid, ...rest].join('\n'), { mode: 0o600 })
   renameSync(`${file}.custody`, file)
 }
@@ -337,7 +337,7 @@ function launch({ data, socket, run, logFile, archiving }: Installation): () => 
     'max_wal_size=256MB',
     ...archiving,
   ])
-  // A file instead of a pipe, because the server outlives a killed parent.
+  // The log is a file instead of a pipe, because the server outlives a killed parent.
   const log = openSync(logFile, 'a', 0o600)
   const started = spawn(command, list, {
     ...identity,
@@ -400,7 +400,7 @@ class Supervisor {
       endingSince = state === 'ending' ? (endingSince ?? Date.now()) : null
       const endingMs = endingSince === null ? 0 : Date.now() - endingSince
       if (pid !== null && endingMs > ENDING_MS) {
-        // Some of its processes may never end. All commits are in the WAL in any case.
+        // Some of the server's processes may never end. All commits are in the WAL in any case.
         this.#report('PostgreSQL did not stop in time; it is stopped immediately')
         signal(pid, endingMs > 3 * ENDING_MS ? 'SIGKILL' : 'SIGQUIT')
         await sleep(ENDING_MS)

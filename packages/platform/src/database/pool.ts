@@ -279,7 +279,8 @@ export async function within<T>(work: Promise<T>, ms: number): Promise<T> {
       () => reject(new ConnectionLost(new Error(`the database did not respond within ${ms} ms`))),
       ms,
     )
-    // A connection keeps its process alive by itself; the wait for a lost connection must not.
+    // The timer must not keep the process alive: a connection does so by itself, and the wait for a
+    // lost connection must not.
     timer.unref()
   })
   return Promise.race([work, late]).finally(() => clearTimeout(timer))

@@ -320,7 +320,7 @@ async function isStillHeld(
   const unread = await unreadAt(chain, scanned, address, asset)
   if (unread === null) return false
   const after = await readBooks(database, services, chain.network, place)
-  // The ledger includes the deposit itself.
+  // The bounds of the ledger include the adopted deposit itself.
   if (held - unread >= larger(before.atMost, after.atMost)) return true
   if (!before.quiet || !after.quiet || unread > 0n) return false
   await database.transaction(async (tx) => {

@@ -63,7 +63,8 @@ export class HeldNetworks {
       everyMs: Math.min(settings.pollMs, EVERY_MS_MAX),
       due: `exists (select 1 from network_scans where ${due})`,
       run: async () => {
-        // Read before the query, so that it is not later than the time used by the database.
+        // The time is read before the query, so that it is not later than the time used by the
+        // database.
         const until = environment.now() + HOLD_MS
         const rows = await database.query<{ network: string; was: string | null }>(
           `update network_scans s set holder = $2, held_until = $3,

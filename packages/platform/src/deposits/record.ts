@@ -374,8 +374,8 @@ export async function insertDeposit(
     address_tag: tag,
     hash,
     confirmations: 1,
-    // Uses the price in memory, or null without a price, so that crediting is never delayed. It
-    // does not change if a reorganisation mines the deposit again.
+    // The value is computed with the price in memory, or is null without a price, so that crediting
+    // is never delayed. It does not change if a reorganisation mines the deposit again.
     amount_usd: valueNow(services, asset, transfer.amount),
   })
   await tx.query(

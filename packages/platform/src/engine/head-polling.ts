@@ -70,8 +70,8 @@ export class HeadPolling {
     const usual = Math.max(leastMs, Math.min(PAUSE_MS_MAX, (this.#blockMs ?? 0) / LOOKS_PER_BLOCK))
     if (this.perDay === null) return usual
     this.#refill()
-    // The usual pause while at least half is left, rising to the longest pause when nothing is
-    // left.
+    // The pause is the usual one while at least half of the requests is left, and rises to the
+    // longest pause when none is left.
     const lacking = Math.min(1, Math.max(0, 1 - this.#left / (this.#most / 2)))
     return usual + Math.max(0, SAVING_MS_MAX - usual) * lacking
   }

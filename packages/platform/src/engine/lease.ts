@@ -25,7 +25,8 @@ export class LeaseLost extends Error {
 /** Leases up to `limit` due transactions for this worker. */
 export async function claim(services: Services, limit: number): Promise<TransactionRow[]> {
   return services.database.query<TransactionRow>(
-    // Materialized, so that the limited subquery runs only once, whichever join plan PostgreSQL chooses.
+    // The selection is materialized, so that the limited subquery runs only once, whichever join
+    // plan PostgreSQL chooses.
     `with mine as materialized (
        select workspace_id, id from transactions where next_run_at <= $3
          and (lease_until is null or lease_until < $3)

@@ -155,7 +155,7 @@ export const kraken: VenueAdapter = {
       ? null
       : { coin: coin === 'ETH2' ? 'ETH' : coin, isSpendable: kind === 'F' }
   },
-  // Its prices may have more decimals than its price step allows.
+  // The exchange's prices may have more decimals than its price step allows.
   priceStep: ({ info }) =>
     info['tick_size'] === undefined ? undefined : String(info['tick_size']),
   networks: NETWORKS,

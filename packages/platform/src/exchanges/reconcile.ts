@@ -144,7 +144,7 @@ const IS_DUE = `(reconcile_at <= $1 and (lease_until is null or lease_until < $1
 export async function reconcileDue(services: Services): Promise<number> {
   const now = services.database.now()
   const due = await services.database.query<AccountRow>(
-    // Materialized, so that the limited selection is evaluated once.
+    // The selection is materialized, so that it is evaluated only once despite its limit.
     `with mine as materialized (
        select id from exchange_accounts where ${IS_DUE} order by reconcile_at limit $3
          for update skip locked
@@ -172,7 +172,9 @@ export async function reconcileDue(services: Services): Promise<number> {
   return due.length
 }
 
-/** Compares the ledger of every account with its exchange, each once a minute. */
+/**
+ * Creates the loop that compares the ledger of every account with its exchange, each once a minute.
+ */
 export const reconcileLoop = (services: Services): Loop => ({
   name: 'exchange accounts',
   everyMs: LOOK_MS,

@@ -164,7 +164,8 @@ export async function awaitsCompany(
     ])) !== undefined
   if (!(await waits())) return false
   await advance(database, row, { waits: 'EARLIER_TRANSFER', last_error: null, run_in_ms: leftMs })
-  // Fuel that arrived during this step could not wake the transaction, so it is checked again.
+  // Fuel that arrived during this step could not wake the transaction, so its arrival is checked
+  // again.
   if (!(await waits())) await wakeWaiting(database, row)
   return true
 }

@@ -129,7 +129,7 @@ export async function buildServer<O extends Operation = never>(
   server.addHook('onRequest', async (request, reply) => {
     if (request.headers.host === undefined && request.raw.httpVersion !== '1.0')
       throw new ApiError('INVALID_REQUEST', 'Host: header is missing', { field: 'Host' })
-    // Checked before the body is read, which may be of any type.
+    // The route is checked before the body is read, because the body may be of any type.
     if (request.is404 || routes.lacks(request.method, request.url))
       return sendUnrouted(request, reply)
     assertForm(request)

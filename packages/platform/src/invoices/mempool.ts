@@ -196,7 +196,10 @@ export function awaitedNetworksShared(services: Services): () => Promise<Set<str
   )
 }
 
-/** Monitors the mempool of one network while payments of invoices are expected there. */
+/**
+ * Creates the loop that monitors the mempool of one network while payments of invoices are expected
+ * there.
+ */
 export function mempoolLoop(
   services: Services,
   chain: Chain,

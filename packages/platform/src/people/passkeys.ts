@@ -19,7 +19,7 @@ const ALGORITHMS = [-8, -7, -257]
 const RP_NAME = 'Custody'
 const CHALLENGE_BYTES = 32
 
-// Loaded on first use, because its certificate parsers take a tenth of the start time.
+// Loads the library on first use, because its certificate parsers take a tenth of the start time.
 const webauthn = () => import('@simplewebauthn/server')
 
 /**

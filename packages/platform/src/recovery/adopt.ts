@@ -417,8 +417,8 @@ async function recordForward(
 }
 
 /**
- * Moves a known row that was not signed here to CONFIRMING; from then on it is an ordinary
- * transaction.
+ * Moves a row that this database has, but whose transaction was not signed here, to CONFIRMING;
+ * from then on it is an ordinary transaction.
  */
 async function goOn(
   services: Services,

@@ -151,7 +151,8 @@ function requestedGroup(base: Group, main: Opened): Group {
     !UUID.test(recorded.transaction_id)
   )
     throw mismatch(main)
-  // A forward, or the cancellation that its owner sent in its place.
+  // The record belongs to a forward, or to the cancellation that the owner sent in place of the
+  // forward.
   const [step, ruleId] = parts(recorded.step)
   const rule = step === 'forward' ? ruleId : null
   return {

@@ -5,7 +5,7 @@ import { coinsOnChain } from '../audit/utxo.ts'
 import type { Chain } from '../engine/chain.ts'
 import type { Services } from '../engine/services.ts'
 
-/** Identifies a block. */
+/** Height and hash of a block. */
 export interface Height {
   height: number
   hash: string

@@ -211,7 +211,7 @@ function protection(
     )
   }
   const away = (best * BigInt(slippageBps)) / BASIS_POINTS
-  // Rounded to the price step in the protective direction.
+  // The price is rounded to the price step in the protective direction.
   const price =
     side === 'buy' ? floorTo(best + away, market.priceStep) : ceilTo(best - away, market.priceStep)
   if (price <= 0n) throw wrong('max_slippage_bps', 'results in no price')

@@ -130,8 +130,7 @@ export async function claim(
   const lease = new Date(now.getTime() + LEASE_MS)
   const take = (lane: 'fresh' | 'again', which: string, order: string) =>
     database.query<Claimed>(
-      // Materialized, so that the limited selection is evaluated once, whatever the plan of the
-      // join.
+      // The selection is materialized, so that it is evaluated once, whatever the plan of the join.
       `with mine as materialized (
        select share.workspace, c.id from unnest($6::uuid[], $3::uuid[], $4::int[]) share (workspace,
          webhook, places) cross join lateral (
