@@ -15,8 +15,8 @@ import { certificateLines, diagnoseCertificates } from '../src/operator/doctor-c
 import { NodeUnavailable, SignerNodes } from '../src/signing/nodes.ts'
 
 /**
- * Expiry of TLS certificates: the platform's own and those of three real nodes. Node 2's
- * certificate expires soon, and node 3's has expired.
+ * Tests of the expiry of TLS certificates: the platform's own and those of three real nodes. Node
+ * 2's certificate expires soon, and node 3's has expired.
  */
 const DAY_MS = 86_400_000
 let cluster: SignerCluster

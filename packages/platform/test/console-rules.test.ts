@@ -139,7 +139,7 @@ test('the table of roles contains every route, with the role that the route decl
     panelEndpoints.filter((each) => !isMirror(each)).map((each) => [shortOf(each), each.needs]),
   )
   assert.deepEqual(rolesOf, NEEDS)
-  // Routes that change a factor: a session alone is not enough.
+  // A session alone is not enough for the routes that change a factor.
   assert.deepEqual(
     panelEndpoints
       .filter(({ isSensitive }) => isSensitive)

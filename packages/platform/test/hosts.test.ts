@@ -25,8 +25,8 @@ import { signOrder } from '../src/signing/sign.ts'
 import type { Role } from '../src/settings/settings.ts'
 import { useDatabase, DepositFixture } from './deposits-support.ts'
 
-// Processes on several hosts share only a database, and their clocks are approximately
-// synchronized.
+// Tests of processes on several hosts, which share only a database and whose clocks are
+// approximately synchronized.
 
 const START = Date.UTC(2026, 0, 1)
 let now = START

@@ -16,9 +16,9 @@ import { NodeRefused, NodeUnavailable, type SignerNodes } from '../src/signing/n
 import { WholeKeys } from './whole-keys.ts'
 
 /**
- * The rules and records of real signer nodes in this process, without their sockets and signing
- * rounds. Admitted requests are signed with one whole key. The nodes' entry point (`platformCall`)
- * reads the same text that it reads over TLS.
+ * Fixture with the rules and records of real signer nodes in this process, without their sockets
+ * and signing rounds. Admitted requests are signed with one whole key. The nodes' entry point
+ * (`platformCall`) reads the same text that it reads over TLS.
  */
 const registry = loadRegistry('local')
 const shared = new WholeKeys(7)

@@ -114,7 +114,7 @@ class Model {
         },
       ]) => balance < 0n && !overdrawn && !UNBOUND.includes(what),
     )
-    // Either error may be reported, depending on the order of the accounts.
+    // If both errors apply, the order of the accounts determines which one is reported.
     if (isUnbalanced && isBelow) return /does not balance|ledger_not_negative/
     if (isUnbalanced) return /does not balance/
     if (isBelow) return /ledger_not_negative/

@@ -178,7 +178,7 @@ export class Host {
           }),
       ),
     )
-    // Also ends processes that were started by the ended ones.
+    // Repeats the kill, so that processes that were started by the ended ones end too.
     for (let tries = 0; tries < 50; tries++) {
       const { stdout } = spawnSync('ip', ['netns', 'pids', this.space], { encoding: 'utf8' })
       const pids = stdout.split('\n').filter(Boolean).map(Number)

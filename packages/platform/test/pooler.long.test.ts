@@ -16,8 +16,8 @@ import {
 } from './harness.ts'
 
 /**
- * The platform behind a real PgBouncer in transaction mode, where each statement may run in another
- * session than the one before.
+ * Tests of the platform behind a real PgBouncer in transaction mode, where each statement may run
+ * in another session than the one before.
  */
 
 const PGBOUNCER = ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer'].find((path) => existsSync(path))

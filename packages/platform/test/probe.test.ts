@@ -15,8 +15,8 @@ import { OperatorError } from '../src/operator/command.ts'
 import { probe } from '../src/operator/probe.ts'
 
 /**
- * `custody probe` against the local chains, with all capabilities and with one capability removed
- * at a time.
+ * Tests of `custody probe` against the local chains, with all capabilities and with one capability
+ * removed at a time.
  */
 const home = mkdtempSync(join(tmpdir(), 'custody-probe-'))
 const CLI = fileURLToPath(new URL('../bin/custody.mjs', import.meta.url))

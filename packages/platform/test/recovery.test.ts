@@ -13,8 +13,8 @@ import { prepareDatabase } from './prepared-database.ts'
 import { addressAt, FEE, START, STRANGER, RecoveryFixture } from './recovery-fixture.ts'
 
 /**
- * Transactions that the nodes recorded are restored as rows and ledger entries of a database that
- * has lost them.
+ * Tests that transactions that the nodes recorded are restored as rows and ledger entries of a
+ * database that has lost them.
  */
 const home = mkdtempSync(join(tmpdir(), 'custody-recovery-'))
 let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
@@ -149,7 +149,7 @@ test(
           const report = await at.reconcile()
           assert.deepEqual(report.unadopted, [])
           assert.equal(at.services.hold.because, null)
-          // The chain includes the transactions that it lacked.
+          // From here on the chain includes the transactions that it lacked.
           await at.work()
           const rows = await at.transactions()
           assert.equal(rows.length, steps.length, 'one row for each')

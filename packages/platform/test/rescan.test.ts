@@ -13,8 +13,8 @@ import { startOperatorServer } from '../src/operator/server.ts'
 import { DEPTH, FAMILIES, useDatabase, DepositFixture, type Tenant } from './deposits-support.ts'
 
 /**
- * A rescan finds deposits that a lying endpoint hid from the scan. It finds each once, and screens
- * it like every deposit.
+ * Tests that a rescan finds deposits that a lying endpoint hid from the scan. It finds each once,
+ * and screens it like every deposit.
  */
 const database = useDatabase()
 const home = mkdtempSync(join(tmpdir(), 'custody-rescan-'))

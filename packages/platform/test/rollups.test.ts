@@ -12,8 +12,8 @@ import { FamilyFixture } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * Networks on which a transfer of native coin uses more than 21,000 gas, or costs more than gas
- * times price.
+ * Tests of networks on which a transfer of native coin uses more than 21,000 gas, or costs more
+ * than gas times price.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })

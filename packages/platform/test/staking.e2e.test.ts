@@ -1,4 +1,4 @@
-// Staking of TRX end to end, on a local chain that keeps the rules of Stake 2.0.
+// Tests of the staking of TRX end to end, on a local chain that keeps the rules of Stake 2.0.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -9,8 +9,8 @@ import { FamilyFixture, type WalletAddress } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * Every step of a transfer × every family. Each check runs for all families, unless the table
- * states why not.
+ * Tests of every step of a transfer in every family. Each check runs for all families, unless the
+ * table states why not.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })

@@ -96,7 +96,10 @@ export function gatedDatabase(
   }
 }
 
-/** PostgreSQL's transaction numbers continue from seed to seed, so they must not affect a run. */
+/**
+ * Removes PostgreSQL's transaction numbers, which continue from seed to seed, so they must not
+ * affect a run.
+ */
 const unnumbered = (values: readonly unknown[]) =>
   values.filter((value) => typeof value !== 'string' || !/^\d+$/.test(value))
 
