@@ -18,6 +18,7 @@ export class Batch<Item, Answer> {
   #isCalled = false
 
   /**
+   * Creates an empty batch.
    * @param answer processes all items and returns their results in the same order. Its exception
    *   rejects all of them, so an error of a single item must be returned as its result
    * @param most maximum number of items of one call

@@ -69,7 +69,8 @@ export class LoadMonitor {
   #isFull = false
 
   /**
-   * @param clock returns the Environment's time in milliseconds
+   * Starts with the current values of the meters.
+   * @param clock returns the environment's time in milliseconds
    * @param meters sources of measured values; tests replace the machine's
    */
   constructor(clock: () => number = Date.now, meters: Meters = systemMeters) {

@@ -1121,7 +1121,7 @@ test('overview, time series, health and settings report correct values and no se
     total_usd: number
     counts: { failed_24h: number }
   }>('/sub-accounts/main/overview')
-  // The fixture's price is 1 USD.
+  // The expected value equals the amount, because the fixture's price is 1 USD.
   assert.deepEqual(
     overview.balances.map(({ asset, balance, available, usd }) => [asset, balance, available, usd]),
     [['BTC', 1.5, 1.5, 1.5]],

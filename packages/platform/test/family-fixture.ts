@@ -81,6 +81,7 @@ export class FamilyFixture {
   #fill: () => Promise<boolean>
 
   /**
+   * Creates a fixture of one network.
    * @param ask function that sends requests to endpoints; a test may change the responses
    * @param endpoints endpoints of the network; default: the local chain
    */

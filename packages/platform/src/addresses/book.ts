@@ -17,6 +17,7 @@ export class AddressBook implements Addresses {
   readonly #started = new Map<string, Promise<void>>()
 
   /**
+   * Creates the address book.
    * @param services returns the services, which are created after the book because chains depend on
    *   it
    */

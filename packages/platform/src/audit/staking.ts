@@ -27,7 +27,10 @@ interface Moving {
 
 const RESOURCES = ['ENERGY', 'BANDWIDTH'] as const
 
-/** Tron: compares what each of our accounts has staked, delegated and unstaked with the ledger. */
+/**
+ * Adds the differences on Tron between the ledger and the amounts that each of our accounts has
+ * staked, delegated and unstaked on the chain.
+ */
 export async function stakingDifferences(
   services: Services,
   network: Network,
@@ -102,7 +105,7 @@ interface Stake {
 }
 
 /**
- * Returns what an account has locked according to the chain, in sun.
+ * Returns the amount that an account has locked according to the chain, in sun.
  * @param others addresses to which it may have delegated
  */
 async function stakeOnChain(

@@ -237,8 +237,8 @@ export async function takeExternal(databaseUrl: string, to: string): Promise<Tak
 const RECOVERY_MS = 24 * 3600_000
 
 /**
- * `archive`: folder to which the restored database archives its WAL. Existing files in it are not
- * read and not overwritten.
+ * How the restored database recovers. `archive`: folder to which it archives its WAL. Existing
+ * files in it are not read and not overwritten.
  */
 export interface Recovery {
   wal: string | null

@@ -19,8 +19,8 @@ const manifestSchema = z.strictObject({
   network: z.string(),
   database: z.strictObject({
     /**
-     * `files`: the embedded server's files with the WAL that makes them consistent. `dump`:
-     * pg_dump's custom format.
+     * Form of the database's copy. `files`: the embedded server's files with the WAL that makes
+     * them consistent. `dump`: pg_dump's custom format.
      */
     form: z.enum(['files', 'dump']),
     postgres: z.int(),

@@ -41,7 +41,10 @@ const ENDING_MS = 5000
 /** `sun_path` holds 107 bytes; PostgreSQL appends `/.s.PGSQL.5432.lock`. */
 const SOCKET_FOLDER_LENGTH_MAX = 85
 
-/** `walArchive`: folder to which each WAL segment is copied when it is full or a minute old. */
+/**
+ * Options of the embedded server. `walArchive`: folder to which each WAL segment is copied when it
+ * is full or a minute old.
+ */
 export interface EmbeddedOptions {
   walArchive?: string | null
   /** Time limit of the start in milliseconds, for a server that has to replay a long WAL first. */
@@ -363,7 +366,10 @@ class Supervisor {
   /** Whether the server that was started last has ended. */
   #hasEnded = () => true
 
-  /** @param report receives messages about automatic actions */
+  /**
+   * Prepares the supervision; `start` starts the server.
+   * @param report receives messages about automatic actions
+   */
   constructor(
     installation: Installation,
     limits: { startTimeoutMs: number; launchesMax: number },

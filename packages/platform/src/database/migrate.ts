@@ -42,7 +42,7 @@ export const lockMigrations = (tx: Queryable): Promise<unknown> =>
  * Migrates the database, in one transaction under an advisory lock: applies the numbered files in
  * ./migrations that were not applied yet, each once, then the checks of the rows, and the
  * functions.
- * @returns the names of what was applied
+ * @returns the names of the migrations, checks and functions that were applied
  * @throws Error if a newer version has migrated the database
  */
 export async function migrate(database: Database): Promise<string[]> {

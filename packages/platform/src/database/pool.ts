@@ -183,7 +183,7 @@ export interface DatabaseOptions {
   max?: number
   /** Replaces the driver's own pool, for a simulation of many processes in one. */
   pool?: (config: pg.PoolConfig) => ConnectionPool
-  /** True: a transaction pooler is in between, so that nothing may be stored in a session. */
+  /** Whether a transaction pooler is in between, so that nothing may be stored in a session. */
   pooled?: boolean
   /**
    * Maximum wait for the result of a statement, in milliseconds; longer than the server's statement

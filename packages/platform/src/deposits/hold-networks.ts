@@ -27,6 +27,7 @@ export class HeldNetworks {
   readonly #until = new Map<string, number>()
 
   /**
+   * Creates the assignment without any network.
    * @param id id of this process
    * @param networks networks for which this process has an endpoint
    */
@@ -88,7 +89,7 @@ export class HeldNetworks {
     }
   }
 
-  /** Releases all networks, so that another process need not wait. */
+  /** Releases all networks, so that another process does not have to wait. */
   async release(): Promise<void> {
     this.#until.clear()
     await this.#services.database.query(

@@ -313,7 +313,8 @@ async function restoreDeposit(
   { block, match: { transfer, owner } }: DetectedDeposit,
   id: string,
 ): Promise<void> {
-  // The sender may differ in the new block: a contract may pay out what another address paid in.
+  // The sender may differ in the new block: a contract may pay out an amount that another address
+  // paid in.
   await tx.query(
     `update deposits set block_height = $2, block_hash = $3, position = $4, sender = $5,
        senders = $6, senders_complete = $7

@@ -85,8 +85,7 @@ export type Step<K extends TransactionKind = TransactionKind> = {
 }['does']
 
 /**
- * Result of a transaction's last chain transaction. `staking`: what Tron reports about a staking
- * call.
+ * Result of a transaction's last chain transaction. `staking`: Tron's report about a staking call.
  */
 export interface Outcome {
   /** Fee in the smallest unit of the fee asset. */

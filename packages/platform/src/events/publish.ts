@@ -10,7 +10,9 @@ export interface Published {
   id: bigint
   uid: string
   workspaceId: string
-  /** Null: the event concerns the whole workspace. */ subAccountId: string | null
+  /** Sub-account whose keys receive the event; null: the event concerns the whole workspace. */ subAccountId:
+    | string
+    | null
   type: EventType
   object: string
   version: bigint

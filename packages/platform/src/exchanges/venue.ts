@@ -44,8 +44,8 @@ export interface Venue {
 /** Differences between exchanges that planning and evaluation depend on. */
 export interface VenueTraits {
   /**
-   * `tested`: orders, their queries and their outcomes were tested with this exchange's own error
-   * codes. `none`: the outcome of an order could not be queried.
+   * Support of orders. `tested`: orders, their queries and their outcomes were tested with this
+   * exchange's own error codes. `none`: the outcome of an order could not be queried.
    */
   orders: 'tested' | 'generic' | 'none'
   /**

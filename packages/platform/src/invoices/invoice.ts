@@ -159,7 +159,7 @@ interface PaymentMatchRow {
   waiting: boolean | null
   pool_seen_at: Date | null
   pool_known_at: Date | null
-  /** False: the payment has become a deposit. */
+  /** Whether the payment is not a deposit yet; false: it has become a deposit. */
   is_current: boolean
 }
 

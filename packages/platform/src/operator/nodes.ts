@@ -75,7 +75,7 @@ export function differences(
 
 /**
  * Sends the same order to each of these nodes. At least `least` nodes must accept it.
- * @returns what the nodes have stored, and a sentence for each node that did not respond
+ * @returns the values that the nodes have stored, and a sentence for each node that did not respond
  * @throws OperatorError if too few accepted, or if a node has stored other values
  */
 export async function orderNodes(

@@ -19,7 +19,9 @@ interface Progress {
 const line = ({ network, from, to, heights, deposits, reason }: Progress): string =>
   `${network}: ${heights} of ${to - from + 1} heights done, ${deposits} deposits found${reason === null ? '' : `; waits: ${reason}`}`
 
-/** `custody rescan`: starts a rescan in the platform, prints its progress, and ends with it. */
+/**
+ * Runs `custody rescan`: starts a rescan in the platform, prints its progress, and ends with it.
+ */
 export async function rescan(home: string, network: string, values: Values): Promise<Outcome> {
   const ask = async (command: string) =>
     (await callPlatform(home, command, { network })) as unknown as Progress

@@ -125,7 +125,7 @@ export async function orderStake(
   }
 }
 
-/** Returns a line that states what a node has stored. */
+/** Returns a line about the values that a node has stored. */
 export function orderLine(answer: NodeAnswer): string {
   const { action = 'drain', amount, resource, to_address: to, workspace, network, order } = answer
   const words = [

@@ -181,7 +181,7 @@ async function pendingRowOf(tx: Queryable, group: Group): Promise<TransactionRow
 /**
  * Records an adopted transaction in one commit: its row or the unsigned row of the same operation,
  * its attempts with their signed bytes, and the coins that they spend and create. The ordinary
- * steps confirm and book it, so only what the chain confirms at its depth is booked.
+ * steps confirm and book it, so only amounts that the chain confirms at its depth are booked.
  * @throws NotAdopted
  */
 export async function adopt(

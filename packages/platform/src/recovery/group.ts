@@ -79,7 +79,7 @@ function parts(text: string | null | undefined): unknown[] {
 }
 
 /**
- * Determines what a group of attempts means for the ledger. The nodes report the purpose; it is
+ * Determines the meaning of a group of attempts for the ledger. The nodes report the purpose; it is
  * checked against the decoded transaction, so that a lying node cannot cause a booking that the
  * transaction does not justify.
  * @throws NotAdopted

@@ -32,8 +32,8 @@ export async function heightOf({ client }: Chain): Promise<Height> {
 }
 
 /**
- * Returns what the chain reports for all our addresses on one network, queried in the same way as
- * by the audit.
+ * Returns the balances that the chain reports for all our addresses on one network, queried in the
+ * same way as by the audit.
  */
 export async function heldOn(services: Services, chain: Chain): Promise<HeldAt[]> {
   const { network } = chain

@@ -24,7 +24,7 @@ export interface Settings {
   network: NetworkMode
   rateLimit: number
   authLegacy: boolean
-  /** `key`: one limit for all endpoints; `endpoint`: one for each. */
+  /** Scope of the rate limit. `key`: one limit for all endpoints; `endpoint`: one for each. */
   rateScope: 'key' | 'endpoint'
   /**
    * Number of proxies in front of the server, each of which adds an entry to X-Forwarded-For.
@@ -70,8 +70,8 @@ export interface Settings {
 }
 
 /**
- * `api`: HTTP. `worker`: runs due work. `scanner`: reads the chains. `all`: all three in one
- * process.
+ * Role of a process. `api`: HTTP. `worker`: runs due work. `scanner`: reads the chains. `all`: all
+ * three in one process.
  */
 export type Role = 'all' | 'api' | 'worker' | 'scanner'
 

@@ -58,8 +58,8 @@ type NotSigned =
       isUntouched: boolean
     }
   /**
-   * `isUntouched`: no node that was called has started to sign. `at`: index of the transaction of a
-   * run whose refusal is temporary.
+   * No pair of nodes could sign now. `isUntouched`: no node that was called has started to sign.
+   * `at`: index of the transaction of a run whose refusal is temporary.
    */
   | { kind: 'unavailable'; message: string; isUntouched: boolean; at?: unknown }
 

@@ -48,7 +48,7 @@ export function checkBody(body: OrderBody): void {
 }
 
 /**
- * Checks that the exchange supports what the order requires.
+ * Checks that the exchange supports the features that the order requires.
  * @throws ApiError that names the field
  */
 export function checkTraits(body: OrderBody, exchange: string, traits: VenueTraits): void {

@@ -90,7 +90,10 @@ export class Cluster {
     custody: randomBytes(12).toString('hex'),
   }
 
-  /** @param folder parent of the hosts' folders */
+  /**
+   * Creates the hosts of the cluster.
+   * @param folder parent of the hosts' folders
+   */
   constructor(folder: string) {
     this.#folder = folder
     this.#hosts = new Hosts(folder)

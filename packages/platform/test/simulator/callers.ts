@@ -100,8 +100,8 @@ export class Callers {
         caller.apiKey,
       ),
     )
-    // The request reaches the server directly, so that the schedule only controls what the platform
-    // itself waits for.
+    // The request reaches the server directly, so that the schedule only controls the operations of
+    // the platform itself.
     const server = await schedule.pauseAt(this.#actor, `ask ${path}`, () => instance.server)
     const answered = (async () => {
       instance.requestCount++

@@ -103,7 +103,10 @@ export class Schedule {
    */
   #lastAct: Promise<unknown> = Promise.resolve()
 
-  /** @param locked returns the database connections that wait for a lock */
+  /**
+   * Creates a schedule without operations.
+   * @param locked returns the database connections that wait for a lock
+   */
   constructor(random: SeededRandom, nowMs: number, locked: () => Promise<Locked>) {
     this.#random = random
     this.nowMs = nowMs

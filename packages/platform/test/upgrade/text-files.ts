@@ -14,8 +14,8 @@ export interface FixtureKeys {
   /** RSA key that all callers sign with. */
   caller: JsonWebKey
   /**
-   * By path below the data directory: a private key as JWK, which the product stores as PEM, or raw
-   * bytes in hexadecimal.
+   * Files by their path below the data directory: a private key as JWK, which the product stores as
+   * PEM, or raw bytes in hexadecimal.
    */
   files: Record<string, JsonWebKey | string>
 }
@@ -108,7 +108,8 @@ const readKeys = (folder: string) =>
 export const callerKeyOf = (folder: string): string => pemOf(readKeys(folder).caller)
 
 /**
- * Restores into `home` what {@link writeAsText} wrote into `folder`, readable by the owner only.
+ * Restores into `home` the data directory that {@link writeAsText} wrote into `folder`, readable by
+ * the owner only.
  */
 export function restoreFromText(folder: string, home: string): void {
   const write = (name: string, content: string | Buffer) => {

@@ -27,7 +27,7 @@ export interface Provider {
  * no token.
  */
 export class ProviderError extends Error {
-  /** `refused`: the token is not (or no longer) accepted. */
+  /** Why the response cannot be used. `refused`: the token is not (or no longer) accepted. */
   readonly kind: 'unreachable' | 'rate-limited' | 'refused' | 'unusable'
   constructor(kind: ProviderError['kind'], message: string) {
     super(message)
