@@ -10,9 +10,7 @@ export interface Published {
   id: bigint
   uid: string
   workspaceId: string
-  /** Sub-account whose keys receive the event; null: the event concerns the whole workspace. */ subAccountId:
-    | string
-    | null
+  /** Null: all keys of the workspace receive the event. */ subAccountId: string | null
   type: EventType
   object: string
   version: bigint

@@ -14,7 +14,7 @@ const RENEW = 'custody tls renew --home'
 
 export interface CertificateDiagnosis {
   /** Owner of the certificate: `platform`, or `signer 1`. */ of: string
-  /** State of the certificate. `unknown`: the node presented no certificate with its pinned key. */ state:
+  /** `unknown`: the node presented no certificate with its pinned key. */ state:
     | 'ok'
     | 'expires soon'
     | 'expired'
