@@ -1,4 +1,4 @@
 import '../../../scripts/compile-cache.mjs'
 
-/** `npm start`: the platform. Imported after the compile cache is enabled. */
+/** Entry point of `npm start`. The platform is imported after the compile cache is enabled. */
 await import('./run.ts')

@@ -20,7 +20,8 @@ let ending = false
 try {
   const settings = readSettings()
   const stopTracing = await startTracing('custody', process.env)
-  // Imported with the rest of the platform, while the servers that it needs are starting.
+  // The operator interface is imported with the rest of the platform, while the servers that it
+  // needs are starting.
   const platform = await startPlatform(settings, async (services) =>
     (await import('./server/operator/server.ts')).startOperatorServer(services),
   )
@@ -41,8 +42,9 @@ try {
         },
       )
   }
-  // Installed before the platform reports that it is ready, because a process that waits for this
-  // may stop it immediately, and the platform's servers must be stopped too.
+  // The handlers are installed before the platform reports that it is ready, because a process that
+  // waits for this report may stop the platform immediately, and the platform's servers must be
+  // stopped too.
   process.on('SIGTERM', end)
   process.on('SIGINT', end)
   process.stdout.write(`ready http://${settings.host}:${platform.port}\n`)

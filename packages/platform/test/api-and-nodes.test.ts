@@ -27,8 +27,8 @@ import {
 import { PUBLIC_KEY } from './harness.ts'
 
 /**
- * The nodes must accept every request that the API answers with 200. If the nodes refuse a transfer
- * anyway, it ends as `failed` and its amount is released.
+ * Tests that the nodes accept every request that the API answers with 200. If the nodes refuse a
+ * transfer anyway, it ends as `failed` and its amount is released.
  */
 before(openApi)
 after(closeApi)

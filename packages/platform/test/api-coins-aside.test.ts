@@ -6,8 +6,8 @@ import { useApi } from './api-support.ts'
 import { call, type User } from './harness.ts'
 
 /**
- * `GET /dac/v1/coins-aside` over HTTP: pages, filters and invalid parameters. The tests insert the
- * rows in the same form as the scan.
+ * Tests of `GET /dac/v1/coins-aside` over HTTP: pages, filters and invalid parameters. The tests
+ * insert the rows in the same form as the scan.
  */
 const api = useApi()
 let alice: User

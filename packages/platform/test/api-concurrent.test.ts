@@ -7,8 +7,8 @@ import { useApi, type Problem } from './api-support.ts'
 import { call, PRIVATE_KEY, transferBody, waitFor, type Transfer } from './harness.ts'
 
 /**
- * Concurrent requests are batched for the database and the nodes. Each request must get the
- * response that it would get alone.
+ * Tests of concurrent requests, which are batched for the database and the nodes. Each request must
+ * get the response that it would get alone.
  */
 const api = useApi()
 const TO = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'

@@ -32,8 +32,8 @@ import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
 import { InProcessNodes, publicKeyAt } from './in-process-nodes.ts'
 
 /**
- * The real HTTP server on a real database, with the rules of two real nodes. Only the chains are
- * scripted.
+ * Fixture with the real HTTP server on a real database, and the rules of two real nodes. Only the
+ * chains are scripted.
  */
 const home = mkdtempSync(join(tmpdir(), 'custody-api-and-nodes-'))
 let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>

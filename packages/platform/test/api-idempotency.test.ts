@@ -15,8 +15,8 @@ import { useApi, type Problem } from './api-support.ts'
 import { call, transferBody, type Transfer } from './harness.ts'
 
 /**
- * A repeated request pays only once and gets the original response. Tested with the real endpoints
- * on a real database.
+ * Tests that a repeated request pays only once and gets the original response, with the real
+ * endpoints on a real database.
  */
 const api = useApi()
 before(() => api.started)

@@ -72,10 +72,11 @@ test('on every endpoint, unknown and repeated query parameters get 400 with thei
       ? await call<Problem>(null, method, `${path}?colour=red`, undefined, { base: api.base })
       : await ask(method, `${concrete(path)}?colour=red`, valid ?? signedBody)
     assert.equal(status, 400, `${method} ${path}: ${text}`)
-    // The signer nodes check the path of a write exactly as it was sent, so any query is refused.
+    // The signer nodes check the path of a write exactly as it was sent, so the API refuses any
+    // query.
     if (access === 'write')
       assert.match(problem.message, /^path: must be .* exactly, without a query string/, path)
-    // The body is validated first.
+    // If the operation has a body, an error of the body is reported before an error of the query.
     else if (!body)
       assert.deepEqual(
         [problem.code, problem.field],

@@ -1,5 +1,5 @@
-// Searches for transactions by the whole memo or by its beginning, with the real endpoint on a real
-// database.
+// Tests of the search for transactions by the whole memo or by its beginning, with the real
+// endpoint on a real database.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { useApi } from './api-support.ts'

@@ -6,8 +6,8 @@ import { useApi, type Problem } from './api-support.ts'
 import { call, transferBody, type Transfer, type User } from './harness.ts'
 
 /**
- * A request with a used `sequence_id` gets the original response, whatever else it contains. Tested
- * with the real endpoints over HTTP.
+ * Tests that a request with a used `sequence_id` gets the original response, whatever else it
+ * contains, with the real endpoints over HTTP.
  */
 const api = useApi()
 before(() => api.started)

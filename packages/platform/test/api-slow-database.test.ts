@@ -4,8 +4,8 @@ import { useApi, type Problem } from './api-support.ts'
 import { call, transferBody } from './harness.ts'
 
 /**
- * A database that does not respond, simulated by a lock of another connection. A frozen server has
- * the same effect.
+ * Tests with a database that does not respond, simulated by a lock of another connection. A frozen
+ * server has the same effect.
  */
 const api = useApi({}, [], undefined, { shortTimeoutMs: 1000 })
 before(() => api.started)

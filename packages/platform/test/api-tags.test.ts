@@ -6,8 +6,8 @@ import { useApi } from './api-support.ts'
 import { call, transferBody, type Transfer } from './harness.ts'
 
 /**
- * Destination tags and memos at the API: which assets accept them, and which requests are refused
- * before the chain is queried.
+ * Tests of destination tags and memos at the API: which assets accept them, and which requests are
+ * refused before the chain is queried.
  */
 const api = useApi()
 let user: Awaited<ReturnType<typeof api.user>>

@@ -8,8 +8,8 @@ import { useApi } from './api-support.ts'
 import { call, transferBody } from './harness.ts'
 
 /**
- * Clients can request amounts as strings of digits, so that no digit is lost when JSON numbers are
- * parsed as doubles.
+ * Tests of amounts as strings of digits, which clients can request so that no digit is lost when
+ * JSON numbers are parsed as doubles.
  */
 const api = useApi()
 before(() => api.started)

@@ -11,8 +11,8 @@ import { useApi } from './api-support.ts'
 import { call, transferBody, type Transfer } from './harness.ts'
 
 /**
- * Fields of a transaction and the ways to find one, with the real endpoints and steps on a real
- * database.
+ * Tests of the fields of a transaction and of the ways to find one, with the real endpoints and
+ * steps on a real database.
  */
 const api = useApi()
 const TO = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'

@@ -15,8 +15,8 @@ import { FamilyFixture } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * Anyone can make a chain hold more than the ledger records. The audit must distinguish this
- * surplus from a ledger that promises more than the chain holds.
+ * Tests of the audit. Anyone can make a chain hold more than the ledger records; the audit must
+ * distinguish this surplus from a ledger that promises more than the chain holds.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
@@ -60,8 +60,8 @@ test('Ether from a self-destructed contract is a surplus: exit code 1, but withd
     transport: http(`${devnet.url}/eth`),
     account: stranger,
   })
-  // PUSH20 address, SELFDESTRUCT: the contract's whole balance goes to the address, without a
-  // transaction or log of its own.
+  // Deploys a contract that self-destructs (PUSH20 address, SELFDESTRUCT): its whole balance goes
+  // to the address, without a transaction or log of its own.
   await wallet.sendTransaction({
     data: `0x73${fixture.source.slice(2).toLowerCase()}ff`,
     value: parseEther('0.25'),

@@ -17,8 +17,8 @@ import {
 import { testEmittedEvents } from './event-assertions.ts'
 
 /**
- * Standing rules: each incoming deposit is forwarded once to one destination, within the caller's
- * own limits.
+ * Tests of standing rules: each incoming deposit is forwarded once to one destination, within the
+ * caller's own limits.
  */
 const platform = new TestPlatform()
 let shop: User
@@ -337,7 +337,7 @@ describe('deposits are forwarded by their rules', () => {
       const sent = Number(first?.amount) + (asset === 'TRX' ? 0 : Number(first?.fee))
       assert.ok(Math.abs(sent - (Number(amount) - Number(retained))) < 1e-9, JSON.stringify(first))
       await waitFor('settled', async () => (await left()).held === Number(retained))
-      // The same deposit again, this time to a deposit address or with a tag.
+      // The same amount arrives again, this time at a deposit address or with a tag.
       await fund(asset, deposit, amount)
       const all = await forwarded(user, rule.id, 2)
       assert.equal(all.length, 2)

@@ -394,7 +394,8 @@ for (const attack of ATTACKS) {
       await refused(attack.unlisted, TRUST, 'with the manifest as it was')
       await assert.rejects(verifyBackup(from, UNPROVED), attack.unlisted)
       await rehash(from, attack.list ?? (() => undefined))
-      // A link has the same content, so the recomputed manifest equals the signed one.
+      // An attack that uses a link keeps the content, so the recomputed manifest equals the signed
+      // one.
       const forged =
         /not authentic: manifest\.json is not the manifest that was signed: it or manifest\.sig was changed/
       const changed = hashOf(from) === printed ? attack.listed : forged

@@ -30,8 +30,8 @@ import {
 } from './harness.ts'
 
 /**
- * Recovery after a disaster with the operator's commands: backup, rm -rf, restore, reconcile,
- * audit.
+ * Tests of the recovery after a disaster with the operator's commands: backup, rm -rf, restore,
+ * reconcile, audit.
  */
 const platform = new TestPlatform({ mode: 'prepared' })
 const aside = mkdtempSync(join(tmpdir(), 'custody-aside-'))

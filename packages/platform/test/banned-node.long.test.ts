@@ -20,8 +20,8 @@ import { prepareDatabase } from './prepared-database.ts'
 import { RecoveryDrill, registry } from './recovery-drill.ts'
 
 /**
- * Node 3 is banned and gone. Nodes 1 and 2 move all funds to a second installation with the
- * commands of the document.
+ * Tests the move to new nodes: node 3 is banned and gone, and nodes 1 and 2 move all funds to a
+ * second installation with the commands of the document.
  */
 const PAGE = 'docs/production/replacing-a-banned-node.md'
 const old = new TestPlatform()

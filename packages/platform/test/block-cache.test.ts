@@ -4,7 +4,8 @@ import { forgottenBelow } from '../src/custody/deposits/scanner.ts'
 import { useDatabase, DepositFixture } from './deposits-support.ts'
 
 /**
- * The cache must cover a reorganisation back to the final block, however fast blocks are produced.
+ * Tests that the cache of blocks covers a reorganisation back to the final block, however fast
+ * blocks are produced.
  */
 const database = useDatabase()
 

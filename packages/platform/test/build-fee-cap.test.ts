@@ -18,8 +18,9 @@ import { setChains } from './chain-fixture.ts'
 import { useDatabase, DepositFixture } from './deposits-support.ts'
 
 /**
- * Every family's builder refuses a transaction whose fee exceeds the signer nodes' cap. The part of
- * a fee beyond the reservation is booked under the id of the built transaction.
+ * Tests that every family's builder refuses a transaction whose fee exceeds the signer nodes' cap,
+ * and that the part of a fee beyond the reservation is booked under the id of the built
+ * transaction.
  */
 const database = useDatabase()
 const SECRET = createHash('sha256').update('tests of building').digest()

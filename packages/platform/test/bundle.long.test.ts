@@ -12,7 +12,8 @@ import { ROOT } from './documents.ts'
 import { prepareDatabase } from './prepared-database.ts'
 
 /**
- * Bundles for images: a node and a platform need only the files of a bundle and write none of them.
+ * Tests of the bundles for images: a node and a platform need only the files of a bundle and write
+ * none of them.
  */
 const folder = mkdtempSync(join(tmpdir(), 'custody-bundle-'))
 const children: ChildProcess[] = []
@@ -46,8 +47,8 @@ function bundle(kind: string): void {
 }
 
 /**
- * Spawn options for a program of a bundle: another working folder, and no variables of this
- * environment.
+ * Returns the spawn options for a program of a bundle: another working folder, and no variables of
+ * this environment.
  */
 const bare = (env: Record<string, string> = {}) => ({
   cwd: folder,

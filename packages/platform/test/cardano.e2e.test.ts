@@ -1,5 +1,5 @@
-// ADA end to end on a local chain that applies Cardano's ledger rules. Two other libraries verify
-// the transactions that the platform broadcasts.
+// Tests of ADA end to end on a local chain that applies Cardano's ledger rules. Two other libraries
+// verify the transactions that the platform broadcasts.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

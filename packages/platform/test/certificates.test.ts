@@ -18,8 +18,8 @@ import {
 import { NodeUnavailable, SignerNodes } from '../src/core/signing/nodes.ts'
 
 /**
- * Expiry of TLS certificates: the platform's own and those of three real nodes. Node 2's
- * certificate expires soon, and node 3's has expired.
+ * Tests of the expiry of TLS certificates: the platform's own and those of three real nodes. Node
+ * 2's certificate expires soon, and node 3's has expired.
  */
 const DAY_MS = 86_400_000
 let cluster: SignerCluster

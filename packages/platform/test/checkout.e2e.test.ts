@@ -10,14 +10,16 @@ import { DESK, says, visit } from '../../checkout/test/visit.ts'
 import { freePorts } from '../../signer/test/data-dirs.ts'
 import { call, PRIVATE_KEY, TestPlatform, waitFor, type User } from './harness.ts'
 
-/** The checkout page as the platform serves it, paid on a local chain in a real browser. */
+/**
+ * Tests of the checkout page as the platform serves it, paid on a local chain in a real browser.
+ */
 const platform = new TestPlatform()
 let browser: Browser
 let merchant: User
 let shop: ChildProcess | null = null
 
 before(async () => {
-  // Started first, so that the browser is closed even if the rest of the setup fails.
+  // The browser is started first, so that it is closed even if the rest of the setup fails.
   browser = await startBrowser()
   await platform.start()
   merchant = await platform.user('shop')

@@ -18,8 +18,8 @@ const log = pino(
   },
 )
 /**
- * The child script appends a line at each start. It exits before it is ready at the starts that its
- * list names.
+ * Script of the child. It appends a line at each start, and exits before it is ready at the starts
+ * that its list names.
  */
 const script = join(folder, 'child.mjs')
 writeFileSync(

@@ -13,9 +13,9 @@ import { useDatabase, DepositFixture, type Tenant } from './deposits-support.ts'
 import { PUBLIC_KEY } from './harness.ts'
 
 /**
- * Leases, due work and rate windows use the clock of the Environment. In these tests it is years
- * behind the machine's clock, so code that used the machine's clock would treat everything as
- * expired or due.
+ * Tests that leases, due work and rate windows use the environment's clock. It is years behind the
+ * machine's clock here, so code that used the machine's clock would treat everything as expired or
+ * due.
  */
 const START = Date.UTC(2020, 0, 1)
 let now = START

@@ -6,8 +6,8 @@ import { useApi, type Problem } from './api-support.ts'
 import { call, transferBody } from './harness.ts'
 
 /**
- * Retired and deprecated mainnet assets at the API: no new wallets or addresses are created, but
- * existing coins can be sent.
+ * Tests of retired and deprecated mainnet assets at the API: no new wallets or addresses are
+ * created, but existing coins can be sent.
  */
 const api = useApi({ network: 'mainnet', allowDeprecated: new Set(['USDC_CRO']) })
 let user: Awaited<ReturnType<typeof api.user>>
@@ -222,7 +222,8 @@ test('validate-address and transfers refuse a token’s contract and the fee ora
       sent.text,
     )
   }
-  // The same contract address on a network for which the registry does not list the contract.
+  // The same contract address is accepted on a network for which the registry does not list the
+  // contract.
   assert.equal(
     (
       await call<{ valid: boolean }>(user, 'POST', '/dac/v1/validate-address', {

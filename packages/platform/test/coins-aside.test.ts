@@ -16,8 +16,8 @@ import { plain } from './harness.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * Outputs with CashTokens at own addresses: the scan of a local Bitcoin Cash chain finds them, and
- * a workspace reads them as a list.
+ * Tests of outputs with CashTokens at own addresses: the scan of a local Bitcoin Cash chain finds
+ * them, and a workspace reads them as a list.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })

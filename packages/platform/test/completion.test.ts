@@ -9,7 +9,7 @@ import { COMMANDS } from '../src/server/operator/cli/commands.ts'
 import { completionRun, completionScript, placesOf } from '../src/server/operator/cli/completion.ts'
 import { wordsOf } from '../src/server/operator/cli/definition.ts'
 
-/** Shell completion, tested in the real shells if they are installed. */
+/** Tests of shell completion in the real shells, if they are installed. */
 const folder = mkdtempSync(join(tmpdir(), 'custody-completion-'))
 after(() => {
   rmSync(folder, { recursive: true, force: true })

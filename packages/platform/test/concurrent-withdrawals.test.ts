@@ -8,8 +8,8 @@ import { useApi, type Problem } from './api-support.ts'
 import { call, transferBody, type Transfer, type User } from './harness.ts'
 
 /**
- * One commit stores several withdrawals of a workspace. Each withdrawal has the same rows as if it
- * were stored alone, or is not stored.
+ * Tests that one commit stores several withdrawals of a workspace. Each withdrawal has the same
+ * rows as if it were stored alone, or is not stored.
  */
 const api = useApi()
 before(() => api.started)

@@ -1,5 +1,5 @@
-// Retired and deprecated mainnet assets in the control panel: the wallet explains why it creates no
-// new address, and can still send.
+// Tests of retired and deprecated mainnet assets in the control panel: the wallet explains why it
+// creates no new address, and can still send.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'

@@ -1,5 +1,5 @@
-// Coins with CashTokens in the control panel: the wallet's page lists them with their tokens, only
-// if the wallet has such coins.
+// Tests of coins with CashTokens in the control panel: the wallet's page lists them with their
+// tokens, only if the wallet has such coins.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { AsideCoin } from '@custody/chains'

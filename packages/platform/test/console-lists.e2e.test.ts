@@ -1,5 +1,5 @@
-// Lists of the control panel in a real browser: the search for transactions, and the display
-// without a connection.
+// Tests of the control panel's lists in a real browser: the search for transactions, and the
+// display without a connection.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'

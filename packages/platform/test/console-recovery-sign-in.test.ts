@@ -1,5 +1,5 @@
-// Sign-in by e-mail address and recovery code for people without a password, on the real server and
-// database.
+// Tests of the sign-in by e-mail address and recovery code for people without a password, on the
+// real server and database.
 import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
 import { resetPerson } from '../src/server/operator/console.ts'

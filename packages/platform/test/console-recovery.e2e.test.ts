@@ -1,5 +1,5 @@
-// A person joins by passkey, stores recovery codes, loses the device, and regains access, in a real
-// browser.
+// Tests in a real browser that a person joins by passkey, stores recovery codes, loses the device,
+// and regains access.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'

@@ -139,7 +139,7 @@ test('the table of roles contains every route, with the role that the route decl
     panelEndpoints.filter((each) => !isMirror(each)).map((each) => [shortOf(each), each.needs]),
   )
   assert.deepEqual(rolesOf, NEEDS)
-  // Routes that change a factor: a session alone is not enough.
+  // A session alone is not enough for the routes that change a factor.
   assert.deepEqual(
     panelEndpoints
       .filter(({ isSensitive }) => isSensitive)
@@ -1121,7 +1121,7 @@ test('overview, time series, health and settings report correct values and no se
     total_usd: number
     counts: { failed_24h: number }
   }>('/sub-accounts/main/overview')
-  // The fixture's price is 1 USD.
+  // The expected value equals the amount, because the fixture's price is 1 USD.
   assert.deepEqual(
     overview.balances.map(({ asset, balance, available, usd }) => [asset, balance, available, usd]),
     [['BTC', 1.5, 1.5, 1.5]],

@@ -1,5 +1,5 @@
-// Sign-in to the control panel: who is admitted and who is refused, on the real server and
-// database, without chains or nodes.
+// Tests of the sign-in to the control panel: which people are admitted and which are refused, on
+// the real server and database, without chains or nodes.
 import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
 import { networkOf } from '../src/core/http/client-network.ts'
@@ -122,8 +122,8 @@ async function showPasskey(
 }
 
 test('accepts RFC 6238 codes of the current, previous and next time step, and no others', () => {
-  // RFC 6238, appendix B, SHA-1. The vectors have eight digits, of which the app displays six. The
-  // secret is 12345678901234567890.
+  // Test vectors of RFC 6238, appendix B, for SHA-1. They have eight digits, of which the app
+  // displays six. The secret is 12345678901234567890.
   const secret = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ'
   for (const [second, code] of [
     [59, '287082'],

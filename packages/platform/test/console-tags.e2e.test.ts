@@ -1,5 +1,5 @@
-// Destination tags in the control panel: tags that a person enters in Send, in a batch file and in
-// a rule arrive on the local XRP Ledger.
+// Tests of destination tags in the control panel: tags that a person enters in Send, in a batch
+// file and in a rule arrive on the local XRP Ledger.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -30,7 +30,7 @@ before(async () => {
   visitor = new Visitor(browser, origin)
   ;({ page, context: desk } = await visitor.open())
   for (const { address } of [EXCHANGE, SHOP]) await fund(address, '20')
-  // The account of an exchange, which refuses payments without a tag.
+  // The account of the exchange is set to refuse payments without a tag.
   const { devnet } = JSON.parse(readFileSync(join(platform.home, 'ports.json'), 'utf8')) as {
     devnet: number
   }
@@ -47,7 +47,10 @@ after(async () => {
   await platform.remove()
 })
 
-/** Each test continues from the state that the previous one left. */
+/**
+ * Whether a previous test failed. Each test continues from the state that the previous one left, so
+ * the others are then skipped.
+ */
 let isBroken = false
 function step(name: string, work: (t: TestContext) => Promise<void>): void {
   test(name, async (t) => {
@@ -273,7 +276,7 @@ step(
     await page.getByText('All 4 lines are sent.').waitFor()
     await tagsAt(target, 4)
 
-    // Another tag with the same amount, and a reference that no paid line had.
+    // This line has the same amount with another tag, and a reference that no paid line had.
     await choose(`XRP,1.5,${target},5,fifth,`, `${one}inv-1`, three)
     await page.getByText('2 lines are left out').waitFor()
     await look(page, 'a batch with lines like earlier payments', {

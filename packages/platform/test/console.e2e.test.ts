@@ -1,5 +1,5 @@
-// The control panel in a real browser, on a platform with its nodes and local chains. Every main
-// path is covered once.
+// Tests of the control panel in a real browser, on a platform with its nodes and local chains.
+// Every main path is covered once.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -37,7 +37,7 @@ const receiver = createServer((request, response) => {
 })
 
 before(async () => {
-  // Started first, so that the browser is closed even if the rest of the setup fails.
+  // The browser is started first, so that it is closed even if the rest of the setup fails.
   browser = await startBrowser()
   await platform.start()
   origin = `http://localhost:${new URL(platform.base).port}`
@@ -51,7 +51,10 @@ after(async () => {
   await platform.remove()
 })
 
-/** Each test continues from the state that the previous one left. */
+/**
+ * Whether a previous test failed. Each test continues from the state that the previous one left, so
+ * the others are then skipped.
+ */
 let isBroken = false
 function step(name: string, work: (t: TestContext) => Promise<void>): void {
   test(name, async (t) => {
@@ -291,8 +294,8 @@ step('a batch says what is wrong with each line, is sent once, and never twice',
     [],
   )
   assert.equal(amounts.length, 3)
-  // A file as a German Excel saves it: semicolons, decimal commas, Windows-1252. The page asks
-  // which value is meant if an amount is ambiguous.
+  // The file is in the form in which a German Excel saves it: semicolons, decimal commas,
+  // Windows-1252. The page asks which value is meant if an amount is ambiguous.
   const german = Buffer.from(
     `asset;amount;destination_address;memo\r\nETH;0,125;${DESTINATION};Miete, März\r\nETH;1.234,5;${DESTINATION};\r\n`,
     'latin1',

@@ -11,8 +11,8 @@ import { madeOnce } from '../src/core/http/replay.ts'
 import { useDatabase } from './deposits-support.ts'
 
 /**
- * Effects of a change of the primary on connections, simulated on one server: the server becomes
- * read-only, or waits for a standby that does not exist.
+ * Tests of the effects of a change of the primary on connections, simulated on one server: the
+ * server becomes read-only, or waits for a standby that does not exist.
  */
 
 const installation = useDatabase({ migrated: false })

@@ -4,8 +4,8 @@ import { CommitUnknown, isConnectionError, openDatabase } from '../src/core/data
 import { useDatabase } from './deposits-support.ts'
 
 /**
- * Callers that can retry wait for the database no longer than HTTP clients wait. Time advances only
- * by the ticks below.
+ * Tests that callers that can retry wait for the database no longer than HTTP clients wait. Time
+ * advances only by the ticks below.
  */
 const installation = useDatabase({ migrated: false })
 const realSetTimeout = setTimeout

@@ -14,9 +14,9 @@ import {
 import { testEmittedEvents } from './event-assertions.ts'
 
 /**
- * After any reorganisations, each customer has exactly the amounts that the final chain pays to the
- * customer's addresses. No deposit turns into another one, none is credited twice, and none that is
- * mined again is missed.
+ * Tests that after any reorganisations, each customer has exactly the amounts that the final chain
+ * pays to the customer's addresses. No deposit turns into another one, none is credited twice, and
+ * none that is mined again is missed.
  */
 const database = useDatabase()
 

@@ -12,8 +12,8 @@ import { testEmittedEvents } from './event-assertions.ts'
 const SENDERS_PATIENCE_MS = 3000
 
 /**
- * Every sender of a deposit is screened. If a sender cannot be determined, the deposit is held
- * until the operator releases it.
+ * Tests that every sender of a deposit is screened. If a sender cannot be determined, the deposit
+ * is held until the operator releases it.
  */
 const database = useDatabase()
 

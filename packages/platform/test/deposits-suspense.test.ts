@@ -9,8 +9,8 @@ import { newId, registry, useDatabase, DepositFixture, type Tenant } from './dep
 import { testEmittedEvents } from './event-assertions.ts'
 
 /**
- * Coins that do not belong to a wallet yet are booked in suspense, and no tenant sees them as
- * confirmed.
+ * Tests that coins that do not belong to a wallet yet are booked in suspense, and that no tenant
+ * sees them as confirmed.
  */
 const database = useDatabase()
 

@@ -19,8 +19,8 @@ import {
 } from './documents.ts'
 
 /**
- * Commands in the documents: docs.long.test.ts must run each of them, and shells must accept them
- * unchanged.
+ * Tests of the commands in the documents: docs.long.test.ts must run each of them, and shells must
+ * accept them unchanged.
  */
 const folder = mkdtempSync(join(tmpdir(), 'custody-docs-'))
 after(() => {
@@ -232,13 +232,13 @@ test('a session runs every documented command, or the list of exceptions contain
     'docs/console.md',
     'packages/signer/README.md',
     'packages/devnet/README.md',
-    // Run by banned-node.long.
+    // The commands are run by banned-node.long.test.ts.
     'docs/production/replacing-a-banned-node.md',
-    // Run by production.long, with bundles.
+    // The commands are run by production.long.test.ts, with bundles.
     'docs/production/several-hosts.md',
     'docs/production/disaster.md',
     'docs/production/upgrades.md',
-    // Run by release.test, in a temporary repository.
+    // The commands are run by release.test.ts, in a temporary repository.
     'docs/releasing.md',
   ])
   assert.deepEqual(

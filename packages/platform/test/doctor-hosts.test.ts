@@ -30,9 +30,9 @@ const none = mkdtempSync(join(tmpdir(), 'custody-doctor-'))
 before(async () => {
   cluster = await SignerCluster.start()
   folder = join(cluster.home, 'platform')
-  // A node knows which peers it can reach only after it has compared its record with theirs. These
-  // homes were created some time ago. Any request makes a node ask its peers to confirm the time
-  // that has passed since.
+  // Whether a node knows which peers it can reach, which is so only after it has compared its
+  // record with theirs. These homes were created some time ago, and any request makes a node ask
+  // its peers to confirm the time that has passed since.
   const isSettled = async (node: number): Promise<boolean> => {
     await cluster.post(node, '/void', {})
     const { body } = await cluster.get(node, '/status')

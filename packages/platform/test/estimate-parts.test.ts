@@ -8,8 +8,8 @@ import { fixtureServices } from './chain-fixture.ts'
 import { plain } from './harness.ts'
 
 /**
- * `fee` is the total cost of a transfer, so a caller that reads only `fee` knows the cost. The
- * parts are listed in separate fields.
+ * Tests that `fee` is the total cost of a transfer, so that a caller that reads only `fee` knows
+ * the cost. The parts are listed in separate fields.
  */
 const SOL_TO = '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin'
 const TRX_TO = 'TJRabPrwbZy45sbavfcjinPJC18kjpRTv8'

@@ -128,8 +128,8 @@ describe('fee estimates are close to the paid fees', { concurrency: CASES.length
         const done = await terminal(user, created.body.id)
         assert.equal(done.status, 'confirmed', String(done.failure_reason))
         const used = await rateUsed(asset, done.hash as string, offered)
-        // The state has changed in the meantime (coins were spent, the receiver now holds the
-        // token). In these cases the earlier estimate is used.
+        // A new estimate may differ, because the state has changed in the meantime (coins were
+        // spent, the receiver now holds the token). In these cases the earlier estimate is used.
         const at = used === offered || payment !== 'only' ? before : await estimate(used)
         const total = Number(at['fee']) * (payment === 'only' ? 1 : Number(used) / Number(offered))
         const off = (100 * (total - Number(done.fee))) / Number(done.fee)

@@ -11,8 +11,8 @@ import { createMetrics } from '../src/core/metrics.ts'
 import { LoadMonitor } from '../src/core/load-monitor.ts'
 
 /**
- * Server-sent events as bytes on the connection, from the real server. The test controls the
- * clock's pauses.
+ * Tests of server-sent events as bytes on the connection, from the real server. The test controls
+ * the clock's pauses.
  */
 const pauses = new Set<() => void>()
 const environment = {

@@ -29,8 +29,8 @@ interface Exchange {
 }
 
 /**
- * Returns the features of each exchange that ccxt reports for immediate delivery (spot). Loads all
- * exchanges of ccxt.
+ * Returns the features of each exchange that ccxt reports for spot trading. Loads all exchanges of
+ * ccxt.
  */
 export function exchangeFeatures(): {
   exchange: string

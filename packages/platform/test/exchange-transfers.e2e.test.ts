@@ -13,8 +13,8 @@ import {
 import { testEmittedEvents } from './event-assertions.ts'
 
 /**
- * Transfers between a wallet and an exchange in both directions, and conversions there, with real
- * chains, real nodes, and local exchanges that use their own protocols.
+ * Tests of transfers between a wallet and an exchange in both directions, and of conversions there,
+ * with real chains, real nodes, and local exchanges that use their own protocols.
  */
 const platform = new TestPlatform()
 let user: User

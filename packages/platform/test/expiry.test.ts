@@ -7,9 +7,10 @@ import { runStep } from '../src/core/engine/run.ts'
 import type { TransactionRow } from '../src/core/engine/transaction.ts'
 
 /**
- * If the id covers the signature, two signatures of one message have two hashes. A node that made
- * the nodes sign twice can publish the transaction that the platform does not know. The amount must
- * therefore not be released before the account's history was read.
+ * Tests of chains on which a transaction's id covers its signature, so that two signatures of one
+ * message have two hashes. A node that made the nodes sign twice can publish the transaction that
+ * the platform does not know. The amount must therefore not be released before the account's
+ * history was read.
  */
 const database = useDatabase()
 

@@ -17,8 +17,8 @@ import { startOperatorServer } from '../src/server/operator/server.ts'
 import { useDatabase, DepositFixture } from './deposits-support.ts'
 
 /**
- * A loop that fails for minutes is reported with its reason by /readyz, the metrics and the doctor.
- * The other loops continue to work.
+ * Tests that a loop that fails for minutes is reported with its reason by /readyz, the metrics and
+ * the doctor. The other loops continue to work.
  */
 let now = Date.UTC(2026, 0, 1)
 const opened = useDatabase({ migrated: true, now: () => now })

@@ -24,7 +24,7 @@ import {
   type Code,
 } from './account-chains-fixture.ts'
 
-/** Responses of the account-based families to the engine. */
+/** Tests of the account-based families' responses to the engine. */
 for (const code of TAGGED) {
   const asset = assetOf(code)
   const unit = 10n ** BigInt(asset.decimals)

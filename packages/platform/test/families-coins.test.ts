@@ -31,9 +31,9 @@ import { connectUtxo } from '../src/core/families/utxo/index.ts'
 import { registry, useDatabase, DepositFixture, type Tenant } from './deposits-support.ts'
 
 /**
- * Responses of the coin-based families to the engine, on the real database with their real clients.
- * Only the endpoint's responses are scripted. The families write nothing, so the tests write the
- * engine's rows.
+ * Tests of the coin-based families' responses to the engine, on the real database with their real
+ * clients. Only the endpoint's responses are scripted. The families write nothing, so the tests
+ * write the engine's rows.
  */
 const database = useDatabase()
 const SECRET = createHash('sha256').update('tests of coins').digest()

@@ -81,6 +81,7 @@ export class FamilyFixture {
   #fill: () => Promise<boolean>
 
   /**
+   * Creates a fixture of one network.
    * @param ask function that sends requests to endpoints; a test may change the responses
    * @param endpoints endpoints of the network; default: the local chain
    */
@@ -99,7 +100,7 @@ export class FamilyFixture {
     // The chain's clock is at its start time, so the fixture's clock starts there too.
     clock.reset()
     this.#clock = clock
-    // A new seed, so that no address of an earlier test is used again.
+    // Each fixture has a new seed, so that no address of an earlier test is used again.
     const keys = new WholeKeys(nextSeed++)
     this.nodes = new InProcessNodes(3, clock.now, keys)
     const environment = {

@@ -10,8 +10,8 @@ import { FamilyFixture } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * A restarted node has no fee estimate. Earlier rates are returned with their age, and without any
- * rate a transfer waits.
+ * Tests with a restarted node that has no fee estimate. Earlier rates are returned with their age,
+ * and without any rate a transfer waits.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })

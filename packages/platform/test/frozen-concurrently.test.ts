@@ -20,10 +20,10 @@ import { ManualClock } from './manual-clock.ts'
 import { wrongInBooks } from './simulator/oracle-books.ts'
 
 /**
- * The screening of another transfer freezes an address while a transfer to that address is about to
- * be signed: after its last check of the frozen list and before a signer node receives it. If the
- * address is frozen before the transfer is marked as submitted, the transfer is not submitted. A
- * later freeze waits for that commit.
+ * Tests in which the screening of another transfer freezes an address while a transfer to that
+ * address is about to be signed: after its last check of the frozen list and before a signer node
+ * receives it. If the address is frozen before the transfer is marked as submitted, the transfer is
+ * not submitted. A later freeze waits for that commit.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })

@@ -9,8 +9,8 @@ import { FamilyFixture } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * A transfer that waits for its fuel transaction: only the fuel transaction wakes the transfer, and
- * it always does.
+ * Tests of a transfer that waits for its fuel transaction: only the fuel transaction wakes the
+ * transfer, and it always does.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })

@@ -3,8 +3,8 @@ import { sendConcurrently } from './concurrent-transfers.ts'
 import { TestPlatform } from './harness.ts'
 
 /**
- * More concurrent transfers than in gas-tanks.e2e.test.ts, with a platform that is killed as a
- * process.
+ * Tests with more concurrent transfers than in gas-tanks.e2e.test.ts, and with a platform that is
+ * killed as a process.
  */
 const platform = new TestPlatform({ mode: 'prepared' })
 before(() => platform.start())

@@ -19,7 +19,10 @@ import {
   type Plan,
 } from './workspace-first.ts'
 
-/** The statements about tables and lists in docs/production/growing.md must match the database. */
+/**
+ * Tests that the statements about tables and lists in docs/production/growing.md match the
+ * database.
+ */
 
 const database = useDatabase()
 const page = readFileSync(new URL('../../../docs/production/growing.md', import.meta.url), 'utf8')

@@ -62,7 +62,7 @@ const DEATH_MS = 120_000
  */
 type SetupMode = 'in-process' | 'prepared' | 'empty-home'
 
-/** Factor by which blocks are produced faster than on an interactive platform. */
+/** All platforms that this process has created. */
 const platforms: TestPlatform[] = []
 /** Home directories that still exist. */
 const homes = new Set<string>()

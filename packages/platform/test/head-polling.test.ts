@@ -7,8 +7,8 @@ import { HeadPolling } from '../src/core/engine/endpoints/head-polling.ts'
 import { useDatabase, DepositFixture } from './deposits-support.ts'
 
 /**
- * How often an endpoint is polled for its head: by the chain's block time, and by the limits of the
- * endpoint's plan.
+ * Tests of how often an endpoint is polled for its head: by the chain's block time, and by the
+ * limits of the endpoint's plan.
  */
 const database = useDatabase()
 const POLL_MS = 5000

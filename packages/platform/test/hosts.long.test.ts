@@ -12,7 +12,7 @@ import { callerKey } from '../../signer/test/prepared.ts'
 import { DIES_WITH_US, Hosts, whyNoHosts, type Host } from './network-hosts.ts'
 
 /**
- * Ten hosts and a caller's host, set up by the commands of docs/production/several-hosts.md:
+ * Tests ten hosts and a caller's host, set up by the commands of docs/production/several-hosts.md:
  * PostgreSQL, two hosts of each role, three signer nodes, and the local chains instead of real
  * ones. The test copies between folders the files that operators would carry between hosts.
  */
@@ -30,7 +30,7 @@ const POSTGRES = join(
   'native',
   'bin',
 )
-/** PostgreSQL refuses to run as root. */
+/** Arguments that run a program as another user, because PostgreSQL refuses to run as root. */
 const AS_NOBODY = ['--user', '--map-user=65534', '--map-group=65534']
 const TO = '0x00000000000000000000000000000000000000c5'
 const PASSWORD = randomBytes(12).toString('hex')
@@ -73,7 +73,7 @@ class Caller {
     })
   }
 
-  /** Status 0 means that there was no response. */
+  /** Sends an HTTP request from the caller's host. Status 0 means that there was no response. */
   async fetch(
     url: string,
     init: { method?: string; headers?: Record<string, string>; body?: string } = {},
@@ -152,7 +152,7 @@ test(
     ] as const
     const databaseUrl = `postgresql://custody:${PASSWORD}@${db.address}:5432/postgres`
 
-    // PostgreSQL, with a password, and reachable only from the network of the hosts.
+    // Starts PostgreSQL with a password, reachable only from the network of the hosts.
     const database = (async () => {
       writeFileSync(db.path('password'), PASSWORD, { mode: 0o644 })
       await db.run('unshare', [

@@ -30,8 +30,8 @@ import { signOrder } from '../src/core/signing/sign.ts'
 import type { Role } from '../src/core/settings/settings.ts'
 import { useDatabase, DepositFixture } from './deposits-support.ts'
 
-// Processes on several hosts share only a database, and their clocks are approximately
-// synchronized.
+// Tests of processes on several hosts, which share only a database and whose clocks are
+// approximately synchronized.
 
 const START = Date.UTC(2026, 0, 1)
 let now = START
@@ -146,7 +146,7 @@ test('one of two scanners scans a network, and the other takes over when the fir
     [true, false],
     'for as long as it lives',
   )
-  // The process was killed.
+  // The first process was killed, so the second one takes the network over when the hold expires.
   let waitedMs = 0
   for (; !second.holds('ETH'); waitedMs += 1000) {
     assert.ok(waitedMs <= HOLD_MS + 1000, 'taken over in time')

@@ -11,8 +11,8 @@ import { FamilyFixture } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * Transfers that wait at one address share a fuel transaction and are signed together. The tests
- * use the real steps and the rules of real nodes.
+ * Tests that transfers that wait at one address share a fuel transaction and are signed together.
+ * The tests use the real steps and the rules of real nodes.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
@@ -179,8 +179,8 @@ function watchRuns(fixture: FamilyFixture): number[] {
   return runs
 }
 /**
- * How many payments are queued when the first is signed depends on timing; that they are signed
- * together does not.
+ * Asserts that at least three payments were signed together. How many are queued when the first is
+ * signed depends on timing.
  */
 const wereTogether = (runs: readonly number[]) => assert.ok(Math.max(...runs) >= 3, runs.join())
 const numbers = async (fixture: FamilyFixture) =>

@@ -16,9 +16,9 @@ import { NodeRefused, NodeUnavailable, type SignerNodes } from '../src/core/sign
 import { WholeKeys } from './whole-keys.ts'
 
 /**
- * The rules and records of real signer nodes in this process, without their sockets and signing
- * rounds. Admitted requests are signed with one whole key. The nodes' entry point (`platformCall`)
- * reads the same text that it reads over TLS.
+ * Fixture with the rules and records of real signer nodes in this process, without their sockets
+ * and signing rounds. Admitted requests are signed with one whole key. The nodes' entry point
+ * (`platformCall`) reads the same text that it reads over TLS.
  */
 const registry = loadRegistry('local')
 const shared = new WholeKeys(7)
@@ -31,7 +31,10 @@ export const publicKeyAt = shared.at.secp256k1
  */
 export type Fault = 'refuse' | 'lost' | 'away' | 'torn' | undefined
 
-/** Returns the same key each time, because a simulation must be reproducible. */
+/**
+ * Returns the identity key of a node. It is the same each time, because a simulation must be
+ * reproducible.
+ */
 function identityOf(node: number): KeyObject {
   const secret = createHash('sha256').update(`identity of node ${node}`).digest()
   return createPrivateKey({

@@ -94,7 +94,10 @@ export class InProcessPlatform {
   /** Name of the commit at which the platform dies. */
   dieAt: string | null = null
 
-  /** @param now the platform's clock, in milliseconds since 1970 */
+  /**
+   * Creates a platform that is not started yet.
+   * @param now the platform's clock, in milliseconds since 1970
+   */
   constructor(home: string, chains: Devnet, hear: (text: string) => void, now: () => number) {
     this.#home = home
     this.#chains = chains
@@ -102,7 +105,10 @@ export class InProcessPlatform {
     this.#now = now
   }
 
-  /** @returns its base URL */
+  /**
+   * Starts the platform.
+   * @returns its base URL
+   */
   async start(env: Record<string, string>): Promise<string> {
     this.#postgres ??= await startEmbeddedPostgres(this.#home)
     const { url: database, pid } = this.#postgres

@@ -16,8 +16,8 @@ import {
 import { testEmittedEvents } from './event-assertions.ts'
 
 /**
- * Invoices as the merchant and the payer use them, with a coin, a token and a coin with tags, over
- * real HTTP and real chains.
+ * Tests of invoices as the merchant and the payer use them, with a coin, a token and a coin with
+ * tags, over real HTTP and real chains.
  */
 const platform = new TestPlatform()
 let merchant: User

@@ -10,7 +10,10 @@ import { frameAncestors } from '../src/commerce/invoices/frame-ancestors.ts'
 import { ApiError } from '../src/core/errors.ts'
 import { testEmittedEvents } from './event-assertions.ts'
 
-/** Every way in which an invoice is paid: from the block to the ledger, the state and the event. */
+/**
+ * Tests of every way in which an invoice is paid: from the block to the ledger, the state and the
+ * event.
+ */
 let current: InvoiceFixture | undefined
 const database = useDatabase({ migrated: true, now: () => current?.now ?? Date.now() })
 const open = async (family: 'evm' | 'xrp' = 'evm') =>

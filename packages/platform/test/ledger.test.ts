@@ -74,7 +74,10 @@ class Model {
   readonly balances = new Map<string, { account: Account; balance: bigint; overdrawn: boolean }>()
   readonly posted = new Set<string>()
 
-  /** @returns the expected result of `post`, or the error that it must throw */
+  /**
+   * Applies an entry to the expected state.
+   * @returns the expected result of `post`, or the error that it must throw
+   */
   post(
     kind: string,
     reference: string,
@@ -117,7 +120,7 @@ class Model {
         },
       ]) => balance < 0n && !overdrawn && !UNBOUND.includes(what),
     )
-    // Either error may be reported, depending on the order of the accounts.
+    // If both errors apply, the order of the accounts determines which one is reported.
     if (isUnbalanced && isBelow) return /does not balance|ledger_not_negative/
     if (isUnbalanced) return /does not balance/
     if (isBelow) return /ledger_not_negative/

@@ -147,7 +147,8 @@ test('list pages and totals equal a row-by-row count, for any query, write and a
           const page = all
             .slice((each.page - 1) * each.limit, each.page * each.limit)
             .map(({ id }) => id)
-          // 2000: the page is found by walking through the index; 0: it is found by the counts.
+          // Maximum number of rows that are read in list order: with 2000 the page is found by
+          // reading the index, with 0 by the stored counts.
           for (const walkMax of [2000, 0]) {
             const answer = await readList<{ id: string }>(
               database(),

@@ -59,7 +59,8 @@ const isOf = ({ level, message }: Row, call: LogCall): boolean =>
 
 test('the test finds every call of the logger in the sources', () => {
   for (const kind of ['platform', 'signer'] as const) {
-    // Also searches by text, to notice a form of call that the parser does not detect.
+    // The sources are also searched by text, to notice a form of call that the parser does not
+    // detect.
     const byWords = [
       ...texts[kind].matchAll(
         kind === 'platform'

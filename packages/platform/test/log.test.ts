@@ -15,8 +15,8 @@ import type { Services } from '../src/core/engine/services.ts'
 import { useDatabase } from './deposits-support.ts'
 
 /**
- * The log that an operator reads after "ready": one line for each committed event, and one for each
- * refusal.
+ * Tests of the log that an operator reads after "ready": one line for each committed event, and one
+ * for each refusal.
  */
 const lines: Record<string, unknown>[] = []
 const log: Logger = pino(

@@ -166,7 +166,7 @@ test('a notification runs its loop immediately, and further work follows without
   left = 2
   notifier.ring()
   await fixture.settle()
-  // The two earlier runs, and one for the notification in between.
+  // The loop ran twice before, and once for the notification in between.
   assert.equal(fixture.ran.length, 3)
   assert.equal(fixture.requests.length, 0)
   await fixture.stop()

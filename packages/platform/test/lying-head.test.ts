@@ -10,9 +10,9 @@ import { FamilyFixture, type WalletAddress } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * An endpoint that reports a head whose blocks it cannot return, on chains where depth decides
- * finality. No transfer ends and no deposit is credited by blocks that were never read, and the
- * scan does not request them endlessly.
+ * Tests with an endpoint that reports a head whose blocks it cannot return, on chains where depth
+ * decides finality. No transfer ends and no deposit is credited by blocks that were never read, and
+ * the scan does not request them endlessly.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })

@@ -26,8 +26,8 @@ import {
 } from './harness.ts'
 
 /**
- * XRP and XLM: deposit addresses that share one address and differ by tag or memo, the account
- * reserve, accounts that a payment creates, and transactions that expire.
+ * Tests of XRP and XLM: deposit addresses that share one address and differ by tag or memo, the
+ * account reserve, accounts that a payment creates, and transactions that expire.
  */
 const platform = new TestPlatform()
 let alice: User

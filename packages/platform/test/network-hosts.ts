@@ -178,7 +178,7 @@ export class Host {
           }),
       ),
     )
-    // Also ends processes that were started by the ended ones.
+    // Repeats the kill, so that processes that were started by the ended ones end too.
     for (let tries = 0; tries < 50; tries++) {
       const { stdout } = spawnSync('ip', ['netns', 'pids', this.space], { encoding: 'utf8' })
       const pids = stdout.split('\n').filter(Boolean).map(Number)
@@ -259,7 +259,10 @@ export class Hosts {
     this.destroy()
   }
 
-  /** Does the same synchronously, for an exit that cannot wait. */
+  /**
+   * Ends all processes in the hosts and removes the hosts synchronously, for an exit that cannot
+   * wait.
+   */
   destroy(): void {
     for (const space of this.#spaces.splice(0)) {
       const { stdout } = spawnSync('ip', ['netns', 'pids', space], { encoding: 'utf8' })

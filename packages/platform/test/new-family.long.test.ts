@@ -47,8 +47,8 @@ test('a new chain family needs only the documented commands and lines', () => {
 })
 
 test('a new family’s types compile, and its generated tests send transfers successfully', () => {
-  // The files that use the family, and the family's own files; the types of other tests were
-  // checked before.
+  // Only the files that use the family, and the family's own files, are checked. The other tests
+  // were type-checked before.
   const include = [
     'packages/*/src/**/*.ts',
     'packages/chains/test/toy.test.ts',

@@ -10,8 +10,8 @@ import { FamilyFixture, type WalletAddress } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * A real local chain behind an endpoint that returns unusual responses. Payments are credited, and
- * a scan that cannot continue reports why.
+ * Tests of a real local chain behind an endpoint that returns unusual responses. Payments are
+ * credited, and a scan that cannot continue reports why.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })

@@ -18,7 +18,7 @@ import {
 } from './harness.ts'
 
 /**
- * One node's host is lost, and its operator restores the node with the commands of
+ * Tests that the operator of a node whose host was lost restores the node with the commands of
  * docs/production/disaster.md.
  */
 const platform = new TestPlatform()

@@ -7,8 +7,8 @@ import type { ScriptedEvm } from './scripted-evm.ts'
 import type { ScriptedXrp } from './scripted-xrp.ts'
 
 /**
- * Transfers of two sub-accounts that share one gas tank, while nodes refuse, responses are lost,
- * processes end, callers cancel and the pool drops transactions. No nonce stays open, and no
+ * Tests transfers of two sub-accounts that share one gas tank, while nodes refuse, responses are
+ * lost, processes end, callers cancel and the pool drops transactions. No nonce stays open, and no
  * transfer waits for a failing one of another sub-account.
  */
 const database = useDatabase({ migrated: true, now })

@@ -1,4 +1,5 @@
-// Every value in the OpenAPI document states its bounds, and the code enforces these bounds.
+// Tests that every value in the OpenAPI document states its bounds, and that the code enforces
+// these bounds.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'

@@ -1,5 +1,5 @@
-// The OpenAPI document is complete, matches the endpoints, and has examples that match its own
-// schemas.
+// Tests that the OpenAPI document is complete, matches the endpoints, and has examples that match
+// its own schemas.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'

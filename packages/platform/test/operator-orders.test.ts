@@ -12,8 +12,8 @@ import { SignerCluster, type Json } from '../../signer/test/signer-cluster.ts'
 import { differences } from '../src/server/operator/nodes.ts'
 
 /**
- * The operator's commands when the platform is compromised and answers every command with data of
- * the attacker. None of this data may reach a signer node; three real nodes listen.
+ * Tests of the operator's commands when the platform is compromised and answers every command with
+ * data of the attacker. None of this data may reach a signer node; three real nodes listen.
  */
 const CLI = fileURLToPath(new URL('../src/server/operator/cli.ts', import.meta.url))
 const pem = () =>

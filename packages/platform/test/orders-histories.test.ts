@@ -6,8 +6,8 @@ import { wrongEvents } from './event-assertions.ts'
 import { TradingFixture } from './trading-fixture.ts'
 
 /**
- * For any behaviour of a venue and a process, each order is sent at most once, and the earlier
- * balance plus the trades equals the final balance.
+ * Tests that for any behaviour of a venue and a process, each order is sent at most once, and that
+ * the earlier balance plus the trades equals the final balance.
  */
 let current: TradingFixture | undefined
 const database = useDatabase({ migrated: true, now: () => current?.now ?? Date.now() })

@@ -15,8 +15,8 @@ import { testEmittedEvents, wrongEvents } from './event-assertions.ts'
 import { TradingFixture } from './trading-fixture.ts'
 
 /**
- * Orders from the request to the ledger, with real ccxt and a fake Kraken that is controlled by
- * each test.
+ * Tests of orders from the request to the ledger, with real ccxt and a fake Kraken that is
+ * controlled by each test.
  */
 let current: TradingFixture | undefined
 const database = useDatabase({ migrated: true, now: () => current?.now ?? Date.now() })

@@ -7,9 +7,10 @@ import { Cluster, whyNoCluster } from './chaos/cluster.ts'
 import type { Host } from './network-hosts.ts'
 
 /**
- * An attacker in the network of the database hosts, against Patroni and etcd with the files of
- * deploy/patroni: `PATCH /config` can set archive_command, and so can a key of etcd. Each request
- * is also made with all required credentials, to show that a refusal is caused by the missing one.
+ * Tests with an attacker in the network of the database hosts, against Patroni and etcd with the
+ * files of deploy/patroni: `PATCH /config` can set archive_command, and so can a key of etcd. Each
+ * request is also made with all required credentials, to show that a refusal is caused by the
+ * missing one.
  */
 const missing = whyNoCluster()
 

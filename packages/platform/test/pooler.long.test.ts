@@ -16,8 +16,8 @@ import {
 } from './harness.ts'
 
 /**
- * The platform behind a real PgBouncer in transaction mode, where each statement may run in another
- * session than the one before.
+ * Tests of the platform behind a real PgBouncer in transaction mode, where each statement may run
+ * in another session than the one before.
  */
 
 const PGBOUNCER = ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer'].find((path) => existsSync(path))
@@ -58,7 +58,7 @@ async function startPooler(socketOfServer: string): Promise<string> {
     })
   const file = join(folder, 'pgbouncer.ini')
   writeFileSync(file, text.join('\n'))
-  // PgBouncer refuses to run as root.
+  // PgBouncer refuses to run as root, so it runs as another user.
   const as =
     process.getuid?.() === 0 ? ['unshare', '--user', '--map-user=65534', '--map-group=65534'] : []
   const [command = '', ...args] = [...as, PGBOUNCER as string, file]
@@ -69,7 +69,7 @@ async function startPooler(socketOfServer: string): Promise<string> {
         if (child.exitCode !== null || child.signalCode !== null) return resolve()
         child.once('exit', () => resolve())
         child.kill('SIGINT')
-        // Does not wait for the remaining clients.
+        // The signal ends PgBouncer without waiting for the remaining clients.
         child.kill('SIGKILL')
       }),
   )

@@ -13,8 +13,8 @@ import {
 import { testEmittedEvents } from './event-assertions.ts'
 
 /**
- * The tier of a prepaid fee account when a UTC day begins. The platform's clock starts at noon in
- * the middle of the next month.
+ * Tests of the tier of a prepaid fee account when a UTC day begins. The platform's clock starts at
+ * noon in the middle of the next month.
  */
 const real = new Date()
 const aheadMs = Date.UTC(real.getUTCFullYear(), real.getUTCMonth() + 1, 15, 12) - real.getTime()
@@ -50,7 +50,7 @@ const tierAndBalance = async () => {
   const { tier, balance } = await account()
   return [tier, balance]
 }
-/** The UTC day of the platform's clock, YYYY-MM-DD. */
+/** Returns the UTC day of the platform's clock, YYYY-MM-DD. */
 const today = () => new Date(platform.clock()).toISOString().slice(0, 10)
 /** Sets the volume of a day, in millionths of a dollar. */
 const setVolume = (daysAgo: number, amount: bigint) =>
@@ -60,8 +60,8 @@ const setVolume = (daysAgo: number, amount: bigint) =>
     [workspaceId, today(), daysAgo, amount.toString()],
   )
 /**
- * Makes the account's tier one that was last decided yesterday, and waits until the platform has
- * decided it today.
+ * Sets yesterday as the day for which the account's tier was last decided, and waits until the
+ * platform has decided it for today.
  */
 const nextDay = async () => {
   await platform.database.query(

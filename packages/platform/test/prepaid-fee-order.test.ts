@@ -20,9 +20,9 @@ import { prepareDatabase } from './prepared-database.ts'
 import { testEmittedEvents } from './event-assertions.ts'
 
 /**
- * Reservations, charges, refunds and adjustments in any order, sequentially and concurrently, on
- * the real database. The account never becomes negative, each operation is executed once, and every
- * millionth of a USD is accounted for.
+ * Tests of reservations, charges, refunds and adjustments in any order, sequentially and
+ * concurrently, on the real database. The account never becomes negative, each operation is
+ * executed once, and every millionth of a USD is accounted for.
  */
 const home = mkdtempSync(join(tmpdir(), 'custody-prepaid-order-'))
 let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
@@ -476,7 +476,7 @@ test('a reserved fee is charged or returned once, in its own workspace only', as
     fees: '0',
     volume: '0',
   })
-  // A transaction without a fee, and one whose value is unknown.
+  // One transaction has no fee, and the value of the other one is unknown.
   const [free, unvalued] = [randomUUID(), randomUUID()]
   for (const [of, fee] of [
     [free, null],

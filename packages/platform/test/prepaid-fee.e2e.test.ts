@@ -19,7 +19,8 @@ import {
 import { testEmittedEvents } from './event-assertions.ts'
 
 /**
- * The prepaid fee account through the API: reservations, charges, refunds, suspension and prices.
+ * Tests of the prepaid fee account through the API: reservations, charges, refunds, suspension and
+ * prices.
  */
 const platform = new TestPlatform()
 let database: Database
@@ -113,7 +114,7 @@ const explains = async (user: User) => {
     data.reduce((sum, each) => sum + micro(each.balance_change), 0n),
     micro((await account(user)).balance),
   )
-  // Each entry's balance also matches, from the newest backwards, on later pages too.
+  // The balance of each entry also matches, from the newest backwards, on later pages too.
   let after = micro((await account(user)).balance)
   for (const each of data) {
     assert.equal(micro(each.balance_after), after, each.id)

@@ -17,7 +17,10 @@ import type { Services } from '../src/core/engine/services.ts'
 import { useApi, type Problem } from './api-support.ts'
 import { call, transferBody } from './harness.ts'
 
-/** Coins without a price: where they are reported, and how a transfer of such a coin behaves. */
+/**
+ * Tests of coins without a price: where they are reported, and how a transfer of such a coin
+ * behaves.
+ */
 const mainnet = loadRegistry('mainnet')
 const api = useApi({
   prices: { ...readSettings({}).prices, feesWithoutPrice: { XRP: 2_500_000n } },

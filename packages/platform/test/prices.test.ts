@@ -139,7 +139,7 @@ test('CoinGecko: a failed or malformed response is an error that contains no API
   }
 })
 
-/** Response format of the exchange's public documentation. */
+/** Returns a currency pair in the format of the exchange's public documentation. */
 const pair = (base: string, alt: string, more: Record<string, unknown> = {}) => ({
   altname: `${alt}USD`,
   wsname: `${alt}/USD`,
@@ -362,8 +362,8 @@ test('a price is used for five minutes without sources, and is then stale', asyn
   now += 10_000
   await prices.refresh(sources[0])
   await prices.refresh(sources[1])
-  // The last moment of agreement: one source had just answered, and the other source's quote was
-  // still fresh.
+  // The price of the last moment of agreement: one source had just answered, and the other source's
+  // quote was still fresh.
   const stored = { price: usd('100.5'), at: NOW + 10_000, sources: ['a', 'b'] }
   assert.deepEqual(prices.price('BTC'), { ...stored, stale: false })
   said['a'] = said['b'] = null

@@ -15,8 +15,8 @@ import { OperatorError } from '../src/server/operator/command.ts'
 import { probe } from '../src/server/operator/probe.ts'
 
 /**
- * `custody probe` against the local chains, with all capabilities and with one capability removed
- * at a time.
+ * Tests of `custody probe` against the local chains, with all capabilities and with one capability
+ * removed at a time.
  */
 const home = mkdtempSync(join(tmpdir(), 'custody-probe-'))
 const CLI = fileURLToPath(new URL('../bin/custody.mjs', import.meta.url))
@@ -179,7 +179,7 @@ test('the probe passes on the local chains of all families, and submits no valid
   ])
 })
 
-/** Method names in the sources of a family's client. */
+/** Returns the method names in the sources of a family's client. */
 function methodsOf(files: string[], pattern: RegExp): string[] {
   const text = files
     .map((file) => readFileSync(new URL(`../../chains/src/${file}`, import.meta.url), 'utf8'))

@@ -49,7 +49,10 @@ export class ProductionHost {
   readonly #running = new Set<ChildProcess>()
   #log = ''
 
-  /** @param bundle the unpacked bundle, which is in the host's `/opt` as version 1 and version 2 */
+  /**
+   * Creates the folders of a host.
+   * @param bundle the unpacked bundle, which is in the host's `/opt` as version 1 and version 2
+   */
   constructor(folder: string, programs: string, name: string, bundle: string) {
     this.name = name
     this.root = mkdtempSync(join(folder, `${name}-`))

@@ -213,7 +213,7 @@ mkdirSync(join(folder, 'chains'))
 const chains = await Devnet.start(join(folder, 'chains'), 7200, { pace: 10 })
 note('a database and local chains')
 
-// Set-up: all blocks of several-hosts.md.
+// The set-up runs all blocks of several-hosts.md.
 const secretsKey = randomBytes(32).toString('base64')
 for (const host of everyone()) host.env['VERSION'] = '1'
 for (const node of NODES)
@@ -233,7 +233,7 @@ for (const host of [...nodes.values(), platform]) {
 }
 note('three nodes and a platform are set up')
 
-// Enrolment: the blocks for nodes on separate hosts.
+// The enrolment runs the blocks for nodes on separate hosts.
 const enrolment = blocksOf('docs/enrolment.md').filter(({ language }) => language === 'sh')
 const lineWith = (...words: string[]): string => {
   const lines = enrolment
@@ -269,7 +269,8 @@ await until('the deposit', async () =>
 await transfer('first')
 note('a transfer is confirmed')
 
-// Backups: the blocks of disaster.md before its first loss; then the losses.
+// The backups run the blocks of disaster.md before its first loss; the blocks about the losses
+// follow.
 const disaster = pageOf('docs/production/disaster.md')
 const isOf = (place: RegExp) => disaster.filter((block) => place.test(block.place))
 for (const block of disaster.slice(
@@ -363,7 +364,7 @@ assert.equal(
 await transfer('after-the-restore')
 note('a lost platform is restored from its backup, and nothing is paid twice')
 
-// Rotation, one node at a time.
+// The nodes are rotated one at a time.
 const inline = (page: string, beginning: string): string => {
   const lines = inlineCommands(page).filter((command) => command.startsWith(beginning))
   assert.ok(lines.length > 0, `${page}: ${beginning}`)
@@ -384,8 +385,8 @@ await transfer('by-the-rotated-node')
 await at(3).start(forNode(startBlock.text, 3))
 note('keys are rotated and a certificate is renewed')
 
-// Upgrade: all processes of the platform are stopped, then the nodes are upgraded one after the
-// other, then the platform.
+// For the upgrade all processes of the platform are stopped, then the nodes are upgraded one after
+// the other, then the platform.
 for (const host of everyone()) host.env['VERSION'] = '2'
 const [beforehand, change] = pageOf('docs/production/upgrades.md') as [Block, Block]
 assert.match(await follow(beforehand), /^nothing would be applied$[^]*^running: all on /m)

@@ -8,8 +8,8 @@ import { ROOT } from './documents.ts'
 import { whyNoProduction } from './production-hosts.ts'
 
 /**
- * The commands of the pages about production, run with bundles: without a checkout, npm, Node on
- * the host, or a network.
+ * Tests of the commands of the pages about production, run with bundles: without a checkout, npm,
+ * Node on the host, or a network.
  */
 const folder = mkdtempSync(join(tmpdir(), 'custody-production-'))
 after(() => rmSync(folder, { recursive: true, force: true }))

@@ -10,8 +10,8 @@ import { FamilyFixture } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * A failure of the provider says nothing about a transfer: the transfer waits, reports the reason,
- * and is paid once the provider works again.
+ * Tests that a failure of the provider proves nothing about a transfer: the transfer waits, reports
+ * the reason, and is paid once the provider works again.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })

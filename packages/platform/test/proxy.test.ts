@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 
-/** The examples of deploy/proxy, validated by nginx and Caddy themselves. */
+/** Tests of the examples of deploy/proxy, validated by nginx and Caddy themselves. */
 const folder = mkdtempSync(join(tmpdir(), 'custody-proxy-'))
 after(() => {
   rmSync(folder, { recursive: true, force: true })

@@ -9,8 +9,8 @@ import { fundedWallet, TestPlatform, call, type User } from './harness.ts'
 import { RecoveryDrill, registry } from './recovery-drill.ts'
 
 /**
- * Platform, database and one node are permanently lost: two operators move every family's funds
- * with two backups.
+ * Tests of the recovery after platform, database and one node are permanently lost: two operators
+ * move every family's funds with two backups.
  */
 const platform = new TestPlatform()
 const operators = new RecoveryDrill()
@@ -118,7 +118,7 @@ test(
       ))
         await fundedWallet(platform, user, asset, amount)
     }
-    // Second addresses of some wallets, and a token at an address without coins for the fee.
+    // Funds second addresses of some wallets, and a token at an address without coins for the fee.
     for (const asset of ['BTC', 'ADA', 'ETH', 'USDT_TRX']) {
       const { address } = (
         await call<{ address: string }>(user, 'POST', '/dac/v1/address', { asset })
@@ -162,7 +162,7 @@ async function drill(note: (line: string) => void): Promise<void> {
   }
   assert.deepEqual(shown.workspaces, [{ workspace: 'acme', sub_accounts: [0, 1] }])
 
-  // The transfer by files, step by step, including the requests that must be refused.
+  // The transfer by files is made step by step, including the requests that must be refused.
   const bitcoin = registry.network('BTC') as Network
   const before = await ours(bitcoin)
   const { to, most } = NETWORKS['BTC'] as { to: string; most: string }

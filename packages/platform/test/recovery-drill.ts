@@ -42,7 +42,10 @@ export class RecoveryDrill {
     return new Promise((resolve) => child.once('close', (status) => resolve({ status, ...said })))
   }
 
-  /** @returns the command's output, once the command has succeeded */
+  /**
+   * Runs a command of `recover.ts` and asserts that it succeeds.
+   * @returns the command's output
+   */
   async done(...words: string[]): Promise<string> {
     const { status, stdout, stderr } = await this.recover(...words)
     assert.equal(status, 0, `${words.join(' ')}: ${stderr}`)

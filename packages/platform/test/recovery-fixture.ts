@@ -28,8 +28,8 @@ import { runStep } from '../src/core/engine/run.ts'
 import type { TransactionRow } from '../src/core/engine/transaction.ts'
 
 /**
- * Nodes that return their records, and an Ethereum chain that contains the recorded transactions.
- * The database is real and lacks some of them.
+ * Fixture with nodes that return their records, and an Ethereum chain that contains the recorded
+ * transactions. The database is real and lacks some of them.
  */
 const registry = loadRegistry('local')
 const ETH = registry.network('ETH') as Network

@@ -13,8 +13,8 @@ import { prepareDatabase } from './prepared-database.ts'
 import { addressAt, FEE, START, STRANGER, RecoveryFixture } from './recovery-fixture.ts'
 
 /**
- * Transactions that the nodes recorded are restored as rows and ledger entries of a database that
- * has lost them.
+ * Tests that transactions that the nodes recorded are restored as rows and ledger entries of a
+ * database that has lost them.
  */
 const home = mkdtempSync(join(tmpdir(), 'custody-recovery-'))
 let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
@@ -149,7 +149,7 @@ test(
           const report = await at.reconcile()
           assert.deepEqual(report.unadopted, [])
           assert.equal(at.services.hold.because, null)
-          // The chain includes the transactions that it lacked.
+          // From here on the chain includes the transactions that it lacked.
           await at.work()
           const rows = await at.transactions()
           assert.equal(rows.length, steps.length, 'one row for each')
@@ -222,7 +222,7 @@ test('recovery skips records that only a lying node reports, and restores the ot
   const made = at.sign('pay', good)
   at.record([1, 2], 'pay', made, good)
   at.mine(made, OMNIBUS, STRANGER, good.amount)
-  // Signatures of another transaction.
+  // A record whose signatures belong to another transaction.
   const forged = payOf(at, 'forged', START / 2n)
   at.record([3], 'pay', { ...at.sign('pay', forged), signatures: made.signatures }, forged)
   // A payment to a foreign address that is recorded as a sweep, and as a fuel transaction.
@@ -230,7 +230,7 @@ test('recovery skips records that only a lying node reports, and restores the ot
   const named2 = payOf(at, 'named-2')
   at.record([3], 'sweep', at.sign('pay', named), { step: ['sweep', at.workspace, 1, 'ETH', 1] })
   at.record([3], 'fuel', at.sign('pay', named2), { step: ['fuel', 'x'] })
-  // A different id for a transaction that the partner has recorded under its own id.
+  // The same transaction is recorded with different ids by the two nodes.
   const disputed = payOf(at, 'disputed')
   at.record([3, 1], 'pay', at.sign('pay', disputed), disputed, { transaction_id: randomUUID() })
   // A payment of another, unknown workspace, and a payment on another network.

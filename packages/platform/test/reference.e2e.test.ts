@@ -1,5 +1,5 @@
-// The API reference as the platform serves it, in a real browser: the page sends no requests to
-// other servers, and a request that is signed in the page gets a response.
+// Tests of the API reference as the platform serves it, in a real browser: the page sends no
+// requests to other servers, and a request that is signed in the page gets a response.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
@@ -48,7 +48,8 @@ async function open(path: string) {
   return {
     page,
     async end() {
-      // A library tests whether it may compile code from strings, and works without it.
+      // One violation is ignored: a library tests whether it may compile code from strings, and
+      // works without it.
       const broken = (await page.evaluate<string[]>('broken')).filter(
         (each) => each !== 'script-src eval',
       )

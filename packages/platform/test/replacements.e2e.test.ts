@@ -15,8 +15,8 @@ import {
 } from './harness.ts'
 
 /**
- * Speed-up, cancellation and the automatic bump, on chains whose blocks include only transactions
- * with a sufficient fee.
+ * Tests of speed-up, cancellation and the automatic bump, on chains whose blocks include only
+ * transactions with a sufficient fee.
  */
 const platform = new TestPlatform()
 let alice: User

@@ -13,8 +13,8 @@ import { startOperatorServer } from '../src/server/operator/server.ts'
 import { DEPTH, FAMILIES, useDatabase, DepositFixture, type Tenant } from './deposits-support.ts'
 
 /**
- * A rescan finds deposits that a lying endpoint hid from the scan. It finds each once, and screens
- * it like every deposit.
+ * Tests that a rescan finds deposits that a lying endpoint hid from the scan. It finds each once,
+ * and screens it like every deposit.
  */
 const database = useDatabase()
 const home = mkdtempSync(join(tmpdir(), 'custody-rescan-'))
@@ -223,7 +223,7 @@ test('an interrupted rescan resumes at the same block, while the regular scan co
   const ended = await run(services, 'ETH', { from: '1' })
   assert.equal(ended['done'], false)
   services.environment.checkpoint = () => undefined
-  // The scan of the network continues.
+  // The scan of the network continues and finds the new deposit.
   pay(fixture, alice, '0xnew', 1n, 'ETH')
   await fixture.scan()
   lies.requests.length = 0

@@ -1,5 +1,5 @@
-// Reserves of a real platform on local chains: published, signed by its real nodes, and verified
-// without the platform.
+// Tests of the reserves of a real platform on local chains: published, signed by its real nodes,
+// and verified without the platform.
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// The Merkle tree of liabilities: built by the platform's code, verified by the client's code, and
-// both compared with hashes from a third implementation.
+// Tests of the Merkle tree of liabilities: built by the platform's code, verified by the client's
+// code, and both compared with hashes from a third implementation.
 import assert from 'node:assert/strict'
 import { createHash, createHmac } from 'node:crypto'
 import { test } from 'node:test'
@@ -304,8 +304,8 @@ test('a liability hidden by a negative sum is refused when building and when ver
   assert.throws(() => leafOf(ID, 'BTC', blind, bytes('nonce'), LIMIT), RangeError)
   const whole = leafOf(ID, 'BTC', blind, bytes('nonce'), LIMIT - 1n)
   assert.throws(() => treeOf(ID, 'BTC', [whole, whole]), RangeError, 'a sum that turns over')
-  // An attacker's own implementation: 100 is owed, the sibling is −90 in two's complement, and the
-  // stated sum is 10.
+  // The leaves are of an attacker's own implementation: 100 is owed, the sibling is −90 in two's
+  // complement, and the stated sum is 10.
   const own = leafOf(ID, 'BTC', blindOf(SECRET, 'w', 'a'), bytes('nonce'), 100n)
   const hidden = { hash: bytes('hidden'), sum: LIMIT - 90n }
   const raw = (sum: bigint) => Buffer.from(sum.toString(16).padStart(32, '0'), 'hex')
@@ -359,7 +359,7 @@ test('hashes equal those that this test computes from the text of the document',
       `{"asset":"BTC","depth":2,"from":{"hash":"aa","height":100},"leaves":2,"network":"BTC","owed":"250007","snapshot":"${ID}","time":"${TIME}","to":{"hash":"bb","height":101},"top":"${top.toString('hex')}"}`,
     ),
   )
-  // Computed with Python's hashlib and hmac, and included in the document.
+  // The hashes were computed with Python's hashlib and hmac, and are included in the document.
   assert.deepEqual(
     [context, blind, leaf, empty, top, root].map((each) => each.toString('hex')),
     VECTOR,

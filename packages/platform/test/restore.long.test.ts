@@ -16,8 +16,8 @@ import {
 } from './harness.ts'
 
 /**
- * An older backup of the database is restored, while nodes and chains have advanced: the platform
- * recovers the later transactions from them.
+ * Tests of a restore from an older backup of the database, while nodes and chains have advanced:
+ * the platform recovers the later transactions from them.
  */
 const platform = new TestPlatform()
 const data = join(platform.home, 'postgres', 'data')
@@ -94,7 +94,7 @@ async function list(who: User): Promise<Transfer[]> {
 }
 
 /**
- * The wallet stakes and unstakes, for itself and for another address; the gas tank stakes, and
+ * Makes the wallet stake and unstake, for itself and for another address; the gas tank stakes, and
  * lends its energy to a transfer.
  */
 async function stake(): Promise<void> {
@@ -215,7 +215,7 @@ test(
     )
     for (const asset of NAMES) await send('user', asset, `early-${asset}`)
     await settled()
-    // Transfers that were created, but not signed or not final, when the backup was taken.
+    // These transfers were created, but not signed or not final, when the backup was taken.
     for (const asset of ['BTC', 'ETH', 'XRP']) await send('user', asset, `open-${asset}`)
     assert.equal(await platform.stop(), 0)
     cpSync(data, backup, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true })
@@ -223,7 +223,7 @@ test(
     await restart()
 
     later = await platform.user('acme', { subAccount: 'later' })
-    // A separate workspace that never sends anything.
+    // The receiver is a separate workspace that never sends anything.
     receiver = await platform.user('receiver')
     await fundedWallet(platform, receiver, 'BTC', '0.5')
     await fundedWallet(platform, later, 'ETH', '3')

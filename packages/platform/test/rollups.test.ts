@@ -12,8 +12,8 @@ import { FamilyFixture } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * Networks on which a transfer of native coin uses more than 21,000 gas, or costs more than gas
- * times price.
+ * Tests of networks on which a transfer of native coin uses more than 21,000 gas, or costs more
+ * than gas times price.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
@@ -30,6 +30,7 @@ after(() => {
 })
 
 /**
+ * Runs a test with a fixture of one network, and checks the ledger at the end.
  * @param o.isLeftOpen whether some work stays unfinished, so that the test checks the ledger itself
  */
 async function staged(

@@ -5,8 +5,8 @@ import type { Database } from '../src/core/database/pool.ts'
 import { useDatabase, DepositFixture } from './deposits-support.ts'
 
 /**
- * Scan of a chain without new blocks: the chain is polled, the database is not queried, and a new
- * block is processed without delay.
+ * Tests of the scan of a chain without new blocks: the chain is polled, the database is not
+ * queried, and a new block is processed without delay.
  */
 const database = useDatabase()
 

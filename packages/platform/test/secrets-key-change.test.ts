@@ -13,7 +13,7 @@ import { systemEnvironment } from '../src/core/environment.ts'
 import { Secrets } from '../src/core/secrets.ts'
 import { prepareDatabase } from './prepared-database.ts'
 
-/** `custody secrets-key change` on a real database that has a secret of every kind. */
+/** Tests of `custody secrets-key change` on a real database that has a secret of every kind. */
 const home = mkdtempSync(join(tmpdir(), 'custody-reseal-'))
 const [oldKey, newKey, otherKey] = [randomBytes(32), randomBytes(32), randomBytes(32)] as [
   Buffer,

@@ -46,7 +46,7 @@ test('wrapping the secrets key keeps earlier secrets readable, and deletes the p
   assert.equal(statSync(file).mode & 0o777, 0o600)
   assert.ok(!text.includes(key.toString('base64')) && !text.includes(key.toString('hex')))
   assert.equal((await Secrets.open(home, null, environment)).open('webhook 1', sealed), 'a secret')
-  // Another process with the same database, and with the key file at another path.
+  // The second process uses the same database, and has the key file at another path.
   assert.equal(
     (await Secrets.open(join(home, 'other'), `@${file}`, environment)).open('webhook 1', sealed),
     'a secret',

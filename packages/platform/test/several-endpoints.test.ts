@@ -11,8 +11,8 @@ import { FamilyFixture } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * Several endpoints of one network, each of which may be unreachable or lie. The chain behind them
- * is the local one.
+ * Tests of several endpoints of one network, each of which may be unreachable or lie. The chain
+ * behind them is the local one.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
@@ -93,7 +93,7 @@ const disagreements = async () =>
     ]),
   )
 
-/** An endpoint that reports its head as final. */
+/** Returns the behaviour of an endpoint that reports its head as final. */
 function callsFinal(): Behaviour {
   let head: unknown = null
   return {
@@ -112,7 +112,7 @@ interface Block {
   transactions: Record<string, unknown>[]
 }
 
-/** An endpoint that returns another chain from a height on. */
+/** Returns the behaviour of an endpoint that returns another chain from a height on. */
 function otherChain(from: number): Behaviour {
   const other = (hash: string, number: string) =>
     Number(number) >= from ? `0x${'e'.repeat(8)}${hash.slice(10)}` : hash

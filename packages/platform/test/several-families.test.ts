@@ -11,8 +11,8 @@ import { FamilyFixture, type WalletAddress } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * Each family behind several endpoints that must agree. The responses of honest endpoints do not
- * differ in any field that must match.
+ * Tests of each family behind several endpoints that must agree. The responses of honest endpoints
+ * do not differ in any field that must match.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })

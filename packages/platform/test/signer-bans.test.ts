@@ -16,8 +16,8 @@ import { SignerNodes } from '../src/core/signing/nodes.ts'
 import { readBans } from '../src/core/signing/status.ts'
 
 /**
- * The operator's view of a ban: the command, the metric, the doctor and the control panel, with
- * three real nodes.
+ * Tests of the operator's view of a ban: the command, the metric, the doctor and the control panel,
+ * with three real nodes.
  */
 let cluster: SignerCluster
 let folder: string

@@ -1,4 +1,4 @@
-// SOL and its tokens end to end, on a local chain that runs the Solana runtime.
+// Tests of SOL and its tokens end to end, on a local chain that runs the Solana runtime.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import {

@@ -17,8 +17,8 @@ import { plain } from './harness.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * Coins in forms that only one chain has, from a local node to a wallet and back: Dash's special
- * transactions, CashTokens and MWEB.
+ * Tests of coins in forms that only one chain has, from a local node to a wallet and back: Dash's
+ * special transactions, CashTokens and MWEB.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })

@@ -1,4 +1,4 @@
-// Staking of TRX end to end, on a local chain that keeps the rules of Stake 2.0.
+// Tests of the staking of TRX end to end, on a local chain that keeps the rules of Stake 2.0.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -101,7 +101,7 @@ const audited = async () => {
   const { held, operating, owed } = assets.find(({ asset }) => asset === 'TRX')!
   assert.equal(BigInt(held) - BigInt(operating), BigInt(owed), 'reserves of TRX')
 }
-/** java-tron's HTTP interface, as an outside observer. */
+/** Sends a request to java-tron's HTTP interface, as an outside observer. */
 async function node<T>(path: string, body: Record<string, unknown>): Promise<T> {
   const { devnet: port } = JSON.parse(readFileSync(join(platform.home, 'ports.json'), 'utf8')) as {
     devnet: number

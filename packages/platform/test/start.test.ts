@@ -50,7 +50,7 @@ function refused(env: Record<string, string>): string {
   return lines[0] as string
 }
 
-/** Three nodes that return their status, or do not respond. */
+/** Returns three nodes that return their status, or do not respond. */
 const nodes = (...statuses: (object | null)[]) =>
   ({
     peers: statuses.map((_, at) => ({ node: at + 1 })),

@@ -9,8 +9,8 @@ import { FamilyFixture, type WalletAddress } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * Every step of a transfer × every family. Each check runs for all families, unless the table
- * states why not.
+ * Tests of every step of a transfer in every family. Each check runs for all families, unless the
+ * table states why not.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
@@ -18,9 +18,10 @@ const home = mkdtempSync(join(tmpdir(), 'custody-steps-'))
 let devnet: Devnet
 
 /**
- * `fuelled`: a gas tank pays. `isFinalAtOnce`: a transaction in a block is final. `end`: how a
- * transaction that the chain never included expires, and whether the transfer is then built again
- * or refunded. `congested`: rates of the chain, of the waiting transaction, and of its replacement.
+ * Properties of a family that the steps depend on. `fuelled`: a gas tank pays. `isFinalAtOnce`: a
+ * transaction in a block is final. `end`: how a transaction that the chain never included expires,
+ * and whether the transfer is then built again or refunded. `congested`: rates of the chain, of the
+ * waiting transaction, and of its replacement.
  */
 interface Family extends WalletAddress {
   fuelled?: boolean

@@ -8,8 +8,8 @@ import { sweepRules } from '../src/core/settings/sweep-rules.ts'
 import { FAMILIES, useDatabase, DepositFixture } from './deposits-support.ts'
 
 /**
- * Anyone can send dust of a token to a deposit address. Its sweep would cost the customer's coins
- * or the gas tank's.
+ * Tests of sweeps of dust. Anyone can send dust of a token to a deposit address, and its sweep
+ * would cost the customer's coins or the gas tank's.
  */
 const database = useDatabase()
 interface Price {
@@ -78,7 +78,7 @@ for (const family of ['solana', 'evm', 'tron'] as const) {
     const [coin, one] = [native, token].map(
       (name) => 10n ** BigInt(registry.asset(name)?.decimals ?? 0),
     ) as [bigint, bigint]
-    // 0.01 of the coin, at a price of 1.50 USD.
+    // The cost is 0.01 of the coin, at a price of 1.50 USD.
     const cost = coin / 100n
     for (const prices of [PRICES, STALE]) {
       assert.match(

@@ -16,7 +16,7 @@ import { fileURLToPath } from 'node:url'
 import { runUnit, settingsOf, UNITS } from './unit-command.ts'
 
 const COMMAND = '/opt/custody/bin/custody'
-/** In tenths: systemd rates values up to 2.0 as safe. */
+/** Maximum exposure of a unit in tenths; systemd rates values up to 2.0 as safe. */
 const EXPOSURE_MAX = '15'
 
 const there = spawnSync('systemd-analyze', ['--version'], { encoding: 'utf8' })

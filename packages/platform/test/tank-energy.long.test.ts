@@ -1,4 +1,5 @@
-// Energy of a gas tank's own stake on Tron: lent for one transfer and returned after it.
+// Tests of the energy of a gas tank's own stake on Tron, which is lent for one transfer and
+// returned after it.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -5,8 +5,8 @@ import type { Order } from './trading-fixture.ts'
 import { testEmittedEvents } from './event-assertions.ts'
 
 /**
- * Trading through the API, at the local exchanges on their own protocols: nothing between a signed
- * request and the matching engine is scripted.
+ * Tests of trading through the API, at the local exchanges on their own protocols: nothing between
+ * a signed request and the matching engine is scripted.
  */
 const platform = new TestPlatform()
 let user: User

@@ -369,8 +369,8 @@ test('a transfer is one trace from its request to its end, across platform and n
   })
   for (const name of ['request', 'queued', 'signing', 'signed', 'confirming'])
     assert.equal(named(name).parentSpanId, whole.spanId, name)
-  // Across both connections: spans of a node are within the platform's span, and the partner's
-  // spans are within the node's.
+  // The trace continues across both connections: spans of a node are within the platform's span,
+  // and the partner's spans are within the node's.
   assert.equal(named('signer POST /sign').parentSpanId, named('signing').spanId)
   assert.equal(named('/sign').parentSpanId, named('signer POST /sign').spanId)
   const peerCalls = spans.filter(({ name }) => name.startsWith('peer '))

@@ -13,7 +13,8 @@ import { useApi } from './api-support.ts'
 import { call, type User } from './harness.ts'
 
 /**
- * Test events, sent to real receivers by the operator's command of a platform with a real database.
+ * Tests of test events, sent to real receivers by the operator's command of a platform with a real
+ * database.
  */
 const api = useApi({})
 interface Got {

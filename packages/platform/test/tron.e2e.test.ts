@@ -1,4 +1,4 @@
-// TRX and its tokens end to end, on a local chain that keeps Tron's rules.
+// Tests of TRX and its tokens end to end, on a local chain that keeps Tron's rules.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -66,7 +66,7 @@ const audited = async () => {
   const { ok, differences } = await platform.operator('audit')
   assert.ok(ok, JSON.stringify(differences))
 }
-/** java-tron's HTTP interface, as an outside observer. */
+/** Sends a request to java-tron's HTTP interface, as an outside observer. */
 async function node<T>(path: string, body: Record<string, unknown>): Promise<T> {
   const { devnet: port } = JSON.parse(readFileSync(join(platform.home, 'ports.json'), 'utf8')) as {
     devnet: number
@@ -260,8 +260,8 @@ test('further addresses are swept, for TRX and tokens, and the tank pays the fee
   await waitFor('the sweep of USDT', async () => (await balance(user, 'USDT_TRX')).balance === '7')
   assert.equal(await tokens(USDT, further), 0n)
   await audited()
-  // Payment to a sub-account whose own address does not exist yet: TRX arrives at a further address
-  // only.
+  // The payment is to a sub-account whose own address does not exist yet: TRX arrives at a further
+  // address only.
   const other = await platform.user('tron', { subAccount: 'second' })
   await call(other, 'POST', '/dac/v1/create-wallet', { asset: 'TRX' })
   const first = (
@@ -358,7 +358,8 @@ test('with a drained tank transfers fail with tank and amount, until a top-up', 
   await platform.fund('TRX', address, '20')
   await waitFor('the top-up', async () => (await tankSun(poor)) === 20_000_000)
   await confirmed('USDC_TRX', '1', TO, {}, poor)
-  // Drained to an existing account: free bandwidth is sufficient, and no amount remains.
+  // The tank is drained to an existing account: free bandwidth is sufficient, and no amount
+  // remains.
   const again = await platform.cli(
     'gas-tank',
     'drain',

@@ -1,4 +1,4 @@
-// The client with pinned signer nodes, against a real platform and its real nodes.
+// Tests of the client with pinned signer nodes, against a real platform and its real nodes.
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

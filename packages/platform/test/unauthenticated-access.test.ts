@@ -14,8 +14,8 @@ import { LoadMonitor } from '../src/core/load-monitor.ts'
 import { readSettings } from '../src/core/settings/settings.ts'
 
 /**
- * Effects that unauthenticated clients can cause on the platform: requests to its nodes, address
- * counters, and reads.
+ * Tests of the effects that unauthenticated clients can cause on the platform: requests to its
+ * nodes, address counters, and reads.
  */
 const NOW = Date.UTC(2026, 0, 1)
 

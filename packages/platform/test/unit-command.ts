@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Unit files of deploy/systemd, read and run without systemd. */
+/** Folder of the systemd unit files, which this module reads and runs without systemd. */
 export const UNITS = fileURLToPath(new URL('../../../deploy/systemd/', import.meta.url))
 const CLI = fileURLToPath(new URL('../bin/custody.mjs', import.meta.url))
 

@@ -9,8 +9,8 @@ import { FamilyFixture, type WalletAddress } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * A coin whose transaction the endpoint does not return, or returns incorrectly: a wallet pays with
- * its other coins, and a transfer that needs the coin reports the reason.
+ * Tests of a coin whose transaction the endpoint does not return, or returns incorrectly: a wallet
+ * pays with its other coins, and a transfer that needs the coin reports the reason.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })

@@ -11,7 +11,7 @@ import { FamilyFixture, type WalletAddress } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * Ledgers and transactions of future protocol versions at a real local chain: deposits are
+ * Tests of ledgers and transactions of future protocol versions at a real local chain: deposits are
  * credited, transfers end, and skipped data is counted.
  */
 const clock = new ManualClock()

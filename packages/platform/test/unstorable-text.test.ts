@@ -1,5 +1,5 @@
-// Characters that PostgreSQL cannot store, in every text of every operation of the control panel,
-// on the real server and database.
+// Tests of characters that PostgreSQL cannot store, in every text of every operation of the control
+// panel, on the real server and database.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type { Logger } from 'pino'

@@ -11,8 +11,8 @@ import { openDatabase, type Database } from '../src/core/database/pool.ts'
 import { prepareDatabase } from './prepared-database.ts'
 
 /**
- * `custody upgrade --check` against a real database, and the refused start on a database that a
- * newer version has migrated.
+ * Tests of `custody upgrade --check` against a real database, and of the refused start on a
+ * database that a newer version has migrated.
  */
 const home = mkdtempSync(join(tmpdir(), 'custody-upgrade-check-'))
 const FILES = readdirSync(join(import.meta.dirname, '../src/core/database/migrations')).sort()

@@ -23,7 +23,8 @@ import { readFixture, unpack } from './upgrade/unpack.ts'
  */
 const FOLDER = join(import.meta.dirname, 'upgrade', 'f99331a')
 const left = readFixture(FOLDER)
-// Two seconds after the earlier version was killed: nodes refuse requests that are too old.
+// The clock is set to two seconds after the earlier version was killed, because nodes refuse
+// requests that are too old.
 const behindMs = Date.now() - left.madeAt - 2000
 
 const home = mkdtempSync(join(tmpdir(), 'custody-test-'))
@@ -102,7 +103,7 @@ test(
       )
     user = await platform.user('acme')
     for (const id of ids) await assertConfirmed(user, id)
-    // One earlier payment, and one payment for each state.
+    // The balance consists of one earlier payment, and one payment for each state.
     assert.equal(await etherOf(left.payees['ETH'] as string), 7n * ETHER)
     assert.equal(await bitcoinOf(left.payees['BTC'] as string), 0.7)
     await waitFor(

@@ -1,5 +1,5 @@
-// The operator's command in a separate process, without a platform, as the owner of an address runs
-// it.
+// Tests of the operator's command in a separate process, without a platform, as the owner of an
+// address runs it.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -56,7 +56,7 @@ test('confirms an own address, with its path and the nodes that certified its ke
     result.stdout.trim(),
     `${at(5)} is the BTC address 1/0/5 of acme / main; its key is certified by signer nodes 1, 2, 3`,
   )
-  // The file as `custody request GET /dac/v1/keys --json` saves it.
+  // The file has the form in which `custody request GET /dac/v1/keys --json` saves it.
   const json = verify(
     'BTC',
     at(5),

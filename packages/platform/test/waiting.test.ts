@@ -16,7 +16,9 @@ import { FamilyFixture } from './family-fixture.ts'
 import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
 import { ManualClock } from './manual-clock.ts'
 
-/** The reason for which a transfer waits, as its caller reads it from the real API server. */
+/**
+ * Tests of the reason for which a transfer waits, as its caller reads it from the real API server.
+ */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-waiting-'))
@@ -156,7 +158,7 @@ test('a transfer that waits for a failing endpoint has the wait code ENDPOINT', 
       first,
       'the time stays while the code does',
     )
-    // A different reason has its own start time.
+    // A different reason has its own time since which the transfer waits.
     chainState.trouble.now = { code: 3, message: `execution reverted: ${SECRET}` }
     const second = await waitsFor(chainState, 'CHAIN_REFUSAL')
     assert.ok(Date.parse(second.since) >= Date.parse(first.since) + 60_000)

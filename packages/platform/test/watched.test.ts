@@ -8,8 +8,9 @@ import { scanLoop } from '../src/custody/deposits/scanner.ts'
 import { useDatabase, DepositFixture, type Tenant } from './deposits-support.ts'
 
 /**
- * A scanner caches the own addresses. Whichever process registers an address, and however late that
- * is committed, a later payment to it is found by every process that reads the block.
+ * Tests that a scanner caches the own addresses. Whichever process registers an address, and
+ * however late that is committed, a later payment to it is found by every process that reads the
+ * block.
  */
 const database = useDatabase()
 let fixture: DepositFixture
@@ -88,7 +89,7 @@ test('finds the deposit to an address that another process registers between or 
   await fixture.scan()
   assert.deepEqual(await destinations(), new Set([between, within]))
 
-  // The same during a catch-up of many blocks.
+  // The same must hold while the scanner catches up over many blocks.
   for (let count = 0; count < 40; count++) fixture.chain.mine()
   let late = ''
   fixture.chain.block = async (height) => {
@@ -234,7 +235,10 @@ test('on a restored database, a block does not cause a full read of the addresse
   )
 })
 
-/** A database that records its statements, and can drop the response of an executed statement. */
+/**
+ * Returns a database that records its statements, and can drop the response of an executed
+ * statement.
+ */
 function counting(inner: Database): {
   database: Database
   texts: string[]

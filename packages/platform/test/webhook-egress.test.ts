@@ -9,8 +9,8 @@ import { EgressPolicy, type Resolve } from '../src/events/webhooks/egress-policy
 import { Sender } from '../src/events/webhooks/send.ts'
 
 /**
- * Addresses to which webhooks may be sent, for every notation of an address and every DNS change;
- * and how the sender handles responses.
+ * Tests of the addresses to which webhooks may be sent, for every notation of an address and every
+ * DNS change; and of how the sender handles responses.
  */
 const none: Resolve = (_name, _options, done) =>
   done(Object.assign(new Error('nobody knows it'), { code: 'ENOTFOUND' }), [])
@@ -19,7 +19,7 @@ const NOTHING: Record<string, string> = {}
 
 /** Notations of refused addresses, as they may occur in a URL. */
 const REFUSED = [
-  // Loopback, in every base and length that the URL standard normalizes.
+  // Loopback addresses, in every base and length that the URL standard normalizes.
   '127.0.0.1',
   '127.1',
   '127.0.1',
@@ -41,8 +41,8 @@ const REFUSED = [
   '[0:0:0:0:0:ffff:7f00:1]',
   '[::127.0.0.1]',
   '[::ffff:0:127.0.0.1]',
-  // Private, link-local, carrier-grade NAT, benchmarking, documentation, multicast, broadcast,
-  // reserved.
+  // Private, link-local, carrier-grade NAT, benchmarking, documentation, multicast, broadcast and
+  // reserved addresses.
   '10.0.0.1',
   '10.255.255.255',
   '172.16.0.1',
@@ -72,7 +72,7 @@ const REFUSED = [
   '[100::1]',
   '[5f00::1]',
   '[4000::1]',
-  // IPv4 within IPv6: NAT64, 6to4, Teredo.
+  // IPv4 addresses within IPv6 addresses: NAT64, 6to4, Teredo.
   '[64:ff9b::127.0.0.1]',
   '[64:ff9b::a9fe:a9fe]',
   '[64:ff9b:1::1]',
@@ -152,7 +152,10 @@ const senderOver = (reach: EgressPolicy, more: object = {}): Sender => {
   return sender
 }
 const forever = new AbortController().signal
-/** A resolver that returns a different result each time, and the names that it was queried for. */
+/**
+ * Returns a resolver that returns a different result each time, and the names that it was queried
+ * for.
+ */
 function turning(...answers: string[][]): { resolve: Resolve; requests: string[] } {
   const requests: string[] = []
   return {

@@ -16,8 +16,8 @@ import { call, type User } from './harness.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * One receiver's failure does not affect others, and another process continues the work of one that
- * dies. The network is scripted.
+ * Tests that one receiver's failure does not affect others, and that another process continues the
+ * work of one that dies. The network is scripted.
  */
 const clock = new ManualClock()
 const api = useApi({}, [], clock)

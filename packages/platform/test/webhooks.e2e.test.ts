@@ -11,8 +11,8 @@ import { call, fundedWallet, TestPlatform, transferBody, waitFor, type User } fr
 import { testEmittedEvents } from './event-assertions.ts'
 
 /**
- * Webhooks of a whole platform: from a chain to a receiver, across a crash of the platform; and
- * `npx custody listen`.
+ * Tests of the webhooks of a whole platform: from a chain to a receiver, across a crash of the
+ * platform; and of `npx custody listen`.
  */
 const platform = new TestPlatform()
 const got: { headers: IncomingHttpHeaders; body: string; path: string; at: number }[] = []

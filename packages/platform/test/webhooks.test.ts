@@ -18,8 +18,8 @@ import { ManualClock } from './manual-clock.ts'
 import { testEmittedEvents } from './event-assertions.ts'
 
 /**
- * Webhooks over the real API, a real database and real receivers. Time passes only when a test
- * advances the clock.
+ * Tests of webhooks over the real API, a real database and real receivers. Time passes only when a
+ * test advances the clock.
  */
 const clock = new ManualClock()
 const api = useApi({}, [], clock)

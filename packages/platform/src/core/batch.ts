@@ -5,8 +5,8 @@ interface Waiting<Item, Answer> {
 }
 
 /**
- * Combines concurrent requests into one call. A request is called immediately if no call is in
- * progress; the more requests wait, the fewer calls are made for each.
+ * Combines concurrent requests into fewer calls. A request starts a call immediately if no call is
+ * in progress; otherwise it waits and is combined with the other waiting requests.
  */
 export class Batch<Item, Answer> {
   readonly #answer: (items: readonly Item[]) => Promise<readonly Answer[]>
@@ -18,8 +18,9 @@ export class Batch<Item, Answer> {
   #isCalled = false
 
   /**
-   * @param answer answers all items, in their order. Its exception rejects all of them, so an error
-   *   of a single item must be returned as its answer
+   * Creates an empty batch.
+   * @param answer processes all items and returns their results in the same order. Its exception
+   *   rejects all of them, so an error of a single item must be returned as its result
    * @param most maximum number of items of one call
    * @param lanes maximum number of concurrent calls
    * @param pause awaited before a call, if no caller waits for its result, so that more items are

@@ -7,8 +7,8 @@ const ANSWER_BYTES_MAX = 32 * 1024 * 1024
 const TIMEOUT_MS = 10_000
 
 /**
- * The part of a ccxt exchange that is used here; each module declares what it uses in addition.
- * Numbers are strings (`number = String`).
+ * The part of a ccxt exchange that all modules use here; each module declares the further parts
+ * that it uses. Numbers are strings (`number = String`).
  */
 export interface CcxtClient {
   id: string
@@ -117,8 +117,9 @@ function rebased(
 }
 
 /**
- * ccxt reads responses without a size limit, and its timeout ends with the headers. This function
- * reads the complete response within a size and a time limit before ccxt receives it.
+ * Returns a `fetch` that reads the complete response within a size and a time limit before ccxt
+ * receives it. ccxt itself reads responses without a size limit, and its timeout ends with the
+ * headers.
  */
 function guarded(o: ClientOptions, hosts: ReadonlySet<string>, timeoutMs: number): Fetch {
   return async (argument, init) => {

@@ -105,8 +105,8 @@ const ROOM_BYTES_MIN = 64 * 1024 ** 2
 const ROOM_KEPT_MS = 1000
 
 /**
- * Returns a function that returns why no new operation may start: the data folder's disk is full or
- * nearly full. Null if it is not.
+ * Returns a function that checks the data folder's disk: it returns the reason why no new operation
+ * may start if the disk is full or nearly full, otherwise null.
  */
 export function shortageOf(
   home: string,

@@ -10,7 +10,10 @@ const REQUESTS_MANY = 8
 export const PRIORITY_MS = 2000
 /** Busy fraction of the event loop's time above which the event loop is the bottleneck. */
 const LOOP_FULL = 0.9
-/** The same for all processors, which the database and the nodes may share. */
+/**
+ * Busy fraction of all processors' time above which the machine is the bottleneck. The database and
+ * the nodes may share the processors.
+ */
 const MACHINE_FULL = 0.95
 /** Duration of one measurement, in milliseconds. */
 const LOOKED_AT_MS = 50
@@ -66,7 +69,8 @@ export class LoadMonitor {
   #isFull = false
 
   /**
-   * @param clock returns the Environment's time in milliseconds
+   * Starts with the current values of the meters.
+   * @param clock returns the environment's time in milliseconds
    * @param meters sources of measured values; tests replace the machine's
    */
   constructor(clock: () => number = Date.now, meters: Meters = systemMeters) {
@@ -99,7 +103,7 @@ export class LoadMonitor {
   }
 
   get isHigh(): boolean {
-    // Always evaluated, so that the measurement covers only the latest interval.
+    // The measurement is always made, so that it covers only the latest interval.
     const isBound = this.#isBound
     return this.#isMany && (this.isBurst || isBound)
   }
@@ -122,7 +126,7 @@ export class LoadMonitor {
     return this.#requests >= REQUESTS_MANY
   }
 
-  /** Updates the used part of {@link PRIORITY_MS} for the time since the last call. */
+  /** Updates how much of {@link PRIORITY_MS} is used, for the time since the last call. */
   #pass(): void {
     const now = this.#clock()
     // An adjustment of the clock only makes one burst longer or shorter.

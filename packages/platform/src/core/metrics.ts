@@ -305,8 +305,8 @@ export interface Metrics extends ReturnType<typeof allMetrics> {
   /** Returns all metrics in the text format of Prometheus. */
   text(): Promise<string>
   /**
-   * Sets what runs before each scrape. If it fails, the scrape returns the previous values, and
-   * `custody_scrape_failed` is 1.
+   * Sets the function that runs before each scrape. If it fails, the scrape returns the previous
+   * values, and `custody_scrape_failed` is 1.
    */
   onScrape(collect: () => Promise<void>): void
   /**

@@ -107,7 +107,10 @@ export class Secrets {
   readonly #key: Buffer
   readonly #environment: Environment
 
-  /** @param key 32 bytes */
+  /**
+   * Uses a key that is in memory.
+   * @param key 32 bytes
+   */
   constructor(key: Uint8Array, environment: Environment) {
     if (key.length !== KEY_BYTES)
       throw new Error(`the secrets key has ${key.length} bytes, not ${KEY_BYTES}`)

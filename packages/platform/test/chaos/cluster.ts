@@ -24,7 +24,9 @@ const PROGRAMS = {
   pg_ctl: 'postgresql',
   idna: 'python3-idna',
 }
-/** PostgreSQL refuses to run as root. */
+/**
+ * Command prefix that runs a program as another user, because PostgreSQL refuses to run as root.
+ */
 const AS_NOBODY = ['unshare', '--user', '--map-user=65534', '--map-group=65534']
 const START_MS = 120_000
 /** Maximum lag in bytes of a standby that counts as following. */
@@ -35,7 +37,10 @@ const binaries = (): string | null =>
     .sort()
     .at(-1)
     ?.replace(/\/pg_ctl$/, '') ?? null
-/** Debian's urllib3 needs idna for TLS and only recommends it. */
+/**
+ * Whether a program or Python module is installed. Debian's urllib3 needs the module idna for TLS,
+ * but only recommends its package.
+ */
 const isThere = (program: string): boolean =>
   program === 'pg_ctl'
     ? binaries() !== null
@@ -85,7 +90,10 @@ export class Cluster {
     custody: randomBytes(12).toString('hex'),
   }
 
-  /** @param folder parent of the hosts' folders */
+  /**
+   * Creates the hosts of the cluster.
+   * @param folder parent of the hosts' folders
+   */
   constructor(folder: string) {
     this.#folder = folder
     this.#hosts = new Hosts(folder)

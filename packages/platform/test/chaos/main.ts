@@ -1,6 +1,6 @@
-// npm run chaos -- --seed S --transfers N --seconds-between-kills X    processes are killed
-// npm run chaos -- disk|clock|descriptors|database                     one trouble each; all of it:
-//                                                                      docs/chaos.md
+// Command line of the chaos runs (docs/chaos.md):
+// - `npm run chaos -- --seed S --transfers N --seconds-between-kills X`: processes are killed
+// - `npm run chaos -- disk|clock|descriptors|database`: a single kind of fault
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

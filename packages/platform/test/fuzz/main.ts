@@ -1,4 +1,5 @@
-// npm run fuzz -- --target chains|nodes|api --minutes M --seed S    docs/fuzzing.md
+// Command line of the fuzzer (docs/fuzzing.md): `npm run fuzz -- --target chains|nodes|api
+// --minutes M --seed S`.
 import { parseArgs } from 'node:util'
 import { fuzz, type Order } from './run.ts'
 

@@ -1,5 +1,5 @@
-// npm run schemathesis -- [--examples N] [--seed S]    the API against its OpenAPI document, by an
-//                                                      independent tool (docs/fuzzing.md)
+// Tests the API against its OpenAPI document with an independent tool (docs/fuzzing.md). Command
+// line: `npm run schemathesis -- [--examples N] [--seed S]`.
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import {

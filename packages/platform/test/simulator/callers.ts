@@ -100,8 +100,8 @@ export class Callers {
         caller.apiKey,
       ),
     )
-    // The request reaches the server directly, so that the schedule only controls what the platform
-    // itself waits for.
+    // The request reaches the server directly, so that the schedule only controls the operations of
+    // the platform itself.
     const server = await schedule.pauseAt(this.#actor, `ask ${path}`, () => instance.server)
     const answered = (async () => {
       instance.requestCount++
@@ -135,8 +135,8 @@ export class Callers {
    * Repeats a request until there is a response.
    * @param key state of other requests with the same key: nothing is repeated during another
    *   request, or after a refusal
-   * @throws Refused finally
-   * @throws Decided
+   * @throws Refused if the request is finally refused
+   * @throws Decided if another request with the same key was finally refused
    */
   async until(
     caller: Caller,

@@ -5,7 +5,7 @@ type Fetch = typeof globalThis.fetch
 /** Maximum delay of a response in milliseconds. */
 const LATE_MS_MAX = 8000
 /**
- * An endpoint that lags behind returns one of this number of earlier responses to the same request.
+ * Number of earlier responses to a request, from which an endpoint that lags behind returns one.
  */
 const OLD_MAX = 6
 

@@ -214,7 +214,8 @@ export class SimulatedEnvironment {
     this.schedule.bury(instance.actor)
     instance.kill()
     const ending = this.connections.end(instance.actor.name)
-    // Its connections end with it, also those that wait for a lock that another process holds.
+    // The process's connections end with it, including those that wait for a lock that another
+    // process holds.
     const burial = this.schedule
       .freed(ending, () => this.#databaseServer.cut(this.#databaseName, ending))
       .finally(() => this.#burials.delete(burial))

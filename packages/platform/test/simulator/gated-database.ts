@@ -18,8 +18,8 @@ function headOf(text: string): string {
 }
 
 /**
- * A database for which each statement, each begin and each commit is a separate operation of the
- * schedule. If the process is about to die at the next commit, `dying` returns how.
+ * Returns a database for which each statement, each begin and each commit is a separate operation
+ * of the schedule. If the process is about to die at the next commit, `dying` returns how.
  */
 export function gatedDatabase(
   database: Database,
@@ -96,7 +96,10 @@ export function gatedDatabase(
   }
 }
 
-/** PostgreSQL's transaction numbers continue from seed to seed, so they must not affect a run. */
+/**
+ * Removes PostgreSQL's transaction numbers, which continue from seed to seed, so they must not
+ * affect a run.
+ */
 const unnumbered = (values: readonly unknown[]) =>
   values.filter((value) => typeof value !== 'string' || !/^\d+$/.test(value))
 

@@ -39,7 +39,7 @@ create constraint trigger watched after insert or update of balance on public.le
 end $$`
 
 /**
- * Returns a database that calls `found` for each commit that the trigger refuses, even if the
+ * Returns a database that calls `report` for each commit that the trigger refuses, even if the
  * platform retries and does not report it.
  */
 export function watched(database: Database, report: (problem: string) => void): Database {

@@ -1,7 +1,8 @@
-// npm run simulate -- --seed S                      one simulation
-// npm run simulate -- --seed S --seeds N --jobs J   N of them, from S on, J at a time
-// npm run simulate -- --seed S --draws F            the draws of a file in place of the seed's
-// npm run simulate -- --hostile --seed S --seeds N  a hostile platform before three nodes
+// Command line of the simulator:
+// - `npm run simulate -- --seed S`: one simulation
+// - `npm run simulate -- --seed S --seeds N --jobs J`: N simulations, from seed S on, J at a time
+// - `npm run simulate -- --seed S --draws F`: uses the draws of a file in place of the seed's
+// - `npm run simulate -- --hostile --seed S --seeds N`: a hostile platform with three nodes
 import { existsSync, readFileSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { parseArgs } from 'node:util'
@@ -59,7 +60,7 @@ const terms = {
   draws,
 }
 
-/** A simulation's files are temporary and are read again soon, so they are kept in memory. */
+/** Folder in memory for a simulation's files, which are temporary and are read again soon. */
 const MEMORY = '/dev/shm'
 const MEMORY_BYTES_MIN = 1_500_000_000
 if (existsSync(MEMORY)) {

@@ -26,7 +26,7 @@ export interface SimulatedNetwork {
 const EVM_TO = '0x00000000000000000000000000000000000000AA'
 const TRON_TO = 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY'
 
-/** In the order in which they are drawn. */
+/** Networks of the simulation, in the order in which they are drawn. */
 export const NETWORKS: readonly SimulatedNetwork[] = [
   {
     code: 'ETH',

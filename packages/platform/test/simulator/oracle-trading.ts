@@ -109,7 +109,10 @@ function judged(
   return problems
 }
 
-/** The conversion is exact, because amounts at the exchange are multiples of a thousandth. */
+/**
+ * Converts coins to units. The conversion is exact, because amounts at the exchange are multiples
+ * of a thousandth.
+ */
 const units = (coins: number): bigint => (BigInt(Math.round(coins * 1000)) * UNITS) / 1000n
 
 /**

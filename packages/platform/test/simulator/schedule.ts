@@ -103,7 +103,10 @@ export class Schedule {
    */
   #lastAct: Promise<unknown> = Promise.resolve()
 
-  /** @param locked returns the database connections that wait for a lock */
+  /**
+   * Creates a schedule without operations.
+   * @param locked returns the database connections that wait for a lock
+   */
   constructor(random: SeededRandom, nowMs: number, locked: () => Promise<Locked>) {
     this.#random = random
     this.nowMs = nowMs
@@ -416,7 +419,10 @@ export class Schedule {
   }
 }
 
-/** @returns false if the process does not exist any more */
+/**
+ * Sends a signal to a process.
+ * @returns false if the process does not exist any more
+ */
 function signalled(pid: number, signal: 'SIGSTOP' | 'SIGCONT'): boolean {
   try {
     return process.kill(pid, signal)

@@ -111,10 +111,10 @@ interface Waiter {
 }
 
 /**
- * Process ids of the servers whose connections wait for locks of others, longest wait first.
- * `isKnot`: some wait for each other, which the database will end. `areChecked`: each has checked
- * for a deadlock, which a backend does once per wait. If another connection closes a cycle later,
- * that connection finds the deadlock and fails.
+ * State of the connections that wait for locks of others: the process ids of their servers, longest
+ * wait first. `isKnot`: some wait for each other, which the database will end. `areChecked`: each
+ * has checked for a deadlock, which a backend does once per wait. If another connection closes a
+ * cycle later, that connection finds the deadlock and fails.
  */
 export interface Locked {
   pids: number[]
@@ -125,7 +125,10 @@ export interface Locked {
 /** A simulation's database, which contains only the initial data of an installation. */
 export interface SimulatedDatabase {
   name: string
-  /** @param of name under which the connection is known */
+  /**
+   * Returns the URL of the database.
+   * @param of name under which the connection is known
+   */
   url(of: string): string
   connections: Connections
   /** Resets the database to its initial state for the next simulation, or drops it. */
@@ -221,8 +224,9 @@ export class SimulatedServer {
   }
 
   /**
-   * A process that waits for a lock is ended before the process that holds it. Otherwise the
-   * waiting process could get the lock and continue or not, depending on the speed of the machine.
+   * Ends processes: one that waits for a lock is ended before the process that holds it. Otherwise
+   * the waiting process could get the lock and continue or not, depending on the speed of the
+   * machine.
    */
   async #ended(name: string, of: readonly number[]): Promise<void> {
     if (of.length === 0) return
@@ -288,7 +292,10 @@ class LockLog {
     this.#file = openSync(path, 'r')
   }
 
-  /** @param sinceMs start of the wait, rounded down; older log lines are ignored */
+  /**
+   * Returns whether a backend has checked for a deadlock since its wait began.
+   * @param sinceMs start of the wait, rounded down; older log lines are ignored
+   */
   hasChecked(pid: number, sinceMs: number): boolean {
     this.#read()
     return (this.#checkedMs.get(pid) ?? 0) > sinceMs

@@ -5,7 +5,8 @@ export interface Run {
 }
 
 /**
- * A draw of 0 means that nothing unusual happens, so fewer draws and more zeros make a simpler run.
+ * Returns the complexity of a run. A draw of 0 means that nothing unusual happens, so fewer draws
+ * and more zeros make a simpler run.
  */
 const weight = (draws: readonly number[]): number =>
   draws.reduce((sum, draw) => sum + (draw === 0 ? 0 : 1), 0)

@@ -44,8 +44,8 @@ const REPLAYED_MAX = 3
 /** Time in milliseconds for which blocks continue after everything has ended. */
 const CALM_MS = 20_000
 /**
- * A network counts as scanned if its scan has moved within this number of block times, plus some
- * time for queries.
+ * Number of block times, plus some time for queries, within which a network's scan must have moved
+ * to count as current.
  */
 const FOLLOWED_BLOCKS = 4
 const FOLLOWED_MS = 5000
@@ -59,8 +59,8 @@ const AT_WORK = `select 1 where exists (select 1 from transactions where status 
     where state in ('PENDING', 'ENDING'))`
 
 /**
- * Pays again the part of a tank's first fill that a reorganisation removed, as an operator would
- * who finds that it is missing.
+ * SQL that pays again the part of a tank's first fill that a reorganisation removed, as an operator
+ * would who finds that it is missing.
  */
 const REFILLED = `update gas_tanks g set first_fill_hash = null where first_fill_hash is not null
   and not exists (

@@ -11,7 +11,7 @@ async function end(): Promise<void> {
   await databaseServer.stop()
   process.exit(0)
 }
-// Ends when the process that sent the seeds ends, for any reason.
+// The process ends when the process that sent the seeds ends, for any reason.
 process.once('disconnect', () => void end())
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void end())
 if (!terms.isHostile) await databaseServer.start()

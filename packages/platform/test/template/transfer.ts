@@ -9,8 +9,8 @@ import { now, NonceFixture } from '../nonce-fixture.ts'
 import { TemplateChain } from './chain.ts'
 
 /**
- * Transfers from the request to the final state: real steps, a real database, the rules of real
- * nodes, and the chain in memory.
+ * Tests of transfers from the request to the final state: real steps, a real database, the rules of
+ * real nodes, and the chain in memory.
  */
 const database = useDatabase({ migrated: true, now })
 const CODE = 'TEMPLATE'
@@ -65,7 +65,8 @@ test('the nodes refuse to sign another amount than the caller signed', () =>
       assert.ok(await fixture.turn(60_000))
       own = await ofTransfer(id)
     }
-    // The last byte of the amount, which is between the fee and the key.
+    // The altered bytes differ in the last byte of the amount, which is between the fee and the
+    // key.
     const { unsigned } = own[0] as { unsigned: UnsignedTransaction }
     const altered = {
       ...unsigned,

@@ -36,9 +36,12 @@ const PAYEES: Record<string, string> = {
   ETH: '0x00000000000000000000000000000000000000aa',
 }
 const AMOUNTS: Record<string, string> = { BTC: '0.1', ETH: '1' }
-/** In the order of their nonces at the account: a transfer that is built later is signed later. */
+/**
+ * States of the unfinished transfers, in the order of their nonces at the account: a transfer that
+ * is built later is signed later.
+ */
 const STATES = ['CONFIRMING', 'BROADCASTING', 'SIGNED', 'SHOWN', 'SIGNING', 'QUEUED']
-/** A placeholder that the test replaces with its own receiver. */
+/** Placeholder of the webhook's URL, which the test replaces with its own receiver. */
 const HOOK = 'http://127.0.0.1:9/hook'
 
 /**

@@ -14,8 +14,8 @@ export interface FixtureKeys {
   /** RSA key that all callers sign with. */
   caller: JsonWebKey
   /**
-   * By path below the data directory: a private key as JWK, which the product stores as PEM, or raw
-   * bytes in hexadecimal.
+   * Files by their path below the data directory: a private key as JWK, which the product stores as
+   * PEM, or raw bytes in hexadecimal.
    */
   files: Record<string, JsonWebKey | string>
 }
@@ -39,7 +39,10 @@ function literal(value: unknown): string {
   throw new Error(`a SQLite value of type ${typeof value} has no text form here`)
 }
 
-/** Statements that create a SQLite database: tables and rows first, then triggers and indices. */
+/**
+ * Returns the statements that create a SQLite database: tables and rows first, then triggers and
+ * indices.
+ */
 function dumpSqlite(file: string): string {
   const database = new DatabaseSync(file, { readOnly: true })
   try {
@@ -76,8 +79,8 @@ function filesOf(folder: string): string[] {
 }
 
 /**
- * Writes the data directory `home` as text into `to`, without its TLS keys. @param callerKey PEM of
- * the callers' RSA key
+ * Writes the data directory `home` as text into `to`, without its TLS keys.
+ * @param callerKey PEM of the callers' RSA key
  */
 export function writeAsText(home: string, callerKey: string, to: string): void {
   const keys: FixtureKeys = { note: NOTE, caller: jwkOf(callerKey), files: {} }
@@ -101,11 +104,12 @@ export function writeAsText(home: string, callerKey: string, to: string): void {
 const readKeys = (folder: string) =>
   JSON.parse(readFileSync(join(folder, 'fixture-keys.json'), 'utf8')) as FixtureKeys
 
-/** PEM of the RSA key that the fixture's callers sign with. */
+/** Returns the PEM of the RSA key that the fixture's callers sign with. */
 export const callerKeyOf = (folder: string): string => pemOf(readKeys(folder).caller)
 
 /**
- * Restores into `home` what {@link writeAsText} wrote into `folder`, readable by the owner only.
+ * Restores into `home` the data directory that {@link writeAsText} wrote into `folder`, readable by
+ * the owner only.
  */
 export function restoreFromText(folder: string, home: string): void {
   const write = (name: string, content: string | Buffer) => {

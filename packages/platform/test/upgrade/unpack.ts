@@ -7,7 +7,7 @@ import { openDatabase } from '../../src/core/database/pool.ts'
 import { callerKeyOf, restoreFromText } from './text-files.ts'
 
 export interface Fixture {
-  /** When the earlier version was killed, in milliseconds since 1970. */
+  /** Time at which the earlier version was killed, in milliseconds since 1970. */
   madeAt: number
   /** The webhook receiver in the rows of the database. */
   hook: string
@@ -29,8 +29,8 @@ export const readFixture = (folder: string): Fixture => ({
 })
 
 /**
- * Gives the nodes and the platform new TLS keys. @returns their certificates in JSON text, the new
- * by the old
+ * Gives the nodes and the platform new TLS keys.
+ * @returns their certificates in JSON text, the new by the old
  */
 async function renewTls(home: string, nowMs: number): Promise<Map<string, string>> {
   const peers = JSON.parse(

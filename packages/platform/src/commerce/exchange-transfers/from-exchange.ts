@@ -136,7 +136,10 @@ async function fail({ services, row }: Step, reason: string): Promise<void> {
   )
 }
 
-/** The exchange has accepted the withdrawal, which reduces the ledger's claim on it. */
+/**
+ * Books a withdrawal that the exchange has accepted, which reduces the ledger's claim on the
+ * exchange.
+ */
 async function taken({ services, row, account }: Step, venueId: string): Promise<void> {
   await services.database.transaction(async (tx) => {
     await bookWithdrawal(tx, account, row.id, row.coin, BigInt(row.amount))

@@ -17,7 +17,7 @@ declare module '../../core/engine/services.ts' {
   }
 }
 
-/** Follows transfers to and from exchanges. */
+/** Creates the loop that executes the due steps of transfers to and from exchanges. */
 export const exchangeTransferLoop = (services: Services): Loop =>
   leasedLoop(services, TRANSFERS, {
     name: 'exchange transfers',

@@ -25,7 +25,10 @@ export interface Step {
   venue: Venue
 }
 
-/** Waits for others, such as the exchange; after an hour an alert is raised. */
+/**
+ * Schedules the next check of a step that waits for another party, such as the exchange; after an
+ * hour an alert is raised.
+ */
 export async function waitOn(
   services: Services,
   row: ExchangeTransferRow,

@@ -18,7 +18,8 @@ const LIST_MAX = 1000
  */
 export const binance: VenueAdapter = {
   traits: {
-    // A new order may be reported as unknown for minutes.
+    // The exchange may report a new order as unknown for several minutes; `absence` allows for
+    // that.
     orders: 'tested',
     absence: { afterMs: 300_000, beforeMs: null },
     passphrase: false,
@@ -42,7 +43,8 @@ export const binance: VenueAdapter = {
   codes: [
     [/^-2013\b|^-2026\b/, 'missing', WORDS.missing],
     [/^-2011 .*(Unknown order|UNKNOWN_ORDER)/i, 'missing', WORDS.missing],
-    // An order with this client ID exists, so its state is queried.
+    // An error about a duplicate order is not in this list: an order with this client ID exists, so
+    // its state is queried.
     [/^-2010 .*insufficient balance/i, 'refused', WORDS.funds],
     [/^-2010 .*(immediately match|would immediately)/i, 'refused', WORDS.maker],
     [/^-2010 .*(Market is closed|not enabled|Rest API trading|too many)/i, 'refused', WORDS.closed],

@@ -41,7 +41,7 @@ export const bitstamp: VenueAdapter = {
       WORDS.key,
     ],
     [/\bAPI0004\b|Invalid nonce/, 'later', WORDS.limit],
-    // 400.019: the client ID was used before, so the order exists.
+    // 400.019 is not in this list: the client ID was used before, so the order exists.
     [/^400\.(?!019)\d{3}\b/, 'refused', WORDS.order],
   ],
   isSound: (body) => typeof body === 'object' && body !== null,

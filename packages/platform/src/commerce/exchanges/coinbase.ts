@@ -52,7 +52,8 @@ export const coinbase: VenueAdapter = {
   },
   codes: [
     [/\bnot_found\b|NOT_FOUND/, 'missing', WORDS.missing],
-    // The client ID was used before, so the order exists.
+    // An error about a duplicate client ID is not in this list: the order exists, so its state is
+    // queried.
     [/INSUFFICIENT_(FUND|FUNDS)\b|INVALID_LEDGER_BALANCE/, 'refused', WORDS.funds],
     [/POST_ONLY/, 'refused', WORDS.maker],
     [

@@ -31,7 +31,7 @@ interface Exchanged {
 const exchanged = new AsyncLocalStorage<Exchanged>()
 
 /**
- * For the client's `onAnswer`: records a response for the call in progress.
+ * Records a response for the call in progress. Used as the client's `onAnswer`.
  * @throws Error if the deadline for sending the request has passed
  */
 export function note(answer: RawAnswer): void {
@@ -43,7 +43,7 @@ export function note(answer: RawAnswer): void {
   call.last = answer
 }
 
-/** No part of the request was sent, so it may be repeated. */
+/** Code of a failure before any part of the request was sent, so the request may be repeated. */
 const NOT_SENT = 'NOT_SENT'
 const OK_STATUS_MAX = 499
 const REQUEST_TIMEOUT = 408

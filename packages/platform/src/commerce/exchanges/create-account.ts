@@ -26,7 +26,10 @@ const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$
 // oxlint-disable-next-line no-control-regex
 const CONTROL_CHARACTERS = /[\u0000-\u0009\u000b-\u001f\u007f]/
 
-/** A private key in PEM has several lines; clients that cannot send line breaks write `\n`. */
+/**
+ * The secret of an API key. A private key in PEM has several lines; clients that cannot send line
+ * breaks write `\n`.
+ */
 const secret = z
   .string()
   .min(1, 'must not be empty')

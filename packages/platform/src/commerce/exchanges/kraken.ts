@@ -155,11 +155,12 @@ export const kraken: VenueAdapter = {
       ? null
       : { coin: coin === 'ETH2' ? 'ETH' : coin, isSpendable: kind === 'F' }
   },
-  // Its prices may have more decimals than its price step allows.
+  // The exchange's prices may have more decimals than its price step allows.
   priceStep: ({ info }) =>
     info['tick_size'] === undefined ? undefined : String(info['tick_size']),
   networks: NETWORKS,
-  // If the exchange has a method for this coin, ccxt does not query other networks.
+  // Queries the address of this network only. If the exchange has a method for the coin on another
+  // network, ccxt might return an address of that network.
   async depositAddress(client, coin, network) {
     const asset = client.currency(coin).id
     const { result } = await callOwn(client, 'privatePostDepositMethods', { asset })

@@ -37,7 +37,8 @@ export const okx: VenueAdapter = {
     [/^50011\b|^50061\b/, 'later', WORDS.limit],
     [/^50102\b|^50112\b/, 'refused', WORDS.clock],
     [/^501(?:0[013-9]|1[0-4]|19|20)\b|^5000[789]\b|^50027\b|^50030\b/, 'key', WORDS.key],
-    // 51016: the client ID was used before, so the order exists. 51149: timeout.
+    // 51016 is not in this list: the client ID was used before, so the order exists. 51149 is a
+    // timeout.
     [/^51(?!016|149)(?:0\d\d|1\d\d)\b/, 'refused', WORDS.order],
     [/^5000[02]\b|^50006\b|^5001[456]\b|^50024\b/, 'refused', WORDS.order],
   ],

@@ -97,7 +97,10 @@ export async function reconcileAccount(services: Services, row: AccountRow): Pro
   services.environment.checkpoint('exchange-account.reconciled')
 }
 
-/** A fill that has not been read yet would explain the difference. */
+/**
+ * Makes the account's working orders due, because a fill that has not been read yet would explain
+ * the difference.
+ */
 async function askOrders(
   tx: Queryable,
   { id, workspace_id: workspace }: AccountRow,
@@ -141,7 +144,7 @@ const IS_DUE = `(reconcile_at <= $1 and (lease_until is null or lease_until < $1
 export async function reconcileDue(services: Services): Promise<number> {
   const now = services.database.now()
   const due = await services.database.query<AccountRow>(
-    // Materialized, so that the limited selection is evaluated once.
+    // The selection is materialized, so that it is evaluated only once despite its limit.
     `with mine as materialized (
        select id from exchange_accounts where ${IS_DUE} order by reconcile_at limit $3
          for update skip locked
@@ -169,7 +172,9 @@ export async function reconcileDue(services: Services): Promise<number> {
   return due.length
 }
 
-/** Compares the ledger of every account with its exchange, each once a minute. */
+/**
+ * Creates the loop that compares the ledger of every account with its exchange, each once a minute.
+ */
 export const reconcileLoop = (services: Services): Loop => ({
   name: 'exchange accounts',
   everyMs: LOOK_MS,

@@ -28,7 +28,10 @@ export interface VenueAdapter {
   traits: VenueTraits
   /** Options of ccxt's client. */
   options: Record<string, unknown>
-  /** Requests need a nonce that increases from one request to the next, across all processes. */
+  /**
+   * Whether requests need a nonce that increases from one request to the next, across all
+   * processes.
+   */
   serial: boolean
   /** Returns `code message` if the response is an error; otherwise null. */
   said(body: unknown): string | null

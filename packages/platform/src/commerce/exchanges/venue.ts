@@ -44,8 +44,8 @@ export interface Venue {
 /** Differences between exchanges that planning and evaluation depend on. */
 export interface VenueTraits {
   /**
-   * `tested`: orders, their queries and their outcomes were tested with this exchange's own error
-   * codes. `none`: the outcome of an order could not be queried.
+   * Support of orders. `tested`: orders, their queries and their outcomes were tested with this
+   * exchange's own error codes. `none`: the outcome of an order could not be queried.
    */
   orders: 'tested' | 'generic' | 'none'
   /**
@@ -74,7 +74,7 @@ export interface Permissions {
   ip_restricted: boolean | null
 }
 
-/** `available` is the part of `total` that open orders do not reserve. */
+/** Balance of one coin. `available` is the part of `total` that open orders do not reserve. */
 export interface Balance {
   coin: string
   available: bigint
@@ -95,7 +95,10 @@ export interface Market {
   amountMin: bigint | null
   amountMax: bigint | null
   costMin: bigint | null
-  /** Fees as fractions in units, such as 0.0026; null: unknown. */
+  /**
+   * Fees as fractions of the amount, as integers with `VENUE_DECIMALS` decimals (0.0026 is 26 ×
+   * 10¹⁴); null: unknown.
+   */
   makerFee: bigint | null
   takerFee: bigint | null
 }
@@ -131,8 +134,8 @@ export interface NewOrder {
 }
 
 /**
- * `later`: certainly not accepted, and may be tried again. `unknown`: may or may not have been
- * accepted.
+ * Result of placing an order. `later`: certainly not accepted, and may be tried again. `unknown`:
+ * may or may not have been accepted.
  */
 export type Placed =
   | { kind: 'accepted'; venueId: string | null }
@@ -158,12 +161,12 @@ export interface VenueOrder {
   fills: Fill[] | null
 }
 /**
- * `absent`: the order is in none of the exchange's lists now; `traits.absence` states whether that
- * proves anything.
+ * Result of querying an order. `absent`: the order is in none of the exchange's lists now;
+ * `traits.absence` states whether that proves anything.
  */
 export type OrderLookup = { kind: 'found'; order: VenueOrder } | { kind: 'absent' }
 
-/** A positive `fee` was paid; a negative one is a rebate. */
+/** One fill of an order. A positive `fee` was paid; a negative one is a rebate. */
 export interface Fill {
   tradeId: string
   price: bigint
@@ -180,7 +183,10 @@ export interface DepositAddress {
   tag: string | null
   network: string
 }
-/** `key`: the exchange's name of the registered address, if it requires one. */
+/**
+ * A withdrawal to request. `key`: the exchange's name of the registered address, if it requires
+ * one.
+ */
 export interface NewWithdrawal {
   clientId: string
   coin: string

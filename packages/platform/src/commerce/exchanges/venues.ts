@@ -114,7 +114,10 @@ export class Venues {
     })
   }
 
-  /** @param depth number of levels of each side */
+  /**
+   * Returns the order book of a market.
+   * @param depth number of levels of each side
+   */
   async orderBook(exchange: string, symbol: string, depth: number): Promise<OrderBook> {
     const { client } = await this.#loaded(exchange)
     const book = await this.#call(client, `book ${symbol}`, async () => {
@@ -259,7 +262,10 @@ export class Venues {
     }
   }
 
-  /** @param what name of the query, unique within this client */
+  /**
+   * Runs a query of public data; identical queries within a short time share one result.
+   * @param what name of the query, unique within this client
+   */
   async #call<T>(client: Client, what: string, ask: () => Promise<T>): Promise<T> {
     const now = this.#o.environment.now()
     const key = `${client.id} ${what}`

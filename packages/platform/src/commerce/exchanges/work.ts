@@ -16,7 +16,7 @@ const ERROR_WAIT_MS = 10_000
 export type StepOf<Row> = (services: Services, row: Row) => Promise<void>
 
 /**
- * Works on due rows, several concurrently, but few of one account.
+ * Creates a loop that works on due rows, several concurrently, but few of one account.
  * @param due notified when a row becomes due in this process
  */
 export function leasedLoop<Row extends Leased>(
@@ -46,7 +46,8 @@ export function leasedLoop<Row extends Leased>(
         .map(([account]) => account)
       const row = running.size < AT_ONCE ? await claim(services, table, full) : undefined
       if (row) start(row)
-      // Waits for the steps in progress, so that they have ended when this loop ends.
+      // If no row can be started, the loop waits for the steps in progress, so that they have ended
+      // when it ends.
       else if (running.size > 0) await due.wait(services.settings.pollMs, signal)
       if (signal.aborted) await Promise.all(running)
       return row !== undefined || running.size > 0

@@ -23,7 +23,7 @@ export const CONFIRMATIONS_MAX = 10_000
 export const FROM_USD_MAX = 1e21
 /** Lifetime of an invoice, in seconds. Short lifetimes are for tests on local chains. */
 export const EXPIRES_IN_S = { least: 5, leastReal: 60, usual: 1800, most: 30 * 86_400 }
-/** Percentage by which a payment may be too low. More than a tenth is not allowed. */
+/** Percentage by which a payment may be too low: the default and the maximum. */
 export const TOLERANCE_PERCENT = { usual: '0.5', most: 10 }
 
 /**
@@ -36,7 +36,7 @@ export const pathInvoiceId = z.string().meta({
   examples: ['inv_7c9e6679742540de944be07fc1f90ae7'],
 })
 
-/** Control characters, spaces and other protocols are rejected. */
+/** Pattern of an http or https URL without control characters. */
 const WEB_URL = String.raw`^[hH][tT][tT][pP][sS]?:[^\u0000-\u001f\u007f]*$`
 
 /**

@@ -59,7 +59,7 @@ export const createInvoice = endpoint({
   },
 })
 
-/** Returns the hash of what the invoice requests, without the payer's data. */
+/** Returns the hash of the fields of an invoice request, without the payer's data. */
 const hashAsked = ({ payer, ...body }: InvoiceBody): string =>
   hashPayload({ ...body, payer_email: payer?.email, payer_name: payer?.name })
 

@@ -68,7 +68,10 @@ async function notePayments(tx: Queryable, { row, payments }: Invoice): Promise<
   return arePooled || changed.length > 0
 }
 
-/** The same for payments in mempools; a payment that has become a deposit is no longer updated. */
+/**
+ * Stores the state of each payment in a mempool; a payment that has become a deposit is no longer
+ * updated.
+ */
 async function notePooled(
   tx: Queryable,
   invoice: InvoiceRow,

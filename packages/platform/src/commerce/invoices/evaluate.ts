@@ -21,7 +21,7 @@ export type PaymentStatus = (typeof PAYMENT_STATUSES)[number]
 export const stands = (status: PaymentStatus): boolean =>
   status !== 'reverted' && status !== 'dropped'
 
-/** A tolerance is in millionths of the amount. */
+/** Divisor of a tolerance, which is in millionths of the amount. */
 const TOLERANCE_WHOLE = 1_000_000n
 
 /**

@@ -98,8 +98,8 @@ const OFFERS = `select invoice_id, asset, network, amount::text, rate::text, rat
     position`
 
 /**
- * Payments to the invoice's addresses, in any asset. A tag that was never issued belongs to no
- * invoice.
+ * SQL for the payments to the invoice's addresses, in any asset. A tag that was never issued
+ * belongs to no invoice.
  */
 const PAYMENTS = `select o.invoice_id, t.id transaction_id, t.hash, t.asset, t.network,
     t.amount::text, t.state, t.created_at seen_at,
@@ -120,8 +120,8 @@ const PAYMENTS = `select o.invoice_id, t.id transaction_id, t.hash, t.asset, t.n
   order by t.created_at, d.block_height, d.txid, d.position`
 
 /**
- * Payments that are in no block yet, and those that are in one by now, until the invoice is
- * evaluated again.
+ * SQL for the payments that were seen in a mempool: those that are in no block yet, and those that
+ * are in a block by now, until the invoice is evaluated again.
  */
 const POOLED = `select m.invoice_id, null transaction_id, m.txid hash, m.asset, m.network,
     m.amount::text, 'POOLED' state,
@@ -159,7 +159,7 @@ interface PaymentMatchRow {
   waiting: boolean | null
   pool_seen_at: Date | null
   pool_known_at: Date | null
-  /** False: it has become a deposit. */
+  /** Whether the payment is not a deposit yet; false: it has become a deposit. */
   is_current: boolean
 }
 

@@ -56,8 +56,8 @@ export async function lookAtDue(services: Services): Promise<number> {
 }
 
 /**
- * Evaluates invoices as soon as this process has emitted an event of a deposit, and periodically
- * for those of other processes.
+ * Creates the loop that evaluates invoices as soon as this process has emitted an event of a
+ * deposit, and periodically for deposits of other processes.
  */
 export function invoiceLoop(services: Services): Loop {
   return {

@@ -6,8 +6,8 @@ import { byHand } from './by-hand.ts'
 import { invoiceShape, presentInvoice } from './present.ts'
 
 /**
- * The merchant's decision overrides the payments: a late payment is accepted, a paid invoice is
- * rejected. The last decision counts.
+ * Records the merchant's decision, which overrides the payments: a late payment is accepted, or a
+ * paid invoice is rejected. The last decision counts.
  */
 export const markInvoice = endpoint({
   id: 'markInvoice',

@@ -184,7 +184,10 @@ async function noteGone({ database }: Services, network: string, txid: string): 
   return rows.length > 0
 }
 
-/** Returns the same for many loops with the same interval, which share one query. */
+/**
+ * Returns a function that returns the networks on which a payment may be expected. Loops with the
+ * same interval share one query.
+ */
 export function awaitedNetworksShared(services: Services): () => Promise<Set<string>> {
   return shared(
     () => awaitedNetworks(services),
@@ -193,7 +196,10 @@ export function awaitedNetworksShared(services: Services): () => Promise<Set<str
   )
 }
 
-/** Monitors the mempool of one network while payments of invoices are expected there. */
+/**
+ * Creates the loop that monitors the mempool of one network while payments of invoices are expected
+ * there.
+ */
 export function mempoolLoop(
   services: Services,
   chain: Chain,

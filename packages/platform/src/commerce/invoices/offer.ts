@@ -24,7 +24,7 @@ import {
  */
 export interface RequestedAmount {
   fiat: { currency: (typeof FIATS)[number]; amount: bigint } | null
-  /** Null: the requested asset has no current price. */
+  /** Value of the requested amount; null: the requested asset has no current price. */
   value: Value | null
   asset: Asset | null
   amount: bigint

@@ -128,7 +128,7 @@ export const invoiceShape = z
   })
   .meta({ id: 'Invoice' })
 
-/** A tolerance is stored in millionths and shown in percent. */
+/** Number of decimals of a tolerance in percent; it is stored in millionths. */
 export const TOLERANCE_DECIMALS = 4
 
 export function placeOf({ registry }: Services, name: string): { asset: Asset; network: Network } {

@@ -28,8 +28,8 @@ const FROM_USD = {
 
 const isOrigin = (value: string): boolean => {
   const url = URL.canParse(value) ? new URL(value) : null
-  // A browser's own origin has no wildcard; a content security policy would interpret one as every
-  // server.
+  // An origin with a wildcard is rejected: no browser sends one, and a content security policy
+  // would interpret it as every server.
   return (
     url !== null &&
     /^https?:$/.test(url.protocol) &&

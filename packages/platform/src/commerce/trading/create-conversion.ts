@@ -122,7 +122,7 @@ async function answeredBefore(
   )
 }
 
-/** An unknown quote has no earlier response. */
+/** Returns null for an unknown quote, which has no earlier response; rethrows any other error. */
 function nothingFound(error: unknown): null {
   if (error instanceof ApiError && error.code === 'NOT_FOUND') return null
   throw error

@@ -18,7 +18,7 @@ declare module '../../core/engine/services.ts' {
   }
 }
 
-/** Executes the steps of due orders. */
+/** Creates the loop that executes the steps of due orders. */
 export const orderLoop = (services: Services): Loop =>
   leasedLoop(services, ORDERS, { name: 'orders', due: services.trading.due, step: stepOrder })
 

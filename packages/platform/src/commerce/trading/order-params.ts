@@ -51,7 +51,7 @@ export function checkBody(body: OrderBody): void {
 }
 
 /**
- * Checks that the exchange supports what the order requires.
+ * Checks that the exchange supports the features that the order requires.
  * @throws ApiError that names the field
  */
 export function checkTraits(body: OrderBody, exchange: string, traits: VenueTraits): void {
@@ -214,7 +214,7 @@ function protection(
     )
   }
   const away = (best * BigInt(slippageBps)) / BASIS_POINTS
-  // Rounded to the price step in the protective direction.
+  // The price is rounded to the price step in the protective direction.
   const price =
     side === 'buy' ? floorTo(best + away, market.priceStep) : ceilTo(best - away, market.priceStep)
   if (price <= 0n)

@@ -269,8 +269,8 @@ function reasonFor(row: OrderRow, status: OrderStatus): string | null {
 }
 
 /**
- * No list of the exchange has the order. This proves that it was never accepted only within the
- * exchange's specified time.
+ * Processes an order that is in no list of the exchange. This proves that it was never accepted
+ * only if it is queried within the times that the exchange's traits specify.
  */
 async function absent(
   services: Services,
@@ -295,8 +295,8 @@ async function absent(
 }
 
 /**
- * The exchange did not report the outcome of an order. The order stays unchanged, because nothing
- * may be assumed, and an alert is raised if this lasts.
+ * Schedules the next query of an order whose outcome the exchange did not report. The order stays
+ * unchanged, because nothing may be assumed, and an alert is raised if this lasts.
  */
 async function waitFor(services: Services, row: OrderRow, error: VenueError): Promise<void> {
   if (error.kind === 'refused') await noteRefused(services, row.account_id, error)

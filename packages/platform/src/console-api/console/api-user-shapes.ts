@@ -83,8 +83,8 @@ export function enrolmentCommands(
   workspace: string,
   request: ApiUserRequest,
 ): z.output<typeof commandShape>[] {
-  // The people of the workspace choose the key, so it must be a single word that no shell
-  // interprets otherwise.
+  // People of the workspace choose the key, so it must be a single word without characters that a
+  // shell interprets.
   const key = `base64:${publicKeyWord(request.public_key_pem)}`
   const params = `--workspace ${quoted(workspace)} --sub-account ${quoted(request.sub_account)} --role ${request.role} --public-key ${key}`
   // The ID is included, because other requests may have the same key.

@@ -62,7 +62,7 @@ export const listApiUsers = panelEndpoint({
     return {
       body: rows.map((row) => {
         const key = parsePublicKey(row.public_key_pem)
-        // Rows of earlier versions contain the key as uploaded.
+        // Earlier versions stored the key as it was uploaded, so it is converted here.
         const shown = {
           ...row,
           public_key_pem: canonicalPublicKey(row.public_key_pem),

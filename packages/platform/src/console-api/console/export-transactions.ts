@@ -64,8 +64,8 @@ export const exportTransactions = panelEndpoint({
 type ExportedTransaction = ReturnType<typeof presentTransaction>
 
 /**
- * Each batch starts after the last row of the previous batch, so that transactions that are created
- * during the export do not shift the rows.
+ * Yields the transactions in batches. Each batch starts after the last row of the previous batch,
+ * so that transactions that are created during the export do not shift the rows.
  */
 async function* read(
   { database, registry }: Services,

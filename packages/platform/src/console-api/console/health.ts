@@ -6,8 +6,8 @@ import { WORKSPACE, workspaceParams } from './workspace.ts'
 
 const NODE_TIMEOUT_MS = 1500
 /**
- * Number of blocks from which a scan counts as behind, and age of the queue from which it is
- * reported.
+ * Number of blocks from which a scan counts as behind, and age in seconds from which the oldest
+ * entry of a queue is reported.
  */
 const LAG_BLOCKS_MAX = 20
 const QUEUE_AGE_MAX_S = 900
@@ -165,7 +165,7 @@ function chainsOf(
 ) {
   return networks.all().map(({ network }) => {
     const scan = scans.find((each) => each.network === network.code)
-    // No address exists on this network yet.
+    // The network is not scanned, because no address exists on it yet.
     if (!scan || scan.height === null) {
       return {
         network: network.code,

@@ -69,7 +69,8 @@ export const confirmMyTotp = panelEndpoint({
         if (!(await endStep(tx, body.totp_token)))
           throw new ApiError('SIGN_IN_FAILED', 'the confirmation was finished before')
         await lockPerson(tx, personId)
-        // Steps are derived from the clock, so the used steps also apply to the new secret.
+        // The steps of an authenticator app are derived from the clock, so a step that was used
+        // with the earlier secret also counts as used for the new one.
         const earlier = await tx.one(
           'select 1 from people where id = $1 and totp_secret is not null',
           [personId],

@@ -162,7 +162,8 @@ interface Flow {
 }
 
 /**
- * Returns the incoming and outgoing amounts of each day, of transactions that were confirmed on it.
+ * Returns the incoming and outgoing amounts of each day: those of the transactions that were
+ * confirmed on that day.
  */
 async function flows(
   { database }: Services,
@@ -188,8 +189,8 @@ const byDay = (rows: readonly { day: string; sum: string }[]) =>
   new Map(rows.map(({ day, sum }) => [day, BigInt(sum)]))
 
 /**
- * Returns the asset, which is required.
- * @throws ApiError that names the parameter
+ * Returns the asset.
+ * @throws ApiError that names the parameter, if the asset is missing
  */
 function need(asset: Asset | null, field: string): Asset {
   if (asset) return asset

@@ -176,7 +176,10 @@ export const readTimeline = panelEndpoint({
   },
 })
 
-/** Reads what is recorded about a transaction. */
+/**
+ * Reads the records of a transaction from all tables, such as its states, its request and its
+ * screenings.
+ */
 function partsOf(services: Services, caller: Caller, row: TransactionRow, references: string[]) {
   const { database } = services
   return Promise.all([
@@ -281,7 +284,7 @@ async function attemptsOf({ database, registry }: Services, row: TransactionRow)
   )
   const decimals = registry.asset(row.fee_asset)?.decimals ?? 0
   const amount = (text: string) => exact(formatAmount(BigInt(text), decimals))
-  // Of several conflicting transactions, the one that was mined.
+  // Of several conflicting transactions, this is the one that was mined.
   const winner = rows.find(({ state }) => state === 'CONFIRMED' || state === 'INCLUDED')
   return rows.map((each) => ({
     attempt: each.attempt,

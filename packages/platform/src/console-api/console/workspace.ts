@@ -14,7 +14,7 @@ export const workspaceParams = { workspace: z.string() }
 
 /**
  * Changes something in a workspace and records it in the audit log, in the same transaction.
- * @param deed returns what was done
+ * @param deed returns the action to record
  */
 export async function changeWorkspace<T>(
   { database, people }: Services,

@@ -1,8 +1,9 @@
 import { LIFE_MS, type From } from './sessions.ts'
 
 /**
- * Over HTTPS, a cookie that no other host can set and that is never sent over an unencrypted
- * connection; over HTTP, which is only allowed on this machine, a plain cookie.
+ * Name and attributes of the session cookie. Over HTTPS no other host can set the cookie, and it is
+ * never sent over an unencrypted connection; over HTTP, which is only allowed on this machine, it
+ * is a plain cookie.
  */
 const SECURE = { name: '__Host-custody', attributes: 'Path=/; Secure; HttpOnly; SameSite=Lax' }
 const PLAIN = { name: 'custody', attributes: 'Path=/console; HttpOnly; SameSite=Strict' }

@@ -15,8 +15,8 @@ export interface Visitor {
 }
 
 /**
- * `caller`: the session as a read-only key of the sub-account in the path. `signed` is always
- * absent.
+ * Context of a handler of the control panel. `caller`: the session as a read-only key of the
+ * sub-account in the path. `signed` is always absent.
  */
 interface PanelContext<Body, Query, Params> extends Context<Body, Query, Params> {
   visitor: Visitor

@@ -143,7 +143,7 @@ async function callerOf(
   )
   if (!row) throw new ApiError('NOT_FOUND', 'this sub-account does not exist')
   return {
-    // Code that needs the key itself is not read-only, so it must not be reached.
+    // A session has no key. Code that reads the key is not read-only, so it must not be reached.
     get apiKey(): string {
       throw new Error('a session has no API key')
     },

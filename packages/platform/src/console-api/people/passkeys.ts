@@ -19,7 +19,7 @@ const ALGORITHMS = [-8, -7, -257]
 const RP_NAME = 'Custody'
 const CHALLENGE_BYTES = 32
 
-// Loaded on first use, because its certificate parsers take a tenth of the start time.
+// Loads the library on first use, because its certificate parsers take a tenth of the start time.
 const webauthn = () => import('@simplewebauthn/server')
 
 /**
@@ -206,7 +206,7 @@ export async function takePasskey(
       expectedOrigin: origin,
       expectedRPID: needRpId(origin),
       requireUserVerification: true,
-      // The library rejects a counter that did not increase, which indicates a copied
+      // The library rejects a response whose counter did not increase, which indicates a copied
       // authenticator.
       credential: {
         id: row.credential_id,

@@ -4,10 +4,11 @@ import { clientNetworks } from '../../core/http/client-network.ts'
 import type { Trier } from './failures.ts'
 
 /**
- * `running`: maximum number of concurrent hashes. Node's thread pool has four threads, which
- * signatures, files and name resolution need too. `waiting`: maximum number of waiting tasks.
- * `network`, `site`, `email`: maximum number of running and waiting tasks of one IPv4 address or
- * IPv6 /64, of one /48, and of one email address; the last is the number of attempts before a lock.
+ * Limits of password hashing. `running`: maximum number of concurrent hashes. Node's thread pool
+ * has four threads, which signatures, files and name resolution need too. `waiting`: maximum number
+ * of waiting tasks. `network`, `site`, `email`: maximum number of running and waiting tasks of one
+ * IPv4 address or IPv6 /64, of one /48, and of one email address; the last is the number of
+ * attempts before a lock.
  */
 export const HASHING_MAX = { running: 2, waiting: 24, network: 5, site: 10, email: 5 } as const
 type Limits = { readonly [Name in keyof typeof HASHING_MAX]: number }
@@ -53,7 +54,8 @@ export class PasswordQueue {
         email,
         refuse: reject,
         start: () => {
-          // An exception of the call rejects the promise too.
+          // `work` is called within a promise, so that an exception that it throws rejects the
+          // result too.
           Promise.resolve()
             .then(work)
             .then(resolve, reject)

@@ -36,7 +36,10 @@ type Judge = (
 ) => { score: number; feedback: { warning: string | null } }
 let judge: Promise<Judge> | undefined
 
-/** Loaded when the first password is set, because its lists take about 25 MB and 60 ms. */
+/**
+ * Loads the estimator of password strength when the first password is set, because its lists take
+ * about 25 MB and 60 ms.
+ */
 async function load(): Promise<Judge> {
   const [{ ZxcvbnFactory }, { dictionary, adjacencyGraphs: graphs }] = await Promise.all([
     import('@zxcvbn-ts/core'),

@@ -25,7 +25,8 @@ const derive = (
 ): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const N = 2 ** log2N
-    // Two Unicode encodings of the same characters are the same password.
+    // The password is normalized, so that two Unicode encodings of the same characters are the same
+    // password.
     scrypt(
       password.normalize('NFKC'),
       salt,

@@ -48,7 +48,8 @@ async function tryCode(
   if (personId === null) throw wrong()
   return signIn(services, { personId, factor: 'recovery', from, before }, async (tx) => {
     await lockPerson(tx, personId)
-    // Read again under the lock: a concurrent request may have used the code or set a password.
+    // The owner of the code is read again under the lock: a concurrent request may have used the
+    // code or set a password.
     if (
       (await ownerOfRecoveryCode(tx, trier.email, code)) !== personId ||
       !(await takeRecoveryCode(tx, personId, code))

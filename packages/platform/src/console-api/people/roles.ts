@@ -2,7 +2,7 @@
 export const ROLES = ['owner', 'admin', 'operator', 'viewer'] as const
 export type Role = (typeof ROLES)[number]
 
-/** Returns whether a person with the role `role` may do what requires the role `needed`. */
+/** Returns whether a person with the role `role` has the permissions of the role `needed`. */
 export const includesRole = (role: Role, needed: Role): boolean =>
   ROLES.indexOf(role) <= ROLES.indexOf(needed)
 

@@ -105,7 +105,7 @@ export async function finishSignIn(
   )
 }
 
-/** The code is wrong or was used already. */
+/** Thrown if the code is wrong or was used already. */
 class WrongCode extends ApiError {
   constructor(factor: 'totp' | 'recovery') {
     super(

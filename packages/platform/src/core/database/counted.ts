@@ -254,7 +254,8 @@ async function placeOf(
   const newest: Bucket[] = []
   let lastDay: number | null = null
   if (before !== null) {
-    // The partial day at the end of the range: its whole hours, and its partial last hour.
+    // The last day of the range is partial: the rows after its last whole hour are counted here,
+    // the whole hours below.
     const end = hourOf(before.getTime())
     lastDay = dayOf(end)
     const values = new Values(question.values)
@@ -284,7 +285,7 @@ async function placeOf(
           question,
           days.map(({ day }) => day),
         )
-  // Rows of the partial day and of whole days that come before the page.
+  // Number of rows of the partial day and of whole days that come before the page.
   const passed = days[0]?.ahead ? ahead + days[0].ahead : 0
   return within([...(passed > 0 ? [] : newest), ...hours], skip - passed, limit)
 }

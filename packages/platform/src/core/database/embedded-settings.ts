@@ -2,9 +2,9 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * Settings of an embedded server whose data folder was not created by initdb here: what initdb
- * writes for the options of `startEmbeddedPostgres`. All other settings are on the server's command
- * line.
+ * Settings of an embedded server whose data folder was not created by initdb here. They are those
+ * that initdb writes for the options of `startEmbeddedPostgres`. All other settings are on the
+ * server's command line.
  */
 const SETTINGS: Readonly<Record<string, string>> = {
   'postgresql.conf': `# Written by the platform when it restored this database.

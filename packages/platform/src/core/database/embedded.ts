@@ -41,7 +41,10 @@ const ENDING_MS = 5000
 /** `sun_path` holds 107 bytes; PostgreSQL appends `/.s.PGSQL.5432.lock`. */
 const SOCKET_FOLDER_LENGTH_MAX = 85
 
-/** `walArchive`: folder to which each WAL segment is copied when it is full or a minute old. */
+/**
+ * Options of the embedded server. `walArchive`: folder to which each WAL segment is copied when it
+ * is full or a minute old.
+ */
 export interface EmbeddedOptions {
   walArchive?: string | null
   /** Time limit of the start in milliseconds, for a server that has to replay a long WAL first. */
@@ -151,7 +154,7 @@ function disownLock(data: string): void {
   const stranger = lockingPid(data)
   if (stranger === null || stranger === process.pid || postmasterPid(data) !== null) return
   const [, ...rest] = readFileSync(file, 'utf8').split('\n')
-  // Written atomically, because the disk may be full.
+  // The file is written atomically, because the disk may be full.
   writeFileSync(`${file}.custody`, [process.pid, ...rest].join('\n'), { mode: 0o600 })
   renameSync(`${file}.custody`, file)
 }
@@ -337,7 +340,7 @@ function launch({ data, socket, run, logFile, archiving }: Installation): () => 
     'max_wal_size=256MB',
     ...archiving,
   ])
-  // A file instead of a pipe, because the server outlives a killed parent.
+  // The log is a file instead of a pipe, because the server outlives a killed parent.
   const log = openSync(logFile, 'a', 0o600)
   const started = spawn(command, list, {
     ...identity,
@@ -363,7 +366,10 @@ class Supervisor {
   /** Whether the server that was started last has ended. */
   #hasEnded = () => true
 
-  /** @param report receives messages about automatic actions */
+  /**
+   * Prepares the supervision; `start` starts the server.
+   * @param report receives messages about automatic actions
+   */
   constructor(
     installation: Installation,
     limits: { startTimeoutMs: number; launchesMax: number },
@@ -400,7 +406,7 @@ class Supervisor {
       endingSince = state === 'ending' ? (endingSince ?? Date.now()) : null
       const endingMs = endingSince === null ? 0 : Date.now() - endingSince
       if (pid !== null && endingMs > ENDING_MS) {
-        // Some of its processes may never end. All commits are in the WAL in any case.
+        // Some of the server's processes may never end. All commits are in the WAL in any case.
         this.#report('PostgreSQL did not stop in time; it is stopped immediately')
         signal(pid, endingMs > 3 * ENDING_MS ? 'SIGKILL' : 'SIGQUIT')
         await sleep(ENDING_MS)

@@ -49,7 +49,8 @@ export async function applyFunctions(tx: Queryable, folder: URL = FOLDER): Promi
     const text = readFileSync(new URL(`${name}.sql`, folder), 'utf8')
     const hash = createHash('sha256').update(text).digest('hex')
     if (existing.get(name) === hash) continue
-    // The parameters may have changed, and the old function with the same name would remain.
+    // The old function is dropped first: if its parameters differ, it would remain next to the new
+    // one of the same name.
     await drop(tx, name, false)
     await tx.query(text)
     await tx.query(

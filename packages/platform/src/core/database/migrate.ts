@@ -42,7 +42,7 @@ export const lockMigrations = (tx: Queryable): Promise<unknown> =>
  * Migrates the database, in one transaction under an advisory lock: applies the numbered files in
  * ./migrations that were not applied yet, each once, then the checks of the rows, and the
  * functions.
- * @returns the names of what was applied
+ * @returns the names of the migrations, checks and functions that were applied
  * @throws Error if a newer version has migrated the database
  */
 export async function migrate(database: Database): Promise<string[]> {
@@ -64,7 +64,7 @@ export async function migrate(database: Database): Promise<string[]> {
       .filter((name) => !files.includes(name))
       .sort()
       .join(', ')
-    // Its rows may have formats that are not known to this version.
+    // The rows of a newer version may have formats that this version does not know.
     if (beyond !== '') {
       throw new Error(
         `the database was changed by a newer version (${beyond}): start that version, or restore a backup that was made before`,

@@ -25,7 +25,10 @@ export interface Queryable {
    * back.
    */
   emit(event: EmittedEvent): void
-  /** The same for the pool's `onAudit`. */
+  /**
+   * Passes an audit-log entry to the pool's `onAudit` after the commit; never if the transaction is
+   * rolled back.
+   */
   emitAudit(entry: EmittedAudit): void
 }
 
@@ -64,8 +67,8 @@ export interface Database extends Queryable {
    */
   withShortTimeout<T>(work: () => Promise<T>): Promise<T>
   /**
-   * Maximum wait of `soon`, in milliseconds. Many HTTP clients have a timeout of 10 seconds, so
-   * this is shorter.
+   * Maximum wait of `withShortTimeout`, in milliseconds. Many HTTP clients have a timeout of 10
+   * seconds, so this is shorter.
    */
   readonly shortTimeoutMs: number
   close(): Promise<void>
@@ -73,17 +76,17 @@ export interface Database extends Queryable {
 
 const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null)?.code
 /**
- * The server is read-only: a former primary with an open connection, after another server was
- * promoted. The statement had no effect.
+ * SQLSTATE of a read-only server: a former primary with an open connection, after another server
+ * was promoted. The statement had no effect.
  */
 const READ_ONLY = '25006'
-/** Serialization failures and deadlocks, after which the statement had no effect. */
+/** SQLSTATEs of serialization failures and deadlocks, after which the statement had no effect. */
 const RETRIED = new Set<unknown>(['40001', '40P01'])
 const ATTEMPTS = 5
 
 /**
  * Repeats work that PostgreSQL aborted because of another transaction, or that reached a read-only
- * server; in the latter case by a new connection.
+ * server; in the latter case on a new connection.
  */
 async function retried<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1, isElsewhere = false; ; attempt++) {
@@ -180,7 +183,7 @@ export interface DatabaseOptions {
   max?: number
   /** Replaces the driver's own pool, for a simulation of many processes in one. */
   pool?: (config: pg.PoolConfig) => ConnectionPool
-  /** True: a transaction pooler is in between, so that nothing may be stored in a session. */
+  /** Whether a transaction pooler is in between, so that nothing may be stored in a session. */
   pooled?: boolean
   /**
    * Maximum wait for the result of a statement, in milliseconds; longer than the server's statement
@@ -189,9 +192,9 @@ export interface DatabaseOptions {
   answerMs?: number
   /** Maximum wait for the result of a COMMIT, which waits for a standby without a limit. */
   commitMs?: number
-  /** Maximum wait if the caller can retry: see `Database.soon`. */
+  /** Maximum wait if the caller can retry, in milliseconds: see `Database.withShortTimeout`. */
   shortTimeoutMs?: number
-  /** Returns the Environment's time in milliseconds; absent: this machine's clock. */
+  /** Returns the environment's time in milliseconds; absent: this machine's clock. */
   now?: () => number
   /** Called for errors that belong to no statement, with a sentence that describes the error. */
   onError?: (error: Error, what: string) => void
@@ -236,26 +239,32 @@ const IDLE_MS = 60_000
  */
 const POOL_IDLE_MS = 60_000
 /**
- * Longer than the server's statement timeout. If it is exceeded, the server does not respond, or
- * the statement waits for a standby.
+ * Maximum wait for the result of a statement, in milliseconds: longer than the server's statement
+ * timeout. If it is exceeded, the server does not respond, or the statement waits for a standby.
  */
 const ANSWER_MS = 35_000
-/** A COMMIT itself takes little time, but may wait for a standby without a limit. */
+/**
+ * Maximum wait for the result of a COMMIT, in milliseconds. A COMMIT itself takes little time, but
+ * may wait for a standby without a limit.
+ */
 const COMMIT_MS = 10_000
-/** Less than the ten seconds after which many HTTP clients time out. */
+/**
+ * Maximum wait if the caller can retry, in milliseconds: less than the ten seconds after which many
+ * HTTP clients time out.
+ */
 const SHORT_TIMEOUT_MS = 8000
 const WITHIN = { statement_timeout: STATEMENT_MS, idle_in_transaction_session_timeout: IDLE_MS }
 /**
- * Through a pooler, the session is used by other clients afterwards, so settings must end with the
- * transaction.
+ * Statements that begin a transaction through a pooler. Other clients use the session afterwards,
+ * so the settings must end with the transaction.
  */
 const BEGIN_POOLED = [
   'begin',
   ...Object.entries(WITHIN).map(([name, ms]) => `set local ${name} = ${ms}`),
 ].join('; ')
 /**
- * This name in a notice shows, in any language, that the wait for a standby was aborted: the data
- * is committed on this server only.
+ * PostgreSQL function that a notice in any language names if the wait for a standby was aborted:
+ * the data is committed on this server only.
  */
 const STANDBY_WAIT = 'SyncRepWaitForLSN'
 
@@ -270,7 +279,8 @@ export async function within<T>(work: Promise<T>, ms: number): Promise<T> {
       () => reject(new ConnectionLost(new Error(`the database did not respond within ${ms} ms`))),
       ms,
     )
-    // A connection keeps its process alive by itself; the wait for a lost connection must not.
+    // The timer must not keep the process alive: a connection does so by itself, and the wait for a
+    // lost connection must not.
     timer.unref()
   })
   return Promise.race([work, late]).finally(() => clearTimeout(timer))
@@ -289,7 +299,7 @@ class Connections {
     Pick<DatabaseOptions, 'pooled' | 'answerMs' | 'commitMs' | 'shortTimeoutMs'>
   >
   readonly #pool: ConnectionPool
-  /** Maximum wait of work that runs within `soon`, in milliseconds. */
+  /** Maximum wait of work that runs within `withShortTimeout`, in milliseconds. */
   readonly #waitLimit = new AsyncLocalStorage<number>()
   readonly #lost = new WeakSet<pg.PoolClient>()
   /** Connections whose last commit no standby has confirmed. */
@@ -385,7 +395,8 @@ class Connections {
         throw new CommitUnknown(new Error('no standby has confirmed the commit'))
       return rows
     } catch (error) {
-      // The next user of the connection must not receive the result of this statement.
+      // The connection is discarded, because its next user must not receive the result of this
+      // statement.
       if (isConnectionError(error)) this.#lost.add(client)
       if (codeOf(error) === READ_ONLY) this.#fresh = new WeakSet()
       throw asConnectionLost(error, this.#lost.has(client))
@@ -428,7 +439,10 @@ class Connections {
     }
   }
 
-  /** @throws CommitUnknown if the connection is lost */
+  /**
+   * Commits the transaction of a connection.
+   * @throws CommitUnknown if the connection is lost
+   */
   async #commit(client: pg.PoolClient): Promise<void> {
     try {
       await this.rows(client, 'commit', undefined, this.#options.commitMs)

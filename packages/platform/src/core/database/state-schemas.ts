@@ -36,7 +36,10 @@ const OTHER_WALLET = ['fee_wallet', 'fee_held'] as const
  * valid after an upgrade.
  */
 const ONCE_WRITTEN = ['back_fee'] as const
-/** `earlier`: an attempt that nodes had begun to sign. `adopted`: found in the nodes' records. */
+/**
+ * Plan fields about the origin of a transaction. `earlier`: an attempt that nodes had begun to
+ * sign. `adopted`: found in the nodes' records.
+ */
 const LIFE = ['earlier', 'adopted'] as const
 const STAKING_STATES = [...SIGNED, 'FUELING', 'VOIDING', 'PARTIAL'] as const
 const STAKING = [

@@ -42,7 +42,10 @@ export interface ChainContext {
   environment: Environment
   /** Returns the certified public key of a workspace. */
   keys: { get(workspaceId: string, curve: Network['curve']): Promise<{ at: PublicKeyAt }> }
-  /** Returns the addresses to which a wallet's change is sent. */
+  /**
+   * The platform's own addresses that a chain needs, such as those to which a wallet's change is
+   * sent.
+   */
   addresses: {
     omnibus(network: Network, owner: Owner): Promise<string>
     change(network: Network, owner: Owner): Promise<string>
@@ -330,8 +333,8 @@ export interface Replaceable {
   marketPaysMore(row: TransactionRow, newest: Waiting): Promise<boolean>
   /**
    * Prepares the replacement.
-   * @param fuelled whether additional fuel was already requested and has arrived; `Dearer` is then
-   *   not returned
+   * @param fuelled whether additional fuel was already requested and has arrived; `FuelShortfall`
+   *   is then not returned
    */
   prepare(
     row: TransactionRow,

@@ -19,6 +19,7 @@ export class DatabaseHold {
   readonly #shortage: () => string | null
 
   /**
+   * Creates the hold of a process.
    * @param shortage returns why no new work is accepted although the database is not held, or null;
    *   pending work continues
    */

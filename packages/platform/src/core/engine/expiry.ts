@@ -14,8 +14,8 @@ interface Expiring {
 }
 
 /**
- * Whether the chain has neither nonces nor coins, so that no later transaction can exclude one that
- * has expired.
+ * Whether the chain has neither nonces nor coins, so that no later transaction can make an expired
+ * one permanently invalid.
  */
 export const nothingExcludes = ({ network }: Chain): boolean => traitsOf(network).nothingExcludes
 
@@ -65,8 +65,8 @@ export async function buryDead(
     return true
   }
   const kind = services.kinds[row.kind]
-  // The signer nodes sign nothing more for a transfer that was adopted without its caller's
-  // request.
+  // Whether the transfer is built again. The signer nodes sign nothing more for a transfer that was
+  // adopted without its caller's request.
   const again =
     (kind.isAskedFor?.(row) ?? true) && (!nothingExcludes(chain) || kind.retriesFailure === true)
   services.log.warn(

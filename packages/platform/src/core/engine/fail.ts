@@ -59,8 +59,8 @@ export async function cancelUnsigned(
 }
 
 /**
- * Returns what identifies a transfer to the signer nodes: the caller's request, its position among
- * a rule's forwards, or (if it was adopted) its id.
+ * Returns the data by which the signer nodes identify a transfer: the caller's request, its
+ * position among a rule's forwards, or (if it was adopted) its id.
  */
 function voidedBy(row: TransactionRow): Parameters<typeof voidIntent>[1] {
   if (row.plan.rule_id !== undefined) return { forward: { rule: row.plan.rule_id, id: row.id } }

@@ -22,7 +22,8 @@ export async function awaitFuel(services: Services, row: TransactionRow): Promis
   const fuel = await services.tanks.arrived(services, row)
   if (fuel === 'waits') {
     await advance(services.database, row, { waits: 'GAS_TANK', run_in_ms: null })
-    // Fuel that arrived during this step could not wake the transaction, so it is checked again.
+    // Fuel that arrived during this step could not wake the transaction, so its arrival is checked
+    // again.
     if ((await services.tanks.arrived(services, row)) !== 'waits')
       await wakeOne(services.database, row.workspace_id, row.id)
     return

@@ -25,7 +25,8 @@ export class LeaseLost extends Error {
 /** Leases up to `limit` due transactions for this worker. */
 export async function claim(services: Services, limit: number): Promise<TransactionRow[]> {
   return services.database.query<TransactionRow>(
-    // Materialized, so that the limited subquery runs only once, whichever join plan PostgreSQL chooses.
+    // The selection is materialized, so that the limited subquery runs only once, whichever join
+    // plan PostgreSQL chooses.
     `with mine as materialized (
        select workspace_id, id from transactions where next_run_at <= $3
          and (lease_until is null or lease_until < $3)
@@ -58,8 +59,8 @@ export interface Change {
   failure_reason?: string | null
   last_error?: string | null
   /**
-   * What the transaction waits for until its next step; absent or null: nothing that its caller
-   * needs to know.
+   * Code of the reason why the transaction waits until its next step; absent or null: there is no
+   * reason that its caller needs to know.
    */
   waits?: WaitCode | null
   hash?: string

@@ -55,8 +55,8 @@ async function buildReplacement(
   if (!replaceable) return giveUp(services, row, replacement, whyFinal(network))
   const attempts = await liveAttempts(services.database, row)
   const { status } = await findIncluded(services, row, attempts)
-  // Fuel that was already sent for the replacement is awaited even then, so that the ledger knows
-  // where it is.
+  // If fuel was already sent for the replacement, its arrival is awaited even if a block contains
+  // the transaction, so that the ledger knows where the fuel is.
   if (status.state === 'included' && replacement.state !== 'FUELING') {
     return giveUp(services, row, replacement, 'a block already contains the transaction')
   }

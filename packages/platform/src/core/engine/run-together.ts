@@ -53,8 +53,8 @@ export async function takeFollowers(
        order by c.nonce for update of t skip locked`,
       [head.id, RUN_MAX, row.kind, row.workspace_id],
     )
-    // A transaction missing between two nonces is waiting for something; those behind it must not
-    // be signed before it.
+    // If a transaction between two nonces is missing here, it is waiting for something, and those
+    // behind it must not be signed before it.
     const run = waiting.filter(({ ahead }, at) => Number(ahead) === at + 1)
     if (run.length === 0) return []
     const rows = await tx.query<TransactionRow>(
@@ -117,7 +117,10 @@ async function show(
   })
 }
 
-/** Returns the followers before the first one that may not be signed now; releases the others. */
+/**
+ * Returns the transactions of a run that precede the first one that must not be signed now;
+ * releases that one and those after it.
+ */
 async function keepReady(services: Services, taken: readonly Follower[]): Promise<Follower[]> {
   const ready: Follower[] = []
   for (const follower of taken) {
@@ -131,8 +134,8 @@ async function keepReady(services: Services, taken: readonly Follower[]): Promis
 }
 
 /**
- * Releases the leases of unsigned followers; signing the previous transaction wakes the next one. A
- * follower that was held back no longer has our lease.
+ * Releases the leases of unsigned followers; signing the previous transaction wakes the next one.
+ * The lease of a follower that its kind held back was already released.
  * @param isUntouched whether no node has started to sign; followers that were submitted for the
  *   first time may then change their nonces again
  */
@@ -175,7 +178,10 @@ export type Member = Pick<Follower, 'row' | 'built'>
 export type Together =
   | { kind: 'signed'; nodes: [number, number]; signed: SignedTransaction[] }
   | { kind: 'unavailable'; message: string; isUntouched: boolean }
-  /** The transaction at index `at` is refused, temporarily or permanently; null: unknown which. */
+  /**
+   * The transaction at index `at` is refused, temporarily or permanently; null: it is not known
+   * which transaction is refused.
+   */
   | { kind: 'refused'; at: number | null; isUntouched: boolean }
 
 /**

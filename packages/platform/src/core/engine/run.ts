@@ -121,8 +121,8 @@ export function transactionLoop(services: Services): Loop {
   }
   return {
     name: 'transactions',
-    // Work created by other processes is found by polling; for work of this process the notifier
-    // rings.
+    // Work created by other processes is found by polling; work of this process is reported by the
+    // notifier.
     everyMs: 250,
     due: 'exists (select 1 from transactions where next_run_at <= $1 and (lease_until is null or lease_until < $1))',
     notifier: services.work,

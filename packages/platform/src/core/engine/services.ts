@@ -18,9 +18,9 @@ import type { Replacement } from './replacement.ts'
 import type { Plan, StateOf, TransactionKind, TransactionRow } from './transaction.ts'
 
 /**
- * `ready`: POST /transaction would be accepted. `signing`: accepted transfers would also be signed.
- * `attended`: a worker and a scanner are running, so transfers would be processed and confirmed.
- * `checks`: the reasons, by component.
+ * State of the platform, as its readiness endpoint returns it. `ready`: POST /transaction would be
+ * accepted. `signing`: accepted transfers would also be signed. `attended`: a worker and a scanner
+ * are running, so transfers would be processed and confirmed. `checks`: the reasons, by component.
  */
 export interface Readiness {
   ready: boolean
@@ -45,9 +45,9 @@ export interface Services {
   addresses: Addresses
   metrics: Metrics
   log: Logger
-  /** Rung when this process has committed events that must be published. */
+  /** Notified when this process has committed events that must be published. */
   outbox: Notifier
-  /** Rung when this process has committed something that may make a transaction due. */
+  /** Notified when this process has committed something that may make a transaction due. */
   work: Notifier
   pressure: LoadMonitor
   /** Notifies when events have been published. */
@@ -65,8 +65,8 @@ export interface Services {
 /** Finds and creates the platform's own addresses. */
 export interface Addresses {
   /**
-   * Return a sub-account's addresses as wallet creation stored them. Must not be called inside
-   * database transactions.
+   * Return the omnibus address and the change address of a sub-account, as stored when its wallet
+   * was created. Must not be called inside database transactions.
    */
   omnibus(network: Network, owner: Owner): Promise<string>
   change(network: Network, owner: Owner): Promise<string>
@@ -85,8 +85,7 @@ export type Step<K extends TransactionKind = TransactionKind> = {
 }['does']
 
 /**
- * Result of a transaction's last chain transaction. `staking`: what Tron reports about a staking
- * call.
+ * Result of a transaction's last chain transaction. `staking`: Tron's report about a staking call.
  */
 export interface Outcome {
   /** Fee in the smallest unit of the fee asset. */
@@ -118,37 +117,37 @@ interface Ending<K extends TransactionKind = TransactionKind> {
 
 /**
  * Behaviour of one kind of transaction: one object per kind, in its product's folder. It only
- * handles the states and the plan of its own kind. "It" below is a transaction of that kind.
+ * handles the states and the plan of its own kind.
  */
 export interface Kind<K extends TransactionKind = TransactionKind> {
   /** Steps of states that only this kind has or that it handles differently. */
   steps?: Partial<Record<StateOf<K>, Step<K>>>
-  /** Whether it moves the full balance of its address. */
+  /** Whether a transaction of this kind moves the full balance of its address. */
   sweeps?: boolean
   /** Returns the chain-specific call that is due now; null if it is a payment. */
   action?(row: TransactionRow<K>): TronAction | null
   /**
-   * Returns it to an earlier state if a new obstacle has arisen.
-   * @returns whether it was returned to an earlier state
+   * Returns a transaction to an earlier state if a new obstacle has arisen.
+   * @returns whether the transaction was returned to an earlier state
    */
   heldBack?(services: Services, row: TransactionRow<K>): Promise<boolean>
   /**
-   * Whether it may be submitted to the signer nodes, which may sign it from then on. Called within
-   * the commit that marks it as submitted, before anything else is locked; events that would forbid
-   * it are blocked until the commit ends. If it returns false, the next call of `heldBack` gives
-   * the reason. Absent: it may be submitted.
+   * Whether a transaction may be submitted to the signer nodes, which may sign it from then on.
+   * Called within the commit that marks it as submitted, before anything else is locked; events
+   * that would forbid it are blocked until the commit ends. If it returns false, the next call of
+   * `heldBack` gives the reason. Absent: every transaction may be submitted.
    */
   maySubmit?(services: Services, tx: Queryable, row: TransactionRow<K>): Promise<boolean>
   /**
-   * Returns why it can never be built, or null. Called before it is planned, and before each
-   * chain-specific call.
+   * Returns why a transaction can never be built, or null. Called before the transaction is
+   * planned, and before each chain-specific call.
    */
   refusal?(services: Services, chain: Chain, task: Task<K>): Promise<string | null>
-  /** Plans it, if the chain's plan of a payment does not fit. */
+  /** Plans a transaction, if the chain's plan of a payment does not fit. */
   price?(services: Services, chain: Chain, task: Task<K>): Promise<Priced | Wait | Fail>
   /**
-   * Postpones it if it is not worth its fee yet.
-   * @returns whether it was postponed
+   * Postpones a transaction if it is not worth its fee yet.
+   * @returns whether the transaction was postponed
    */
   postpones?(
     services: Services,
@@ -157,12 +156,13 @@ export interface Kind<K extends TransactionKind = TransactionKind> {
     o: { amount: bigint; cost: bigint; own: boolean },
   ): Promise<boolean>
   /**
-   * Recovery: returns the hash of its chain transaction if that is already known without having
-   * been signed here.
+   * Recovery: returns the hash of a transaction's chain transaction if that hash is already known
+   * although the chain transaction was not signed here.
    */
   recorded?(services: Services, row: TransactionRow<K>): Promise<{ hash: string } | Fail | null>
   /**
-   * Returns the purpose that authorises the signer nodes to sign it. Absent: it is never signed.
+   * Returns the purpose that authorises the signer nodes to sign a transaction. Absent:
+   * transactions of this kind are never signed.
    * @param of returns the purpose of another transaction
    */
   purpose?(
@@ -171,43 +171,56 @@ export interface Kind<K extends TransactionKind = TransactionKind> {
     replacement: Replacement | undefined,
     of: AskPurpose,
   ): Promise<Purpose>
-  /** Called within the commit that stores its hash. */
+  /** Called within the commit that stores the hash of a transaction. */
   broadcast?(services: Services, tx: Queryable, row: TransactionRow<K>): Promise<void>
-  /** Called when a block includes it, final or not, so it may be called several times. */
+  /**
+   * Called when a block includes a transaction, final or not, so it may be called several times.
+   */
   included?(services: Services, tx: Queryable, row: TransactionRow<K>, o: Included): Promise<void>
-  /** Books its result on the chain and ends it. Absent for deposits, which the scanner ends. */
+  /**
+   * Books the result of a transaction on the chain and ends the transaction. Absent for deposits,
+   * which the scanner ends.
+   */
   settle?(services: Services, tx: Queryable, row: TransactionRow<K>, o: Outcome): Promise<void>
   /**
    * Whether the caller's own request asks for exactly this payment. One fuel transaction may then
-   * pay for it and for others at its address. Absent: never.
+   * pay for it and for others at its address. Absent: false.
    */
   isOwnPayment?(row: TransactionRow<K>): boolean
   /**
-   * Whether the signer nodes sign it in one session with others of the same account and kind that
-   * wait behind it. Absent: it is signed alone.
+   * Whether the signer nodes sign a transaction in one session with others of the same account and
+   * kind that wait behind it. Absent: each transaction is signed alone.
    */
   isSignedTogether?(row: TransactionRow<K>): boolean
-  /** Whether the signer nodes can still be asked to sign for it. Absent: they can. */
+  /**
+   * Whether signatures for a transaction can still be requested from the signer nodes. Absent: they
+   * can.
+   */
   isAskedFor?(row: TransactionRow<K>): boolean
-  /** Whether it is retried instead of failing, because the funds it returns must be returned. */
+  /**
+   * Whether a transaction is retried instead of failing, because the funds that it returns must be
+   * returned.
+   */
   retriesFailure?: boolean
-  /** Called before its failure locks or books anything. */
+  /** Called before the failure of a transaction locks or books anything. */
   failing?(services: Services, tx: Queryable, row: TransactionRow<K>, reason: string): Promise<void>
-  /** Releases every reservation when it fails. */
+  /** Releases every reservation of a transaction that fails. */
   release?(
     services: Services,
     tx: Queryable,
     row: TransactionRow<K>,
     reason: string,
   ): Promise<Ending<K>>
-  /** Called at the end of its failure, after everything else is locked and written. */
+  /** Called at the end of a transaction's failure, after everything else is locked and written. */
   failed?(
     services: Services,
     tx: Queryable,
     row: TransactionRow<K>,
     ending: Ending<K>,
   ): Promise<void>
-  /** Milliseconds after which it is bumped if the market pays more; 0: never. */
+  /**
+   * Milliseconds after which the fee of a transaction is bumped if the market pays more; 0: never.
+   */
   bumpAfterMs?(services: Services): number
 }
 

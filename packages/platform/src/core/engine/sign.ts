@@ -191,7 +191,7 @@ async function signRunOf(
         followers = []
         return true
       }
-      // The payments before the refused one are signed without it.
+      // Only the payments before the refused one are signed now.
       const reserve = outcome.at === null ? 0 : Math.max(0, outcome.at - 1)
       await letGo(services.database, followers.slice(reserve), isUntouched)
       followers = followers.slice(0, reserve)

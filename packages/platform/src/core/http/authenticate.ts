@@ -87,7 +87,7 @@ async function attempt(
     age: 'live',
     legacy: services.settings.authLegacy,
   })
-  // Checked after the signature, so that only the key's owner learns about the list.
+  // The list is checked after the signature, so that only the key's owner learns about it.
   if (!isAllowed(caller.ipAllowList, ip)) {
     throw new ApiError(
       'IP_NOT_ALLOWED',

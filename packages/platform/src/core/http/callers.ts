@@ -36,7 +36,10 @@ interface Asking {
   limit: number
 }
 
-/** `requests`: requests of the subject in this window, including this one. */
+/**
+ * Result of admitting a request. `requests`: requests of the subject in this window, including this
+ * one.
+ */
 interface Admitted {
   nonceOk: boolean
   requests: number

@@ -40,7 +40,7 @@ export interface Context<Body, Query, Params> extends Admission {
 
 /** One event of a stream (HTML standard, server-sent events). `data` may have several lines. */
 export interface ServerEvent {
-  /** The client sends it as `Last-Event-ID` when it reconnects. */ id?: string
+  /** ID of the event. The client sends it as `Last-Event-ID` when it reconnects. */ id?: string
   event?: string
   data: string
 }
@@ -102,7 +102,7 @@ export interface Operation<
   /**
    * Returns the earlier response to the request's idempotency key, or null if the key is new or
    * cannot be read. It is called when the request is rejected, and its result replaces the error:
-   * what was made under the key exists, whatever is wrong with this request.
+   * the object that was made under the key exists, whatever is wrong with this request.
    */
   earlier?(request: Repeated<z.output<B>>): Promise<Reply | null>
 }
@@ -113,7 +113,9 @@ export interface Endpoint<
   Q extends z.ZodType = z.ZodType,
   P extends z.ZodType = z.ZodType,
 > extends Operation<B, Q, P> {
-  /** `operationId`: the method's name in generated clients. Never changed. */
+  /**
+   * `operationId` of the OpenAPI document: the method's name in generated clients. Never changed.
+   */
   id: string
   tag: Tag
   /** Description of the endpoint for its callers, in Markdown. */
@@ -125,7 +127,10 @@ export interface Endpoint<
   errors?: readonly ErrorCode[]
   /** A typical request body, if the example from the schema alone is not useful. */
   example?: Record<string, unknown>
-  /** `public`: no authentication. `read`: any key. `write`: a key with the full role. */
+  /**
+   * Required authorization. `public`: no authentication. `read`: any key. `write`: a key with the
+   * full role.
+   */
   access: 'public' | 'read' | 'write'
   /** The endpoint changes a setting: the audit log records its requests for every kind of key. */
   isSetting?: true

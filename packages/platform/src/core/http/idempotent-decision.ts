@@ -28,7 +28,7 @@ interface Refusal {
   refusal: { code: ErrorCode; message: string; field?: string; details?: Record<string, unknown> }
 }
 
-/** Another request with the same key was answered while this one was in progress. */
+/** Thrown when another request with the same key was answered while this one was in progress. */
 class Answered extends Error {
   readonly reply: Reply
   constructor(reply: Reply) {

@@ -130,7 +130,7 @@ export function registerOpenRoutes(
     takesNoQuery(request)
   }
   server.get('/', { preHandler: counted }, async () => INDEX)
-  // Generated on the first request, once for each origin of this server.
+  // The documents are generated on the first request, once for each origin of this server.
   const texts = new Map<string, string>()
   const ask = async (request: FastifyRequest) => countAddress(limits.open, services, request)
   server.get('/openapi.json', { preHandler: ask }, async (request, reply) => {

@@ -101,6 +101,7 @@ export class AddressLimit {
   #window = 0
 
   /**
+   * Creates a limit without counted requests.
    * @param namesMax maximum number of networks with their own counter in one window; all others
    *   share counters
    */

@@ -22,7 +22,10 @@ export function register<O extends Operation>(
 ): void {
   const bodyLimit = authenticator.bodyBytesMax(definition)
   let decimals: Decimals | undefined
-  /** Computed when a response with decimals as strings is first needed. */
+  /**
+   * Returns the decimals of this endpoint's response. They are computed when a response with
+   * decimals as strings is first needed.
+   */
   const decimalsHere = (): Decimals => {
     const components = new Components()
     return (decimals ??= decimalsOf(
@@ -35,7 +38,7 @@ export function register<O extends Operation>(
     url: definition.path.replaceAll(/\{(\w+)\}/g, ':$1'),
     ...(bodyLimit === null ? {} : { bodyLimit }),
     async handler(request, reply) {
-      // Read first, so that a request with an invalid header changes nothing.
+      // The header is read first, so that a request with an invalid header changes nothing.
       const isText = wantsTexts(request.headers.accept)
       const { holder, answer } = await services.pressure.during(() => answered(request))
       for (const [name, value] of Object.entries(answer.headers ?? {})) reply.header(name, value)
@@ -49,8 +52,8 @@ export function register<O extends Operation>(
     request: FastifyRequest,
   ): Promise<{ holder: Principal | null; answer: Reply }> {
     const askedAt = services.environment.now()
-    // Checked before authentication, because authentication already queries the database with parts
-    // of the path.
+    // The path is checked before authentication, because authentication already queries the
+    // database with parts of the path.
     assertStorablePath(request.params as Record<string, string>)
     const rawBody = request.body instanceof Buffer ? request.body.toString('utf8') : ''
     const { admission, holder } = await services.database.withShortTimeout(() =>

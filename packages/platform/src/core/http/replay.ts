@@ -42,14 +42,14 @@ export async function answeredBefore(
 }
 
 /**
- * Returns a `sequence_id` as sent; undefined if it is missing or invalid, in which case no request
- * can have been accepted with it.
+ * Returns a `sequence_id` as sent; undefined if it is missing or invalid, because no request can
+ * have been accepted with such an ID.
  */
 export const sequenceIdIn = (value: unknown): string | undefined => sequenceId.safeParse(value).data
 
 /**
  * As {@link answeredBefore}, for the asset of a wallet as sent in the request. The asset and its
- * network need not be supported any more.
+ * network may be unsupported by now.
  */
 export async function answeredInWallet(
   database: Queryable,

@@ -20,7 +20,7 @@ export class Routes {
   /** Methods of each path without parameters. */
   readonly #fixed = new Map<string, Set<string>>()
 
-  /** Must be called before the first route is added. */
+  /** Collects the routes of a server. Must be called before the first route is added. */
   constructor(server: FastifyInstance) {
     server.addHook('onRoute', ({ method, url }) => {
       const pattern = new RegExp(

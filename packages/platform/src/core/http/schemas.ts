@@ -30,7 +30,10 @@ export const pathId = z.string().meta({
  * Returns whether a string can be sent in a header unchanged. Providers issue such strings as keys.
  */
 export const isPrintable = (value: string): boolean => /^[\x20-\x7e]*$/.test(value)
-/** The string may have other white space around it, which the document does not mention. */
+/**
+ * Pattern of a printable string in the OpenAPI document. White space around the string is accepted
+ * too, but not documented.
+ */
 const PRINTABLE_TEXT = String.raw`^[\x20-\x7e]*$`
 export const PRINTABLE = 'must consist of printable ASCII characters, as the provider displays it'
 

@@ -44,8 +44,8 @@ const fixedOptions = () => ({
   // Requests that arrive while the server closes are still answered, because their dependencies
   // are closed after the server.
   return503OnClosing: false,
-  // Node would respond to such a request itself, without this server's headers; it is rejected
-  // below instead.
+  // Node would respond to a request without a `Host` header itself, without this server's headers;
+  // the request is rejected below instead.
   http: {
     requireHostHeader: false,
     connectionsCheckingInterval: REQUEST_CHECK_EVERY_MS,
@@ -68,7 +68,7 @@ export interface OtherEndpoints<O extends Operation = never> {
 }
 
 /**
- * What the server has besides the API's endpoints. `webhooks`: the requests that it sends itself,
+ * Parts of the server besides the API's endpoints. `webhooks`: the requests that it sends itself,
  * for the OpenAPI document.
  */
 export interface ServerOptions<O extends Operation = never> {
@@ -99,11 +99,12 @@ export async function buildServer<O extends Operation = never>(
   }
   const server = Fastify({
     ...fixedOptions(),
-    // Number of trusted proxies. A client can forge the entries before theirs.
+    // Trusts the configured number of proxies. A client can forge the addresses that precede those
+    // of the trusted proxies.
     trustProxy: (_address, hop) => hop < services.settings.trustProxy,
     genReqId: () => services.environment.uuid(),
     frameworkErrors(error, request, reply) {
-      // No hook runs for these requests.
+      // The headers are set and the error is logged here, because no hook runs for these requests.
       finish(request as FastifyRequest, reply as unknown as FastifyReply)
       void sendError(services, request as FastifyRequest, reply as unknown as FastifyReply, error)
       logProblem(services, request as FastifyRequest, reply as unknown as FastifyReply)
@@ -128,7 +129,7 @@ export async function buildServer<O extends Operation = never>(
   server.addHook('onRequest', async (request, reply) => {
     if (request.headers.host === undefined && request.raw.httpVersion !== '1.0')
       throw new ApiError('INVALID_REQUEST', 'Host: header is missing', { field: 'Host' })
-    // Checked before the body is read, which may be of any type.
+    // The route is checked before the body is read, because the body may be of any type.
     if (request.is404 || routes.lacks(request.method, request.url))
       return sendUnrouted(request, reply)
     assertForm(request)

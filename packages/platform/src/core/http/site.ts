@@ -5,8 +5,8 @@ import type { Logger } from 'pino'
 /**
  * Returns a built site; responds 503 if it is missing. The platform runs without it, and the error
  * names the command that builds it.
- * @param what for example `the checkout page`
- * @param without what is unavailable without the site
+ * @param what name of the site, for example `the checkout page`
+ * @param without the function that is unavailable without the site
  */
 export function siteOr503<Site>(
   what: string,

@@ -17,7 +17,8 @@ type Limits = { readonly [Name in keyof typeof STREAMS_MAX]: number }
 /** Owner of a stream. */
 export type StreamOwner =
   /**
-   * `name`: one API key or session. `share`: workspace or person among which places are divided.
+   * Owner with a key or session. `name`: the API key or session. `share`: workspace or person among
+   * which places are divided.
    */
   | { kind: 'holder'; name: string; share: string }
   /**

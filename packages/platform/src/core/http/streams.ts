@@ -142,7 +142,7 @@ export class Streams {
       let next = iterator.next()
       while (!signal.aborted) {
         const passed = new AbortController()
-        // The wait also ends with the signal.
+        // The pause also ends with the signal.
         const pause = environment
           .sleep(COMMENT_EVERY_MS, AbortSignal.any([signal, passed.signal]))
           .then(() => null)

@@ -103,7 +103,7 @@ function parseObject(rawBody: string): Record<string, unknown> {
   return value as Record<string, unknown>
 }
 
-/** Every schema of a body or query is an object schema. */
+/** Returns the names of a schema's fields. Every schema of a body or query is an object schema. */
 const namesOf = (schema: z.ZodType): string[] =>
   Object.keys((schema as unknown as { shape: Record<string, unknown> }).shape)
 

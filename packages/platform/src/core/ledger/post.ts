@@ -79,7 +79,8 @@ export async function lockedBalance(
   account: Omit<Posting, 'amount'>,
 ): Promise<bigint> {
   const row = await tx.one<{ balance: string }>(
-    // In a subquery, because the function would otherwise be called for every row of the table.
+    // The function is called in a subquery, because it would otherwise be called for every row of
+    // the table.
     `select balance::text from ledger_accounts where workspace_id = $1
       and id = (select ledger_account($1, $2, $3, $4, $5)) for update`,
     [

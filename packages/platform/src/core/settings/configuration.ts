@@ -19,8 +19,8 @@ const FLOOR_DECIMALS = 3
 const rate = z.union([z.string(), z.number()], { error: 'must be a number' }).transform(String)
 
 /**
- * Minimum number of requests: fewer are not sufficient to read the chain's head each minute and to
- * serve transfers.
+ * Minimum of `requests_per_day`: fewer are not sufficient to read the chain's head each minute and
+ * to serve transfers.
  */
 const REQUESTS_LEAST = 5000
 const REQUESTS = `must be a whole number of requests, at least ${REQUESTS_LEAST}`
@@ -84,7 +84,8 @@ const entry = endpoint
         report('is set per endpoint: move it into endpoints', field)
       if (!endpoints && own.url === undefined) report('must be an http(s) URL', 'url')
       const several = (endpoints ?? [own]) as RpcEndpoint[]
-      // The same endpoint under two names would always agree with itself.
+      // A URL may be listed only once, because the same endpoint under two names would always agree
+      // with itself.
       const urls = several.map(({ url }) => url)
       const again = urls.findIndex((url, at) => url !== undefined && urls.indexOf(url) < at)
       if (again >= 0)
@@ -198,7 +199,7 @@ export interface Configuration {
   sweep: Record<string, SweepRule>
 }
 
-/** Names and amounts are validated by the asset registry. */
+/** Schema of the configuration file. Names and amounts are validated by the asset registry. */
 const configuration = (registry: Registry) =>
   file.transform(({ networks, sweep }, context): Configuration => {
     const rules: Configuration['sweep'] = {}

@@ -24,7 +24,7 @@ export interface Settings {
   network: NetworkMode
   rateLimit: number
   authLegacy: boolean
-  /** `key`: one limit for all endpoints; `endpoint`: one for each. */
+  /** Scope of the rate limit. `key`: one limit for all endpoints; `endpoint`: one for each. */
   rateScope: 'key' | 'endpoint'
   /**
    * Number of proxies in front of the server, each of which adds an entry to X-Forwarded-For.
@@ -70,8 +70,8 @@ export interface Settings {
 }
 
 /**
- * `api`: HTTP. `worker`: runs due work. `scanner`: reads the chains. `all`: all three in one
- * process.
+ * Role of a process. `api`: HTTP. `worker`: runs due work. `scanner`: reads the chains. `all`: all
+ * three in one process.
  */
 export type Role = 'all' | 'api' | 'worker' | 'scanner'
 
@@ -198,7 +198,8 @@ const variables = z
     PORT: integer(0, 65_535).default(8080),
     CUSTODY_HOST: z.string().default('127.0.0.1'),
     CUSTODY_PUBLIC_URL: httpUrl.optional(),
-    // These two are never shown in errors: one contains a password, the other is a key.
+    // Values of DATABASE_URL and CUSTODY_SECRETS_KEY are never shown in errors: one contains a
+    // password, the other is a key.
     DATABASE_URL: z
       .string()
       .regex(/^postgres(ql)?:\/\//, 'must begin with postgresql://')

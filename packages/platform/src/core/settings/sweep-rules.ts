@@ -1,6 +1,6 @@
 import { ChainError, parseAmount, type NetworkMode, type Registry } from '@custody/chains/basics'
 
-/** `cost_multiple` is stored in thousandths. */
+/** Number of decimals of `cost_multiple`, which is stored in thousandths. */
 export const MULTIPLE_DECIMALS = 3
 
 /** Conditions for sweeping a deposit address; null: the next wider scope decides. */
@@ -11,7 +11,10 @@ export interface SweepRule {
 /** Rules by scope: `*`, `network:CODE`, `asset:NAME`. An amount can only be set for an asset. */
 export type SweepRules = Readonly<Record<string, SweepRule>>
 
-/** On mainnet a deposit that is worth less than twice the cost of its sweep is not swept. */
+/**
+ * Default minimum ratio of a deposit's value to the cost of its sweep. On mainnet a deposit that is
+ * worth less than twice the cost is not swept.
+ */
 const DEFAULT_MULTIPLE = { local: '0', mainnet: '2' } as const
 
 /**

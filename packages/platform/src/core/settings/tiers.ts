@@ -14,7 +14,10 @@ export interface Tier {
   monthly: bigint
 }
 
-/** NAME:volume from which it applies:basis points:minimum fee:monthly subscription, in USD. */
+/**
+ * Default tiers, each as NAME:volume from which it applies:basis points:minimum fee:monthly
+ * subscription, in USD.
+ */
 export const DEFAULT_TIERS =
   'STARTER:0:25:0.50:0,GROWTH:1000000:15:0.30:499,BUSINESS:10000000:8:0.20:1499,ENTERPRISE:50000000:4:0.10:0'
 

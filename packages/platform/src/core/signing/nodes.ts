@@ -68,7 +68,10 @@ class OwnCertificate {
   #version = ''
   #text = ''
 
-  /** @throws if the file is missing or is not a certificate */
+  /**
+   * Reads the certificate from a file.
+   * @throws if the file is missing or is not a certificate
+   */
   constructor(path: string) {
     this.#path = path
     this.#read()
@@ -161,6 +164,7 @@ export class SignerNodes {
   readonly #clock: () => number
 
   /**
+   * Reads the connection data of the nodes.
    * @param folder the platform's folder as the nodes' setup wrote it: tls.key, tls.crt, peers.json
    * @param clock returns the current time in milliseconds since the Unix epoch, for checking
    *   certificates

@@ -46,7 +46,10 @@ export type RunOutcome =
   | NotSigned
 
 type NotSigned =
-  /** Every pair that responded refused, because the nodes' rules do not allow it. */
+  /**
+   * Every pair of nodes that responded refused, because the nodes' rules do not allow the
+   * transaction.
+   */
   | {
       kind: 'refused'
       code: string
@@ -55,8 +58,8 @@ type NotSigned =
       isUntouched: boolean
     }
   /**
-   * `isUntouched`: no node that was called has started to sign. `at`: index of the transaction of a
-   * run whose refusal is temporary.
+   * No pair of nodes could sign now. `isUntouched`: no node that was called has started to sign.
+   * `at`: index of the transaction of a run whose refusal is temporary.
    */
   | { kind: 'unavailable'; message: string; isUntouched: boolean; at?: unknown }
 

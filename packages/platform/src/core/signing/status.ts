@@ -7,9 +7,9 @@ export interface NodeStatus {
 }
 
 /**
- * `clockS`: the node's clock, in whole seconds; `keysReady`: number of prepared keys for future
- * workspaces, by curve; `peersDown`: number of other nodes that it cannot reach; `bans`: nodes that
- * it has banned; `banReports`: bans that other nodes reported to it.
+ * Fields of a node's status. `clockS`: the node's clock, in whole seconds; `keysReady`: number of
+ * prepared keys for future workspaces, by curve; `peersDown`: number of other nodes that it cannot
+ * reach; `bans`: nodes that it has banned; `banReports`: bans that other nodes reported to it.
  */
 interface ReportedStatus {
   ready: boolean

@@ -7,8 +7,9 @@ import { commitScanStart } from './start-scan.ts'
 const KEPT_MAX = 100_000
 
 /**
- * Caches addresses, which never change, and which networks are scanned, because every transfer
- * needs them. The size is limited; a full cache is cleared completely.
+ * Finds and creates the platform's addresses. It caches addresses, which never change, and which
+ * networks are scanned, because every transfer needs them. The size of the cache is limited; a full
+ * cache is cleared completely.
  */
 export class AddressBook implements Addresses {
   readonly #services: () => Services
@@ -16,6 +17,7 @@ export class AddressBook implements Addresses {
   readonly #started = new Map<string, Promise<void>>()
 
   /**
+   * Creates the address book.
    * @param services returns the services, which are created after the book because chains depend on
    *   it
    */

@@ -43,7 +43,7 @@ async function nextIndex(tx: Queryable, network: Network, owner: SubAccount): Pr
 }
 
 /**
- * Returns the address that the next fresh address will most likely be, to query the chain about it.
+ * Predicts the next new address of a sub-account, so that the chain can be queried about it.
  * Nothing is assigned.
  * @throws ApiError 503
  */
@@ -96,7 +96,7 @@ export async function handOutAddress(
 ): Promise<AddressRow & { wallet_id: string }> {
   const { asset, network } = place
   assertOpen(services, asset)
-  // The addresses of a sub-account are numbered consecutively.
+  // Locks the sub-account, because its addresses are numbered consecutively.
   await tx.query('select 1 from sub_accounts where workspace_id = $2 and id = $1 for update', [
     owner.subAccountId,
     owner.workspaceId,

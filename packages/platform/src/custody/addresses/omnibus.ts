@@ -1,8 +1,8 @@
 import type { Queryable } from '../../core/database/pool.ts'
 
 /**
- * Adds the omnibus address to a wallet's addresses, not yet assigned. Does nothing if it is already
- * there.
+ * Adds the omnibus address to a wallet's addresses, marked as not assigned yet. Does nothing if the
+ * wallet already has it.
  */
 export async function listOmnibus(
   tx: Queryable,

@@ -31,8 +31,8 @@ export async function commitScanStart(services: Services, network: Network): Pro
          where s.height is null returning 1`,
         [network.code, start.height, tip],
       )
-      // If another process was first, its start height applies: it precedes every address that
-      // either process assigns.
+      // If another process committed a start height first, that height applies: it precedes every
+      // address that either process assigns.
       if (mine.length === 1) {
         await tx.query(
           `insert into blocks (network, height, hash, parent) values ($1, $2, $3, $4)
@@ -67,8 +67,8 @@ async function startOf({ network, client, agreement }: Chain): Promise<Start> {
   if (agreement) return agreedStart(network, agreement)
   const tip = await client.tip()
   const final = Math.max(0, tip.finalHeight ?? tip.height - (network.confirmations ?? 1) + 1)
-  // Where finality is defined by depth, blocks that the endpoint only reports do not count, so the
-  // head must be readable too.
+  // If the chain defines finality by depth, the head must be readable too, because a head that the
+  // endpoint reports but cannot return does not count.
   const heights = tip.finalHeight === null && final !== tip.height ? [final, tip.height] : [final]
   const shown = await Promise.all(heights.map((height) => client.block(height)))
   const missing = heights.find((_, at) => !shown[at])
@@ -79,8 +79,8 @@ async function startOf({ network, client, agreement }: Chain): Promise<Start> {
 }
 
 /**
- * Returns the highest block that is final to, and reported by, a quorum of endpoints. The remaining
- * endpoints neither delay nor advance it.
+ * Returns the highest block that a quorum of endpoints has and reports as final. The remaining
+ * endpoints neither delay nor advance the start height.
  */
 async function agreedStart(network: Network, { quorum, votes }: Agreement): Promise<Start> {
   const finals: number[] = []

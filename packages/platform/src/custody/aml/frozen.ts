@@ -24,8 +24,8 @@ export interface FrozenRow {
 }
 
 /**
- * Why an address of a transaction stops it. `freezeId` is set if the address is already on the
- * frozen list.
+ * An address that prevents a transaction, and the reason. `freezeId` is set if the address is
+ * already on the frozen list.
  */
 export interface Hit {
   key: string
@@ -109,9 +109,9 @@ export async function clearedFor(database: Queryable, row: Screened): Promise<Se
 }
 
 /**
- * Returns what prevents a transaction now; addresses may have been frozen or unfrozen since it was
- * screened. Call it under {@link lockFreezing}. Null: the reason no longer exists, but because of
- * it the provider was not queried, so the transaction must be screened again.
+ * Returns the hits that prevent a transaction now; addresses may have been frozen or unfrozen since
+ * it was screened. Call it under {@link lockFreezing}. Null: no hit remains, but the provider was
+ * not queried because of the earlier hit, so the transaction must be screened again.
  */
 export async function confirmHits(
   tx: Queryable,
@@ -245,7 +245,7 @@ export async function lift(
       and released_at is null`,
     [freeze.id, at, freeze.workspace_id],
   )
-  // The workers check whether anything else holds the transactions.
+  // The released transactions are due now; the workers check whether another freeze holds them.
   await tx.query(
     `update transactions set next_run_at = $2
      where workspace_id = $3 and id in (select transaction_id from aml_holds where workspace_id = $3

@@ -123,7 +123,7 @@ export class OfacXml {
       case 'Year':
       case 'Month':
       case 'Day':
-        // Only the date of the whole list, which is a child of the root element.
+        // Only the date of the whole list is used, which is a child of the root element.
         if (this.#open.length === 2 && this.#open[1]?.name === 'DateOfIssue')
           this.#issued[name] ??= value
         break
@@ -146,7 +146,7 @@ export class OfacXml {
   #addFeature(value: string): void {
     const feature = this.#open.findLast((each) => each.name === 'Feature')
     const type = feature && attributeOf(feature, 'FeatureTypeID')
-    // The type may be defined later in the file.
+    // A type that is not known yet may be defined later in the file, so the value is kept.
     if (type !== undefined && value !== '' && this.#types.get(type) !== null)
       this.#features.push({ type, address: value })
   }

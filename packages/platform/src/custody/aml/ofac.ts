@@ -33,7 +33,10 @@ export class Sanctions {
   #state = ''
   #list: SanctionsList
 
-  /** @throws Error if the file is not valid, because screening must not use an incomplete list */
+  /**
+   * Reads the list, and fails if that is not possible.
+   * @throws Error if the file is not valid, because screening must not use an incomplete list
+   */
   constructor(file: () => string, log: Logger) {
     this.#file = file
     this.#log = log
@@ -72,7 +75,7 @@ export class Sanctions {
         'the list of sanctioned addresses was refreshed',
       )
     } catch (error) {
-      // The last valid list stays in effect.
+      // The last valid list stays in effect. The error is logged once for each state of the file.
       if (state !== this.#state) {
         this.#log.error(
           { err: reasonOf(error) },

@@ -28,7 +28,8 @@ export const readAmlSettings = endpoint({
     try {
       token = openToken(services, caller.subAccountId, row)
     } catch (error) {
-      // If the secrets key was lost, settings can still be read and saved again.
+      // The error is only logged, so that settings can still be read and saved if the secrets key
+      // was lost.
       services.log.error({ err: reasonOf(error) }, 'an AML token cannot be decrypted')
     }
     return { body: presentAml(row, token) }

@@ -13,8 +13,8 @@ export const FRESH_MS = 10 * 60_000
 /** Number of addresses that are queried concurrently. */
 const AT_ONCE = 8
 /**
- * Milliseconds after which no further query is sent, because a step must end before its lease does.
- * Responses are stored, and the next step continues.
+ * Time in milliseconds after which a step sends no further query, because the step must end before
+ * its lease does. Responses are stored, and the next step continues.
  */
 const STEP_MS_MAX = 40_000
 

@@ -7,8 +7,8 @@ import type { ScreeningWaits } from './screen.ts'
 const RETRY_MIN_MS = 1000
 const RETRY_MAX_MS = 5 * 60_000
 /**
- * Milliseconds after which the operator is alerted. The transaction is still retried and never
- * passes without screening.
+ * Time in milliseconds after which the operator is alerted. The transaction is still retried and
+ * never passes without screening.
  */
 const PATIENCE_MS = 6 * 60 * 60_000
 

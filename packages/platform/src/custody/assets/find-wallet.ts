@@ -68,7 +68,8 @@ export class KnownWallets {
     if (remembered) return remembered
     const { id, prepaid_tier } = await findWallet(this.#database, owner, asset)
     if (this.#cache.size >= KNOWN_MAX) this.#cache.clear()
-    // A workspace without a prepaid fee account has no tier that could be checked.
+    // Without a prepaid fee account the workspace has no tier that a later statement could check,
+    // so the wallet is not cached.
     if (prepaid_tier !== null) this.#cache.set(name, { id, prepaid_tier })
     return { id, prepaid_tier }
   }

@@ -26,7 +26,7 @@ export const deleteRule = endpoint({
   response: ruleShape,
   async handler({ services, caller, params, signed }) {
     const rule = await findRule(services, caller, params.id)
-    // From here on nothing more is forwarded, even if the nodes do not know the deletion yet.
+    // From here on nothing more is forwarded, even if the nodes have not received the deletion yet.
     await services.database.query(
       `update forward_rules set state = 'ENDING', end_request = $2,
         next_run_at = $3::timestamptz + interval '10 seconds',

@@ -59,7 +59,8 @@ export async function forwardRule(services: Services, rule: RuleRow): Promise<vo
                 ? new Later('the balance of the wallet is too low', SWEEP_WAIT_MS)
                 : null
     if (!later) throw error
-    // Not if more funds have arrived since; the rule is then checked again immediately.
+    // The condition on `waiting` leaves the rule unchanged if more funds have arrived since; it is
+    // then checked again immediately.
     await services.database.query(
       `update forward_rules set next_run_at = $5::timestamptz + $2 * interval '1 millisecond',
         last_error = $3
@@ -85,7 +86,7 @@ interface ForwardContext {
 }
 
 /**
- * What a forward moves, in the smallest unit. `gross`: reduction of the waiting amount; `net`:
+ * Amounts of a forward, in the smallest unit. `gross`: reduction of the waiting amount; `net`:
  * amount of the transfer; `feeRoom`: part of the cap for the network fee.
  */
 interface ForwardAmounts {
@@ -155,7 +156,7 @@ async function checkRule(
   asset: Asset,
 ): ReturnType<typeof findWallet> {
   const { sub } = claimedNonceAndSubject(rule.request.token)
-  // The signer nodes refuse it too, so every transfer would be created and then fail.
+  // The signer nodes also refuse a revoked key, so every transfer would be created and then fail.
   if (
     !(await services.database.one(
       'select 1 from api_users where api_key = $1 and revoked_at is null',
@@ -327,7 +328,8 @@ async function writeForward(
 }
 
 /**
- * Factor for rising prices between the estimate and the signature; the nodes count the maximum fee.
+ * Factor by which the estimated fee is multiplied, because prices may rise before the signature and
+ * the nodes count the maximum fee.
  */
 const FEE_ROOM = 4n
 

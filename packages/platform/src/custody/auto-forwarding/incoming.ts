@@ -27,8 +27,8 @@ export async function noteIncoming(tx: Queryable, row: TransactionRow, now: Date
 }
 
 /**
- * Subtracts a deposit that a reorganisation reverted from the waiting amount. The part that was
- * already forwarded is lost.
+ * Subtracts a deposit that a reorganisation reverted from the waiting amount. A part that was
+ * already forwarded cannot be subtracted any more.
  */
 export async function takeBackIncoming(tx: Queryable, row: TransactionRow): Promise<void> {
   await tx.query(

@@ -58,7 +58,7 @@ export async function endAtNodes(
   const { accepted, problems } = await storeRule(services, (node) =>
     askForVoid(services.signers, node, { request }, true),
   )
-  // A node also voids a request that it cannot interpret, which does not end a rule.
+  // A node also voids a request that it cannot interpret; such a void does not end a rule.
   const ended =
     rule.end_request === null
       ? accepted

@@ -9,8 +9,9 @@ import { expectedBalances } from './expected.ts'
 import { insertDeposit, type OwnAddress } from './record.ts'
 
 /**
- * Maximum number of checks of an address until two in a row show the amount; number of consecutive
- * checks with the same other amount that end the attempt; pause between checks in milliseconds.
+ * Maximum number of checks of an address until two in a row show the expected amount; number of
+ * consecutive checks that show the same different amount, after which the attempt ends; pause
+ * between checks in milliseconds.
  */
 const LOOKS_MAX = 20
 const OTHER_LOOKS = 5
@@ -319,7 +320,7 @@ async function isStillHeld(
   const unread = await unreadAt(chain, scanned, address, asset)
   if (unread === null) return false
   const after = await readBooks(database, services, chain.network, place)
-  // The ledger includes the deposit itself.
+  // The bounds of the ledger include the adopted deposit itself.
   if (held - unread >= larger(before.atMost, after.atMost)) return true
   if (!before.quiet || !after.quiet || unread > 0n) return false
   await database.transaction(async (tx) => {

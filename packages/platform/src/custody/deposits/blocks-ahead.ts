@@ -18,7 +18,7 @@ interface PendingBlock {
   existing: ChainBlock | null | undefined
 }
 
-/** Number of transfers in a block plus outputs that belong to none. */
+/** Returns the number of transfers in a block, plus the number of outputs that belong to none. */
 const sizeOf = ({ transfers, aside = [] }: ChainBlock): number => transfers.length + aside.length
 
 /**

@@ -2,8 +2,8 @@ import { traitsOf, type ChainBlock, type Network } from '@custody/chains'
 import type { Queryable } from '../../core/database/pool.ts'
 
 /**
- * Returns the height of each transaction in these blocks that contains coins of ours which were in
- * no block before. Empty if the chain has no coins.
+ * Returns the block height of each transaction in these blocks that created coins of ours, if the
+ * coins were in no block before. Empty if the chain has no coins.
  */
 export async function placedCoins(
   tx: Queryable,

@@ -18,9 +18,9 @@ export interface ConfirmedDeposit {
 }
 
 /**
- * Returns the ids of the given deposits that one endpoint reports in a block; null if the endpoint
- * has no final block at that height yet. Each endpoint is judged by its own head: with the head of
- * another endpoint, a block that it does not have could appear final.
+ * Returns the ids of those given deposits that one endpoint reports in a block; null if the
+ * endpoint has no final block at that height yet. Each endpoint is judged by its own head: with the
+ * head of another endpoint, a block that it does not have could appear final.
  */
 async function shownBy(
   client: ChainClient,
@@ -49,7 +49,8 @@ async function shownBy(
     if (!shown.has(nameOf({ ...deposit, amount: BigInt(deposit.amount) }, deposit.occurrence)))
       continue
     if (deposit.position === -1) {
-      // Native value only moves if the transaction succeeded, which blocks do not contain.
+      // Native value moves only if the transaction succeeded, and blocks do not contain whether it
+      // did.
       const status = await client.status(deposit.txid, undefined, { fee: false })
       if (status.state !== 'included' || status.blockHash !== hash || !status.succeeded) continue
     }
@@ -60,7 +61,7 @@ async function shownBy(
 
 /**
  * Returns the deposits of a block that a quorum of endpoints reports; all of them if one endpoint
- * is sufficient. The others wait, and the endpoints that do not report them are logged.
+ * is sufficient. The other deposits wait, and the endpoints that do not report them are logged.
  */
 export async function depositsConfirmedByQuorum<Deposit extends ConfirmedDeposit>(
   services: Services,

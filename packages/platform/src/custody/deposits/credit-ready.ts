@@ -99,7 +99,7 @@ export async function creditReady(
     }
   }
   if (shown.length > 0) await showConfirmations(services, shown)
-  // Last, because it queries the chain.
+  // This is done last, because it queries the chain.
   if (hash !== undefined)
     for await (const row of stillHeld(services, network, adopted, { height: scanned, hash }))
       await deep(row)

@@ -116,8 +116,8 @@ export async function credit(
 const BLOCK_GONE = 'the block that contained it is no longer part of the chain'
 
 /**
- * Reverses the ledger entry of a credited or suspended deposit. What was swept from the deposit
- * address is taken from the wallet.
+ * Reverses the ledger entry of a credited or suspended deposit. An amount that was already swept
+ * from the deposit address is taken from the wallet.
  */
 async function reverseCredit(
   services: Services,

@@ -27,6 +27,7 @@ export class HeldNetworks {
   readonly #until = new Map<string, number>()
 
   /**
+   * Creates the assignment without any network.
    * @param id id of this process
    * @param networks networks for which this process has an endpoint
    */
@@ -63,7 +64,8 @@ export class HeldNetworks {
       everyMs: Math.min(settings.pollMs, EVERY_MS_MAX),
       due: `exists (select 1 from network_scans where ${due})`,
       run: async () => {
-        // Read before the query, so that it is not later than the time used by the database.
+        // The time is read before the query, so that it is not later than the time used by the
+        // database.
         const until = environment.now() + HOLD_MS
         const rows = await database.query<{ network: string; was: string | null }>(
           `update network_scans s set holder = $2, held_until = $3,
@@ -87,7 +89,7 @@ export class HeldNetworks {
     }
   }
 
-  /** Releases all networks, so that another process need not wait. */
+  /** Releases all networks, so that another process does not have to wait. */
   async release(): Promise<void> {
     this.#until.clear()
     await this.#services.database.query(

@@ -313,7 +313,8 @@ async function restoreDeposit(
   { block, match: { transfer, owner } }: DetectedDeposit,
   id: string,
 ): Promise<void> {
-  // The sender may differ in the new block: a contract may pay out what another address paid in.
+  // The sender may differ in the new block: a contract may pay out an amount that another address
+  // paid in.
   await tx.query(
     `update deposits set block_height = $2, block_hash = $3, position = $4, sender = $5,
        senders = $6, senders_complete = $7
@@ -374,8 +375,8 @@ export async function insertDeposit(
     address_tag: tag,
     hash,
     confirmations: 1,
-    // Uses the price in memory, or null without a price, so that crediting is never delayed. It
-    // does not change if a reorganisation mines the deposit again.
+    // The value is computed with the price in memory, or is null without a price, so that crediting
+    // is never delayed. It does not change if a reorganisation mines the deposit again.
     amount_usd: valueNow(services, asset, transfer.amount),
   })
   await tx.query(

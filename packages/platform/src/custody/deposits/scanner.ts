@@ -167,7 +167,7 @@ export function scanLoop(
 /** Returns the pause that follows a pass after which nothing was left to do. */
 const restFrom = ({ settings: { pollMs } }: Services, { pace }: Chain, now: number) => ({
   since: now,
-  // The loop runs every `pollMs`, possibly slightly early.
+  // Half an interval is subtracted, because the loop runs every `pollMs`, possibly slightly early.
   forMs: (pace?.pauseMs(pollMs) ?? 0) - pollMs / 2,
 })
 
@@ -204,8 +204,8 @@ async function takeScan(services: Services, network: Network): Promise<Scan | nu
 }
 
 /**
- * Releases the lease. Between two passes any process may take a scan; the previous one notices by
- * its token.
+ * Releases the lease. Between two passes any process may take a scan; the process that had it
+ * before notices this by its token.
  */
 async function release({ database }: Services, network: Network, scan: Scan): Promise<void> {
   if (!scan.isLeased) return
@@ -328,7 +328,7 @@ async function writeBlocks(
     findAside(services.database, network, blocks, among),
   ])
   const next = (scan.next = services.environment.uuid())
-  // Set before the write, whose result may never become known.
+  // The flag is set before the write, because the result of the write may never become known.
   scan.isLeased ||= newest.height < tip.height
   const write = (tx: Queryable) =>
     move(tx, network, scan, {
@@ -339,7 +339,7 @@ async function writeBlocks(
       askedAt,
     })
   const hasDeposits = deposits.some(({ length }) => length > 0)
-  // Most blocks contain nothing of ours; one statement is then sufficient.
+  // Most blocks contain nothing that concerns the platform; one statement is then sufficient.
   const isEmpty =
     !hasDeposits &&
     coins.size === 0 &&
@@ -556,8 +556,8 @@ async function walkBack(services: Services, chain: Chain, scan: Scan): Promise<v
   await agreeOnTakingBack(services, chain, gone)
   const next = (scan.next = services.environment.uuid())
   await services.database.transaction(async (tx) => {
-    // First, because a process that was suspended must not revert blocks that another process has
-    // read since.
+    // The position is moved first, because a process that was suspended must not revert blocks that
+    // another process has read since.
     const moved = await tx.query(
       `update network_scans set height = $3, lease_token = $4 where network = $1
         and lease_token = $2 returning 1`,

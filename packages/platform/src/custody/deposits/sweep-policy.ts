@@ -85,8 +85,8 @@ export async function sweepWaits(
     return false
   }
   await services.database.transaction(async (tx) => {
-    // Locked before the row: a deposit that is being credited now is either included here or wakes
-    // this sweep afterwards.
+    // The balance is locked before the row: a deposit that is being credited now is either included
+    // here or wakes this sweep afterwards.
     const held = await lockedBalance(tx, {
       workspace: row.workspace_id,
       wallet: row.wallet_id,

@@ -38,7 +38,10 @@ export class WatchedAddresses {
   /** Mark of the last write of the token: later reads include everything below it. */
   #below: string
 
-  /** @param below mark of the snapshot in which the scan's first token was written */
+  /**
+   * Creates the cache without addresses; all are read at the first use.
+   * @param below mark of the snapshot in which the scan's first token was written
+   */
   constructor(network: Network, below: string) {
     this.#network = network
     this.#since = below

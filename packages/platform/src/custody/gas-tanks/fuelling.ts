@@ -43,8 +43,8 @@ export async function startFuelling(
       if (!(await stillCounts(tx, row, priced.counted)))
         return again('another transaction uses the same stake')
     }
-    // Read before the balance: a first funding that is credited in between must not look like an
-    // empty tank.
+    // This is read before the balance, so that a first funding that is credited in between does not
+    // look like an empty tank.
     const filling = await isFilling(tx, row.workspace_id, network.code)
     if (priced.loan && !(await canLend(tx, row, priced.loan)))
       return again("the tank's stake is lent to another address")

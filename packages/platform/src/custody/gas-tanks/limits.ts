@@ -1,8 +1,8 @@
 import type { Queryable } from '../../core/database/pool.ts'
 
 /**
- * A workspace's own limits on what its gas tank pays, in the smallest native unit; null: only the
- * network's limits apply.
+ * A workspace's own limits on the fees that its gas tank pays, in the smallest native unit; null:
+ * only the network's limits apply.
  */
 export interface TankLimits {
   /** Maximum fee of one transaction. */ feeCap: bigint | null

@@ -14,7 +14,10 @@ const PARTS_MAX = 64
  */
 const COMPANY_MS = 12_000
 
-/** Maximum cost of one transfer, as submitted to the signer nodes. */
+/**
+ * One transfer's part of a shared fuel transaction: its maximum cost, as submitted to the signer
+ * nodes.
+ */
 interface Part {
   transaction_id: string
   gas: string
@@ -161,7 +164,8 @@ export async function awaitsCompany(
     ])) !== undefined
   if (!(await waits())) return false
   await advance(database, row, { waits: 'EARLIER_TRANSFER', last_error: null, run_in_ms: leftMs })
-  // Fuel that arrived during this step could not wake the transaction, so it is checked again.
+  // Fuel that arrived during this step could not wake the transaction, so its arrival is checked
+  // again.
   if (!(await waits())) await wakeWaiting(database, row)
   return true
 }

@@ -6,8 +6,8 @@ import { IS_FILLED } from './ensure-tank.ts'
 import { gasTanksOf } from './list-tanks.ts'
 
 /**
- * Interval in milliseconds. The query reads every gas tank, so it does not run more often than an
- * operator could react.
+ * Interval in milliseconds at which the tanks are checked. The query reads every gas tank, so it
+ * does not run more often than an operator could react.
  */
 const EVERY_MS = 2000
 

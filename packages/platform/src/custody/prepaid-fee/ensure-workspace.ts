@@ -19,8 +19,8 @@ export async function ensureWorkspace(
     'insert into workspaces (name) values ($1) on conflict do nothing returning id',
     [name],
   )
-  // Not "for update", which would block every statement that writes a row referencing the
-  // workspace.
+  // The lock is not "for update", which would block every statement that writes a row referencing
+  // the workspace.
   const workspace = (await tx.one<{ id: string }>(
     'select id from workspaces where name = $1 for no key update',
     [name],

@@ -55,7 +55,7 @@ export const listPrepaidEntries = endpoint({
         after: string
         created_at: Date
       }>(
-        // Calculated backwards from the current balance by subtracting newer entries.
+        // Balances are calculated backwards from the current balance by subtracting newer entries.
         `with newest as (
            select e.id, e.kind, e.reference, p.amount, e.created_at, case
              when a.kind = 'prepaid' then p.amount else 0 end change ${from}

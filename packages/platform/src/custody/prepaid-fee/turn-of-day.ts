@@ -89,7 +89,7 @@ async function decide(
 }
 
 /**
- * Charges the monthly price of a tier minus what was already paid for the month; returns false if
+ * Charges the monthly price of a tier minus the amount already paid for the month; returns false if
  * the balance is not sufficient.
  */
 async function subscribe(

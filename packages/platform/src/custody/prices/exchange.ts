@@ -38,8 +38,8 @@ export interface ExchangeOptions {
  * middle of bid and ask, which are current, while the last trade may be old.
  */
 export function exchange(o: ExchangeOptions): PriceSource {
-  // Opened immediately instead of at the first price query, because loading ccxt's module takes a
-  // while. The few calls at our own pace need no rate limiter.
+  // The client is opened immediately instead of at the first price query, because loading ccxt's
+  // module takes a while. The few calls of this price source need no rate limiter.
   const opening = openClient<Exchange>({
     id: o.id,
     url: o.url,

@@ -64,8 +64,8 @@ export class Prices {
     for (const quote of await source.quotes([...this.coins])) {
       const existing = this.#quotes.get(quote.coin) ?? new Map<string, Quote>()
       this.#quotes.set(quote.coin, existing.set(source.name, quote))
-      // Computed now, so that the price on which the sources agree is remembered even if it is not
-      // requested.
+      // The price is computed now, so that a price on which the sources agree is remembered even if
+      // it is not requested.
       this.price(quote.coin)
     }
   }

@@ -18,8 +18,8 @@ export interface PriceSource {
 }
 
 /**
- * Thrown when a source returned nothing usable. `waitMs`: milliseconds for which the source asked
- * not to be queried again.
+ * Thrown when a source returned nothing usable. `waitMs`: milliseconds for which the source
+ * requested not to be queried again.
  */
 export class SourceError extends Error {
   readonly waitMs: number

@@ -16,7 +16,8 @@ import { actionOf, stakingOf } from './steps.ts'
 const OTHERS_RETRY_MS = 2000
 
 /**
- * Prices a staking transaction. The bandwidth cost of all its steps is taken from the tank at once.
+ * Prices a staking transaction. The bandwidth cost of all its steps is taken from the tank in one
+ * amount.
  */
 export async function priceStaking(
   { database }: Services,

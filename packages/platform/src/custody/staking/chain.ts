@@ -6,7 +6,10 @@ import {
 } from '@custody/chains'
 import { ApiError } from '../../core/errors.ts'
 
-/** `energyPerMillionTrx` is the number of points per 10^6 TRX; 1 TRX is 10^6 sun. */
+/**
+ * Sun in a million TRX, for which `energyPerMillionTrx` states the number of points; 1 TRX is 10^6
+ * sun.
+ */
 const SCALE = 10n ** 12n
 
 /**
@@ -72,8 +75,8 @@ export async function lendableAfter(
       : [resources.bandwidthUsed, resources.bandwidthPerMillionTrx]
   if (per === 0n) return staked + amount
   const rests = (points: bigint) => (points * SCALE + per - 1n) / per
-  // Prefer the chain's own value, because part of the use may rely on resources delegated to the
-  // account.
+  // The chain's own value is preferred, because part of the use may rely on resources delegated to
+  // the account.
   const bound = most > 0n ? staked - most : rests(used)
   const points = tronBuild.actionBandwidth('delegate')
   const takesStake = resource === 'BANDWIDTH' && ((staked + amount) * per) / SCALE - used >= points

@@ -109,8 +109,8 @@ interface NewStaking extends StakingContext {
   sequenceId: string | undefined
   plan: Record<string, string>
   /**
-   * Reserves what the request moves, or throws; in the same database transaction as everything
-   * else.
+   * Reserves the amount that the request moves, or throws. Called in the same database transaction
+   * as the other writes.
    */
   reserve(tx: Queryable, id: string): Promise<void>
   /** Called last, after every other lock. */

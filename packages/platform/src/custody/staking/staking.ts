@@ -13,8 +13,8 @@ import { callChain } from './chain.ts'
 const COOLING_MAX = 500
 
 /**
- * Returns what the wallet has staked for an address, what is cooling down, and what can be
- * released.
+ * Returns the wallet's stake for an address, the amounts that are cooling down, and the amount that
+ * can be released.
  */
 export const readStaking = endpoint({
   id: 'readStaking',

@@ -24,7 +24,7 @@ export const stepsOf = (kind: StakingKind, own: boolean): readonly StakingStep[]
 export const feeOf = (steps: readonly StakingStep[], bandwidthSun: bigint): bigint =>
   steps.reduce((sum, step) => sum + tronBuild.actionBandwidth(step), 0n) * bandwidthSun
 
-/** What a stake, an unstake or a release does on the chain. */
+/** The calls to the chain that a stake, an unstake or a release makes, and their parameters. */
 export interface Staking {
   kind: StakingKind
   /** The account that signs and that owns the TRX. */

@@ -117,8 +117,8 @@ export async function createTransfer(
         ? await onceOnly(answered, make)
         : await madeOnce(answered, make)
     } catch (error) {
-      // The fee was quoted for a tier that the workspace no longer has. Try once more with the
-      // current tier.
+      // The fee was quoted for a tier that the workspace no longer has. The request is tried once
+      // more with the current tier.
       if (again || sqlErrorOf(error).code !== SQL_ERRORS.tierChanged) throw error
     }
   }
@@ -140,7 +140,7 @@ interface TransferSource {
   invoice: string | null
 }
 
-/** What a transfer pays, in the smallest unit of its asset. */
+/** Amounts that a transfer pays, in the smallest unit of its asset. */
 interface TransferAmounts {
   amount: bigint
   /** Expected network fee. */

@@ -259,9 +259,9 @@ export async function matching(
   where(query.sequence_id, (at) => `sequence_id = ${at}`)
   where(query.memo, (at) => `lower(left(memo, 100)) = lower(left(${at}, 100)) and memo = ${at}`)
   if (query.memo_begins !== undefined) {
-    // Passed as an array that the planner cannot inspect: if it knew the number of ids, it would
-    // scan the list's index from the newest entry until it has a full page, however old the matches
-    // are.
+    // The ids are passed as an array that the planner cannot inspect: if it knew their number, it
+    // would scan the list's index from the newest entry until it has a full page, however old the
+    // matches are.
     where(
       await idsByBeginning(services, caller, query.memo_begins),
       (at) => `id = any(array(select unnest(${at}::uuid[])))`,

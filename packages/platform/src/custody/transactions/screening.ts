@@ -138,7 +138,7 @@ export async function awaitUnfreezing(services: Services, row: TransactionRow): 
  * @returns true if the transfer was returned to SCREENING; the caller must not process it further
  */
 export async function screenAgain(services: Services, row: TransactionRow): Promise<boolean> {
-  // A new transfer was screened a moment ago.
+  // A new transfer was screened a moment ago, so it is not screened again.
   if (row.state === 'QUEUED' && services.environment.now() - row.created_at.getTime() < FRESH_MS)
     return false
   if (await isClear(services, row)) return false

@@ -86,7 +86,10 @@ export class Withdrawals {
     throw Object.assign(new Error(outcome.message), { code: outcome.code, detail: outcome.detail })
   }
 
-  /** @returns for each withdrawal whether it was written; nothing is known about the others */
+  /**
+   * Writes withdrawals of a workspace in one statement.
+   * @returns for each withdrawal whether it was written; false: it was left out, without a reason
+   */
   async #writeTogether(workspace: string, all: readonly PendingWithdrawal[]): Promise<boolean[]> {
     try {
       const row = await this.#database.one<{ ids: string[] }>(

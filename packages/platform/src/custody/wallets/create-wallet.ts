@@ -13,7 +13,7 @@ import { creditWaitingDeposits } from '../deposits/waiting.ts'
 import type { WalletRow } from '../assets/find-wallet.ts'
 import { presentWallet, walletShape } from './present.ts'
 
-/** Creates the only wallet of an asset in the caller's sub-account. */
+/** Defines the endpoint that creates the only wallet of an asset in the caller's sub-account. */
 const definition = (id: string, path: string) =>
   endpoint({
     id,

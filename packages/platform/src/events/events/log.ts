@@ -9,7 +9,7 @@ import { eventPattern, EVENTS_PATTERN, PATTERNS_MAX, typesOf } from './filter.ts
 /** Retention time of events, in days. */
 export const KEPT_DAYS = 90
 
-/** The data of a message. */
+/** An event, with the fields from which its message is formatted. */
 export interface EventEntry {
   uid: string
   type: EventType
@@ -94,8 +94,8 @@ export async function positionOf(
 }
 
 /**
- * Of its workspace's events, a key receives those of its own sub-account and those that concern the
- * whole workspace.
+ * SQL condition on the events of a workspace: a key receives those of its own sub-account and those
+ * that concern the whole workspace.
  */
 const VISIBLE = (subAccount: string): string =>
   `(sub_account_id is null or sub_account_id = ${subAccount})`

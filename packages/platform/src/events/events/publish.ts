@@ -10,7 +10,7 @@ export interface Published {
   id: bigint
   uid: string
   workspaceId: string
-  /** Null: the event concerns the whole workspace. */ subAccountId: string | null
+  /** Null: all keys of the workspace receive the event. */ subAccountId: string | null
   type: EventType
   object: string
   version: bigint
@@ -23,7 +23,7 @@ export interface Published {
 export interface Distributor {
   /** Called in the database transaction that publishes the events. */
   write(services: Services, tx: Queryable, events: readonly Published[]): Promise<void>
-  /** Called after the commit of that transaction. */
+  /** Called after the commit of the database transaction that published the events. */
   done(services: Services): void
 }
 
@@ -178,8 +178,8 @@ async function numbered(tx: Queryable, rows: readonly Row[]): Promise<Published[
 }
 
 /**
- * Publishes as soon as this process has committed an event, and polls periodically for events of
- * other processes.
+ * Creates the loop that publishes events as soon as this process has committed one, and polls
+ * periodically for events of other processes.
  */
 export function publishLoop(services: Services, distributor: Distributor): Loop {
   return {

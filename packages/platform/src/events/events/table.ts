@@ -11,7 +11,7 @@ const RECIPIENTS = {
   owner: 'its sub-account; for a gas tank’s own transaction all keys of the workspace',
 }
 
-/** Markdown table of all event types for docs/events.md. */
+/** Returns the Markdown table of all event types for docs/events.md. */
 function eventsTable(): string {
   const components = new Components()
   const rows = EVENT_TYPES.map((type) => {

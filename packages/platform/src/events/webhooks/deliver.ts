@@ -21,8 +21,8 @@ const GONE = 410
 const CHANCES = 2 ** 32
 
 /**
- * Sends waiting deliveries in this process, until the signal; attempts in progress are then aborted
- * and repeated at the next start.
+ * Creates the loop that sends waiting deliveries in this process, until the signal; attempts in
+ * progress are then aborted and repeated at the next start.
  */
 export function deliverLoop(services: Services): Loop {
   const inFlight = new Map<Promise<void>, boolean>()
@@ -34,7 +34,8 @@ export function deliverLoop(services: Services): Loop {
     notifier: due,
     async run(signal) {
       const begun = inFlight.size < SLOTS.all ? await begin(services, inFlight, signal) : 0
-      // Waits for the attempts in progress, so that they have ended when this loop ends.
+      // If no attempt can be started, the loop waits for the attempts in progress, so that they
+      // have ended when it ends.
       if (begun === 0 && inFlight.size > 0) await due.wait(eventPollMs(services), signal)
       if (signal.aborted) await Promise.all(inFlight.keys())
       return begun > 0 || inFlight.size > 0

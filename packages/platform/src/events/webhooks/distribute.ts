@@ -34,7 +34,7 @@ async function distribute(
       .filter((each) => wants(each, event))
       .map((receiver) => ({ event, receiver, url: null })),
   )
-  // A webhook with the same URL receives the event already.
+  // Returns whether a webhook with the same URL receives the event already.
   const isSubscribed = (event: Published, url: string) =>
     listening.some((each) => each.event === event && each.receiver.url === url)
   const wanted = [

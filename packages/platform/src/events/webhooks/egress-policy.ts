@@ -38,7 +38,10 @@ export class EgressPolicy {
   readonly #allowed: [Address, number][]
   readonly #resolve: Resolve
 
-  /** @param allowed additional permitted address ranges (CIDRs) */
+  /**
+   * Creates a policy.
+   * @param allowed additional permitted address ranges (CIDRs)
+   */
   constructor(allowed: readonly string[], resolve: Resolve) {
     this.#allowed = allowed.map((text) => ipaddr.parseCIDR(text))
     this.#resolve = resolve

@@ -26,21 +26,24 @@ export interface Claimed {
   failures: number
 }
 
-/** Attempts in progress in every process. An expired lease does not count. */
+/** SQL that counts the attempts in progress in every process. An expired lease does not count. */
 const UNDER_WAY = `select d.webhook_id, d.workspace_id,
     count(*) filter (where d.tries = 1) fresh, count(*) filter (where d.tries > 1) again
   from webhook_deliveries d where d.lease_token is not null and d.next_at > $1 group by 1, 2`
 
 /**
- * First attempts that may start. Deliveries about one object are sent in order, so none may start
- * while an earlier one has not been attempted. It is a scalar subquery, which the index of objects
- * answers directly; a join would be planned over all waiting deliveries.
+ * SQL condition for a first attempt that may start. Deliveries about one object are sent in order,
+ * so none may start while an earlier one has not been attempted. It is a scalar subquery, which the
+ * index of objects answers directly; a join would be planned over all waiting deliveries.
  */
 const IS_FRESH = `d.status = 'pending' and d.tries = 0 and d.position = (
   select e.position from webhook_deliveries e where e.workspace_id = d.workspace_id and e.webhook_id = d.webhook_id and e.object = d.object
     and e.status = 'pending' and e.tries <= 1 and (e.tries = 0 or e.lease_token is not null) order by e.position limit 1)`
 
-/** Later attempts that are due. During an attempt, `next_at` is the end of its lease. */
+/**
+ * SQL condition for a later attempt that is due. During an attempt, `next_at` is the end of its
+ * lease.
+ */
 const IS_DUE = `d.status = 'pending' and d.tries > 0 and d.next_at <= $1`
 
 /** Condition that a delivery `d` belongs to a webhook `r`. */
@@ -127,8 +130,7 @@ export async function claim(
   const lease = new Date(now.getTime() + LEASE_MS)
   const take = (lane: 'fresh' | 'again', which: string, order: string) =>
     database.query<Claimed>(
-      // Materialized, so that the limited selection is evaluated once, whatever the plan of the
-      // join.
+      // The selection is materialized, so that it is evaluated once, whatever the plan of the join.
       `with mine as materialized (
        select share.workspace, c.id from unnest($6::uuid[], $3::uuid[], $4::int[]) share (workspace,
          webhook, places) cross join lateral (

@@ -126,7 +126,8 @@ export class Sender {
         return await this.#attempt(address, headers, body, signal, false)
       throw error
     } finally {
-      // The rest of the response is not awaited.
+      // The connection is closed if its response is incomplete, because the rest of the response is
+      // not awaited.
       if (
         !outgoing.destroyed &&
         !(outgoing as ClientRequest & { res?: IncomingMessage }).res?.complete

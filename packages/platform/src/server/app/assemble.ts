@@ -42,16 +42,16 @@ export interface RunningPlatform {
   /** Stops in order: pending work is completed. */
   stop(): Promise<void>
   /**
-   * Closes its ports and connections immediately without waiting for anything, like a killed
-   * process.
+   * Closes the platform's ports and connections immediately without waiting for anything, as if the
+   * process were killed.
    */
   abandon(): Promise<void>
 }
 
-/** Starts the operator interface, in a process that has the workers. */
+/** Starts the operator interface. Called only in a process that runs workers. */
 export type Operate = (services: Services) => Promise<{ close(): Promise<void> | void }>
 
-/** What a platform is started with. */
+/** Options with which a platform is started. */
 export interface StartOptions {
   settings: Settings
   runtime: Runtime
@@ -182,8 +182,8 @@ async function createServer(services: Services): Promise<Server> {
 }
 
 /**
- * Binds the database and the data folder to the network. The binding is permanent, so it comes
- * after everything that this start depends on is known to belong to this network.
+ * Binds the database and the data folder to the network. The binding is permanent, so it is made
+ * only after everything else that this start uses was found to belong to the network.
  * @param isOurs whether only this data folder uses the database
  * @throws Error if they belong to another network, or the secrets key is another one
  */
@@ -192,7 +192,8 @@ async function bindInstallation(services: Services, isOurs: boolean): Promise<vo
   await bindDatabase(database, settings.network)
   bindHome(settings.home, settings.network)
   await checkSecretsKey(database, aml.secrets, settings.secretsKey)
-  // Only a killed run of this data folder can have left the mark of an adoption.
+  // If only this data folder uses the database, the mark of an unfinished adoption was left by a
+  // killed process and can be removed.
   if (isOurs)
     await database.query(
       'update installation set adopting_until = null where adopting_until is not null',
@@ -247,7 +248,7 @@ async function listen(services: Services, server: Server): Promise<number> {
       throw listenProblem(error, settings)
     })
   const port = Number(new URL(address).port)
-  // With port 0 the system chose a free port.
+  // With port 0 the system chose a free port, so the URL is known only now.
   if (settings.publicUrl === null) services.checkout.base = `http://${settings.host}:${port}`
   return port
 }
@@ -306,8 +307,8 @@ async function freeLeases(database: Database): Promise<void> {
 }
 
 /**
- * Checks that no endpoint serves another chain; such an endpoint must never be used. An unreachable
- * endpoint is only logged.
+ * Checks that each endpoint serves the configured chain; an endpoint of another chain must never be
+ * used. An unreachable endpoint is only logged.
  */
 async function probeEndpoints(services: Services): Promise<void> {
   await Promise.all(

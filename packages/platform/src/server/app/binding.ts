@@ -22,7 +22,8 @@ const refusal = (wanted: NetworkMode, what: string, existing: string, instead: s
  */
 export function checkHome(home: string, network: NetworkMode): void {
   const file = join(home, FILE)
-  // A data folder with the ports of local processes was started before this file existed.
+  // Earlier versions did not write this file. A data folder with the ports of local processes then
+  // belongs to `local`.
   const existing = existsSync(file)
     ? readFileSync(file, 'utf8').trim()
     : existsSync(join(home, 'ports.json'))

@@ -89,7 +89,8 @@ export class Child {
     const log = openSync(logFile, 'a', 0o600)
     const child = spawn(process.execPath, [...(nodeArgs ?? []), script, ...args], {
       stdio: ['pipe', 'pipe', log],
-      // Least privilege: a child gets nothing of our environment but the paths that it needs.
+      // Least privilege: of this process's environment, the child receives only the paths that it
+      // needs.
       env: {
         PATH: process.env['PATH'] ?? '',
         HOME: process.env['HOME'] ?? '',
@@ -99,8 +100,8 @@ export class Child {
     })
     closeSync(log)
     this.#process = child
-    // Before the child has threads, which inherit the priority. If it could not be started, the
-    // error handler below reports it.
+    // The priority is lowered before the child creates threads, which inherit it. If the child
+    // could not be started, the error handler below reports it.
     if (child.pid !== undefined) this.#makeWay(child.pid)
     child.stdin?.on('error', () => undefined)
     return new Promise((resolve, reject) => {

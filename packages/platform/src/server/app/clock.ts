@@ -64,7 +64,7 @@ export function clockLoop({ database, log, settings }: Services): Loop {
           }
         })
       } catch (error) {
-        // Nothing was changed; the next iteration detects the difference again.
+        // The transaction changed nothing; the next iteration detects the difference again.
         last = before
         throw error
       }

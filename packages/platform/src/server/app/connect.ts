@@ -30,7 +30,8 @@ export function connectAll(
     const own = endpoints[network.code]
     const connect = families[network.family]
     if (!own || !connect) return []
-    // Set to zero, because a counter that starts above zero shows no increase.
+    // The counters start at zero, because an increase is not visible if a counter first appears
+    // with a higher value.
     for (const kind of ['transaction', 'field'])
       watched?.metrics.unreadable.labels(network.code, kind).inc(0)
     return [connected(context, network, own, { connect, fetch, watched })]

@@ -40,14 +40,17 @@ import { readiness } from './readiness.ts'
 import { reportUnreadable } from './report-unreadable.ts'
 import type { Runtime } from './runtime.ts'
 
-/** Notifiers that the database's events ring. `moved`: a deposit changed. */
+/** Notifiers that are notified of the database's events. `moved`: a deposit changed. */
 export interface Notifiers {
   outbox: Notifier
   work: Notifier
   moved: Notifier
 }
 
-/** What the services are created from. `devnetUrl`: the local chains; null on other networks. */
+/**
+ * Parts from which the services are created. `devnetUrl`: URL of the local chains; null on other
+ * networks.
+ */
 interface ServiceParts {
   settings: Settings
   runtime: Runtime

@@ -60,8 +60,8 @@ export async function freePorts(count: number, from = next): Promise<number[]> {
       )
     const port = next
     next = next + 1 < LAST ? next + 1 : FIRST
-    // Claimed first: the probe below would disturb a server of another process that is about to
-    // listen on its own port.
+    // The port is claimed first, because the probe below would disturb a server of another process
+    // that is about to listen on its own port.
     const claimed = await claim(port)
     if (!claimed) continue
     if (await isUnused(port)) ports.push(port)

@@ -55,7 +55,7 @@ function scanLoops(services: Services, held: HeldNetworks): Loop[] {
   const awaited = awaitedNetworksShared(services)
   const chains = services.networks.all()
   const pooled = chains.filter(({ mempool }) => mempool).map(({ network }) => network.code)
-  // If this process follows no such network, the database is not queried.
+  // If this process follows no network with a mempool, the database is not queried.
   const awaitedHere = async () =>
     new Set(
       pooled.some((network) => held.holds(network))

@@ -17,8 +17,8 @@ import { hostRuntime, type Runtime } from './runtime.ts'
 export type { RunningPlatform } from './assemble.ts'
 
 /**
- * Maximum number of consecutive starts during which the database may end; beyond that the cause is
- * permanent.
+ * Maximum number of consecutive starts that fail because the database ended; after that the cause
+ * is considered permanent.
  */
 const STARTS_MAX = 5
 
@@ -43,7 +43,8 @@ export async function startPlatform(
       for (const step of undo.reverse()) await Promise.resolve(step()).catch(() => undefined)
       if ((error as NodeJS.ErrnoException).path?.startsWith(settings.home))
         throw homeProblem(error, settings.home)
-      // We restart our own database server, even if it ends during a start.
+      // A database server that this process runs itself is restarted, even if it ended during the
+      // start.
       const isOurs = settings.role === 'all' && settings.databaseUrl === null
       if (!isOurs || !isConnectionError(error) || attempt === STARTS_MAX) throw error
       log.warn(
@@ -83,8 +84,8 @@ async function start(
     await checkDatabase(settings.databaseUrl, settings.databasePooled)
   const runtimeFile = join(settings.home, 'runtime.json')
   const running: { postgres?: EmbeddedPostgres } = {}
-  // Signer nodes and chains, which start sooner, are stopped before the database: a caller that
-  // waits for the end waits for its lock file.
+  // The database is stopped after the signer nodes and chains, because a caller that waits for the
+  // platform's end waits until the lock file of the database is gone.
   undo.push(() => running.postgres?.stop())
   const starting = [
     all && settings.databaseUrl === null
@@ -103,11 +104,11 @@ async function start(
     // Loading modules blocks this process, so the other servers are started first.
     turn().then(() => import('./assemble.ts')),
   ] as const
-  // If one fails, the others must have started before they can be stopped.
+  // If one server fails, the others must have started before they can be stopped.
   await Promise.allSettled(starting)
   const [postgres, local, { assemble }] = await Promise.all(starting)
   const databaseUrl = settings.databaseUrl ?? postgres?.url ?? runningDatabase(runtimeFile, role)
-  // The embedded URL contains no secret, because other users cannot access its socket.
+  // The URL of the embedded database contains no secret; other users cannot access its socket.
   if (postgres)
     writeFileSync(runtimeFile, JSON.stringify({ database_url: databaseUrl }), { mode: 0o600 })
   return assemble({

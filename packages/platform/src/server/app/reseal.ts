@@ -31,7 +31,7 @@ export const SEALED: readonly Sealed[] = [
   },
   { table: 'webhooks', column: 'sealed_previous_secret', id: 'id', owner: webhookOwner },
   { table: 'webhooks', column: 'sealed_secret', id: 'id', owner: webhookOwner },
-  // Last: once it is committed, a process with the old key does not start.
+  // This column is last: once it is committed, a process with the old key does not start.
   { table: 'installation', column: 'sealed_mark', id: 'one', owner: () => MARK_OWNER },
 ]
 

@@ -7,12 +7,13 @@ import type { Role } from '../../core/settings/settings.ts'
 /** Interval at which each process writes its heartbeat, in milliseconds. */
 const HEARTBEAT_MS = 5000
 /**
- * Milliseconds after which a process counts as absent; it has then missed three heartbeats in a
- * row.
+ * Time in milliseconds after which a process counts as absent; it has then missed three heartbeats
+ * in a row.
  */
 export const AWAY_MS = 20_000
 /**
- * Seconds after which an absent process is removed, if another process of its role was seen since.
+ * Time in seconds after which an absent process is removed, if another process of its role was seen
+ * since.
  */
 const FORGOTTEN_S = 3600
 /**
@@ -49,8 +50,8 @@ interface Seen {
 }
 
 /**
- * Creates the loop that writes this process's heartbeat while it works, even while the database is
- * held.
+ * Creates the loop that writes this process's heartbeat while it runs, even while other writes are
+ * stopped (see `DatabaseHold`).
  * @param health health of this process's loops
  */
 export function heartbeatLoop(

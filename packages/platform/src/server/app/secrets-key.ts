@@ -13,8 +13,8 @@ const HOW =
   'all processes of one database need the same key: use the value of CUSTODY_SECRETS_KEY on the first host, or the output of "base64 -w0 secrets.key" in its home'
 
 /**
- * Checks that a process that runs next to others was given the secrets key: a key that it created
- * itself could not open anything.
+ * Checks that a process was given the secrets key if it shares the database with other processes: a
+ * key that it created itself could not decrypt anything.
  * @throws Error that says where to find the key
  */
 export function checkSecretsKeyGiven({

@@ -1,7 +1,7 @@
 /**
- * `surplus`: the chain or exchange holds more than the ledger, which harms no customer and can be
- * caused by anyone. `deficit`: the ledger promises more than exists, or contradicts itself.
- * `unknown`: nothing could be compared.
+ * Kind of a difference. `surplus`: the chain or exchange holds more than the ledger, which harms no
+ * customer and can be caused by anyone. `deficit`: the ledger promises more than exists, or
+ * contradicts itself. `unknown`: nothing could be compared.
  */
 export type DifferenceKind = 'surplus' | 'deficit' | 'unknown'
 

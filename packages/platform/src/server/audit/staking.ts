@@ -27,7 +27,10 @@ interface Moving {
 
 const RESOURCES = ['ENERGY', 'BANDWIDTH'] as const
 
-/** Tron: compares what each of our accounts has staked, delegated and unstaked with the ledger. */
+/**
+ * Adds the differences on Tron between the ledger and the amounts that each of our accounts has
+ * staked, delegated and unstaked on the chain.
+ */
 export async function stakingDifferences(
   services: Services,
   network: Network,
@@ -43,7 +46,7 @@ export async function stakingDifferences(
       own
         .filter((row) => kinds.includes(row.kind) && (address === null || row.address === address))
         .reduce((sum, { balance }) => sum + balance, 0n)
-    // Included on the chain but not booked yet.
+    // Returns the amount that is included on the chain but not booked yet.
     const moved = (resource: TronResource, steps: Record<string, bigint>, address: string | null) =>
       moving
         .filter(
@@ -102,7 +105,7 @@ interface Stake {
 }
 
 /**
- * Returns what an account has locked according to the chain, in sun.
+ * Returns the amount that an account has locked according to the chain, in sun.
  * @param others addresses to which it may have delegated
  */
 async function stakeOnChain(

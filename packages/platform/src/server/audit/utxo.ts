@@ -51,7 +51,8 @@ export async function utxoDifferences(
   for (const wallet of wallets) {
     if (wallet.books !== wallet.coins) {
       differences.push({
-        // Both are the platform's own records, so no third party can make them differ.
+        // Ledger and coins are both the platform's own records, so no third party can make them
+        // differ.
         kind: 'deficit',
         network: network.code,
         workspace: wallet.workspace,

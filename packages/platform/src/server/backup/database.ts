@@ -63,7 +63,10 @@ const NOT_COPIED = new RegExp(
   ].join('|')})$`,
 )
 
-/** A running server may delete a file during the copy; its WAL contains the deletion. */
+/**
+ * Copies a folder of the database with its subfolders. A file that the running server deletes
+ * during the copy is skipped; the WAL contains the deletion.
+ */
 async function copyTree(from: string, to: string, path: string, folders: string[]): Promise<void> {
   mkdirSync(join(to, path), { mode: 0o700 })
   const entries = readdirSync(join(from, path), { withFileTypes: true }).filter(
@@ -171,7 +174,7 @@ function program(name: string, args: readonly string[]): string {
     throw new Error(
       `${name} was not found: install PostgreSQL's client programs (Debian: postgresql-client)`,
     )
-  // Its messages contain host and database, but no password.
+  // The program's messages contain host and database, but no password.
   if (status !== 0) throw new Error(`${name} failed: ${stderr.trim().slice(-800)}`)
   return stdout
 }
@@ -236,8 +239,8 @@ export async function takeExternal(databaseUrl: string, to: string): Promise<Tak
 const RECOVERY_MS = 24 * 3600_000
 
 /**
- * `archive`: folder to which the restored database archives its WAL. Existing files in it are not
- * read and not overwritten.
+ * How the restored database recovers. `archive`: folder to which it archives its WAL. Existing
+ * files in it are not read and not overwritten.
  */
 export interface Recovery {
   wal: string | null

@@ -114,7 +114,7 @@ async function measure(
 
 /**
  * Returns the size and hash of a file.
- * @throws Error that states what the file is instead, without its name
+ * @throws Error that states the kind of the entry if it is not a regular file, without its name
  */
 export async function measureFile(path: string): Promise<Omit<FileEntry, 'path'>> {
   const handle = await openFile(path)

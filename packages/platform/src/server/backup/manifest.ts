@@ -19,8 +19,8 @@ const manifestSchema = z.strictObject({
   network: z.string(),
   database: z.strictObject({
     /**
-     * `files`: the embedded server's files with the WAL that makes them consistent. `dump`:
-     * pg_dump's custom format.
+     * Form of the database's copy. `files`: the embedded server's files with the WAL that makes
+     * them consistent. `dump`: pg_dump's custom format.
      */
     form: z.enum(['files', 'dump']),
     postgres: z.int(),
@@ -184,7 +184,8 @@ export async function checkFiles(folder: string, manifest: Manifest): Promise<vo
     new Set([MANIFEST, SIGNATURE, ...manifest.files.map(({ path }) => path)]),
     foldersOf(manifest),
   ]
-  // Reported first, because a folder that became a link makes every file below it appear missing.
+  // Entries that do not belong to the backup are reported first, because a folder that became a
+  // link makes every file below it appear missing.
   for (const [path, { isFolder, reason }] of entries) {
     const isKnown = isFolder ? folders.has(path) : files.has(path)
     if (!isKnown)

@@ -39,7 +39,10 @@ const portsSchema = z.strictObject({
   signers: z.array(z.int().min(1).max(65_535)).length(3),
   devnet: z.int().min(1).max(65_535),
 })
-/** Only these names are allowed, because they become files outside the database. */
+/**
+ * Secrets in a backup. Only these names are allowed, because they become files outside the
+ * database.
+ */
 const secretsSchema = z.strictObject({
   secrets_key: z.string().nullable(),
   identity: z
@@ -203,8 +206,8 @@ async function placeNodes(
     recovery_secret_file: nodeSecrets.get(node),
   })
   await withNodes(home, async () => {
-    // Each node must have read its backup before its peers can read from it; errors here are
-    // repeated and reported below.
+    // Each node must have read its backup before its peers can read from it; errors of this loop
+    // occur again below and are reported there.
     for (const signer of listed.nodes)
       await askNode(signer, 'restore', { ...named(signer), preview: true }).catch(() => undefined)
     for (const signer of listed.nodes) {
@@ -346,7 +349,7 @@ export async function restoreBackup(restore: Restore): Promise<Manifest> {
   }
   const placeDatabase = async (): Promise<void> => {
     if (databaseUrl === null) await placeEmbedded(home, from, manifest, restore)
-    // In one transaction, so a failure leaves nothing in the database.
+    // The dump is restored in one transaction, so a failure leaves nothing in the database.
     else await placeExternal(home, databaseUrl, from, manifest)
     report('database: restored')
   }

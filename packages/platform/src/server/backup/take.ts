@@ -40,8 +40,8 @@ export interface Backup {
 }
 
 /**
- * Files of the platform that are secret or cannot be generated again: their paths, and their names
- * in the backup.
+ * Secret files of the platform, and files that cannot be generated again: their paths, and their
+ * names in the backup.
  */
 const IDENTITY = ['tls.key', 'tls.crt', 'peers.json']
 
@@ -103,7 +103,7 @@ async function takeNodes(
 
 /**
  * Creates the folder in which a backup is written before it gets its final name.
- * @throws Error if the backup or the folder exists already, or the home does not exist
+ * @throws Error if the backup or the folder exists already, or the data folder does not exist
  */
 function createDraft(draft: string, { home, out }: Pick<Backup, 'home' | 'out'>): void {
   if (existsSync(out)) throw new Error(`${out} already exists; choose another folder`)

@@ -121,7 +121,10 @@ async function recordNewUser(
   })
 }
 
-/** @throws OperatorError if an existing API user was not created for this request */
+/**
+ * Checks that an existing API user was created for this request.
+ * @throws OperatorError if it was not
+ */
 async function assertCreatedFor(
   tx: Queryable,
   request: string | null,

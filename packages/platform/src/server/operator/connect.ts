@@ -18,7 +18,7 @@ function post(
   body: string,
 ): Promise<{ status: number; body: Record<string, unknown> }> {
   return new Promise((resolve, reject) => {
-    // A new connection, because the other side may have closed a reused one.
+    // A new connection is used, because the other side may have closed a reused one.
     const outgoing = request(
       {
         agent: false,

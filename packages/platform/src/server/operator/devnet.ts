@@ -53,7 +53,9 @@ const COMMANDS: Record<string, (words: (string | undefined)[], values: Input) =>
   info: () => ({ command: 'info' }),
 }
 
-/** `custody devnet …`: controls functions of the local chains that no real network has. */
+/**
+ * Runs `custody devnet …`, which controls functions of the local chains that no real network has.
+ */
 export async function devnetCommand(
   home: string,
   words: readonly string[],

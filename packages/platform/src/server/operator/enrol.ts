@@ -143,7 +143,7 @@ export async function enrolAtNodes(
   return { apiKey, index: Number(sub_account_index), fingerprint, trust, answers, problems }
 }
 
-/** Returns a line for what a node has stored. */
+/** Returns a line about the values that a node has stored. */
 export function enrolmentLine(answer: NodeAnswer): string {
   const said = (field: string) => String(answer[field])
   const owner = `${said('workspace')} / ${said('sub_account')} (index ${said('sub_account_index')})`

@@ -7,9 +7,9 @@ import { OperatorError } from './command.ts'
 import { callSigner } from './connect.ts'
 
 /**
- * Orders of the operator to the operator sockets of the signer nodes. Only values that the operator
- * entered, or that the nodes store themselves, are sent to a node: a compromised platform must not
- * be able to change an order.
+ * This module sends the operator's orders to the operator sockets of the signer nodes. Only values
+ * that the operator entered, or that the nodes store themselves, are sent to a node: a compromised
+ * platform must not be able to change an order.
  */
 
 export interface NodeAnswer {
@@ -75,7 +75,7 @@ export function differences(
 
 /**
  * Sends the same order to each of these nodes. At least `least` nodes must accept it.
- * @returns what the nodes have stored, and a sentence for each node that did not respond
+ * @returns the values that the nodes have stored, and a sentence for each node that did not respond
  * @throws OperatorError if too few accepted, or if a node has stored other values
  */
 export async function orderNodes(

@@ -4,7 +4,8 @@ import { callPlatform } from './connect.ts'
 const POLL_MS = 500
 
 /**
- * `custody reconcile`: starts the reconciliation in the platform, waits, and prints what was done.
+ * Runs `custody reconcile`: starts the reconciliation in the platform, waits for its end, and
+ * prints the result.
  */
 export async function reconcileBooks(
   home: string,

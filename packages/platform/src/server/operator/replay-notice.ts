@@ -1,4 +1,4 @@
-/** What a response's headers state about the request's `sequence_id`. */
+/** Information in a response's headers about the request's `sequence_id`. */
 export interface Replay {
   replayed: boolean
   /** Another payload was sent with this `sequence_id` before, so this request had no effect. */

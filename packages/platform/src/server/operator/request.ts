@@ -183,7 +183,7 @@ async function send({ base, apiKey, privateKey, method, path, body }: Call): Pro
     ? { replayed: true, ...(replay.mismatch ? { mismatch: true } : {}) }
     : {}
   try {
-    // Indented again only if no digits can be lost.
+    // The text is indented again only if no digits can be lost.
     const parsed: unknown = JSON.parse(text)
     const shown =
       JSON.stringify(parsed) === text ? JSON.stringify(parsed, null, 2).split('\n') : [text]

@@ -19,7 +19,9 @@ interface Progress {
 const line = ({ network, from, to, heights, deposits, reason }: Progress): string =>
   `${network}: ${heights} of ${to - from + 1} heights read, ${deposits} deposits found${reason === null ? '' : `; waiting: ${reason}`}`
 
-/** `custody rescan`: starts a rescan in the platform, prints its progress, and ends with it. */
+/**
+ * Runs `custody rescan`: starts a rescan in the platform, prints its progress, and ends with it.
+ */
 export async function rescan(home: string, network: string, values: Values): Promise<Outcome> {
   const ask = async (command: string) =>
     (await callPlatform(home, command, { network })) as unknown as Progress
@@ -32,7 +34,8 @@ export async function rescan(home: string, network: string, values: Values): Pro
     from: need(values, 'from'),
     to: values['to'],
   })
-  // In this case standard output may only contain one JSON object or one field.
+  // With --json or --field, standard output may only contain one JSON object or one field, so
+  // progress is printed to standard error.
   const print = values['json'] === true || values['field'] !== undefined ? printNotice : printLines
   for (let printed = '', at = -Infinity; ;) {
     const progress = await ask('rescan progress')

@@ -8,7 +8,7 @@ const KINDS: Readonly<Record<DifferenceKind, string>> = {
 
 /**
  * Formats an audit's report for a terminal: a line for each difference with its kind, then the
- * number of differences and what to do first.
+ * number of differences and the first step for the operator.
  */
 export function showAudit({
   differences,

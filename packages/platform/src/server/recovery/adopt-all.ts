@@ -40,7 +40,8 @@ export const shown = (recorded: Recorded, error: NotAdopted): Unadopted => ({
 })
 
 /**
- * Converts an error, which is reported for one record only; the other records are still processed.
+ * Converts the error of one record to the reason why this record was not adopted; the other records
+ * are still processed.
  */
 function notAdopted(services: Services, error: unknown): NotAdopted {
   if (error instanceof NotAdopted) return error

@@ -93,8 +93,8 @@ async function placeOf(
 }
 
 /**
- * Returns this database's row of a recorded transaction: the row with its id, or one that was about
- * to do the same.
+ * Returns this database's row of a recorded transaction: the row with its id, or an unsigned row
+ * that was created for the same operation.
  */
 async function rowOf(tx: Queryable, group: Group): Promise<TransactionRow | undefined> {
   const byId = await tx.one<TransactionRow>(
@@ -136,7 +136,7 @@ async function rowOf(tx: Queryable, group: Group): Promise<TransactionRow | unde
   return sibling ?? pendingRowOf(tx, group)
 }
 
-/** Returns the unsigned row that was about to do the same as a recorded transaction. */
+/** Returns the unsigned row that was created for the same operation as a recorded transaction. */
 async function pendingRowOf(tx: Queryable, group: Group): Promise<TransactionRow | undefined> {
   const [{ network, workspaceId }] = group.attempts
   const unsigned = `and status = 'pending'
@@ -179,9 +179,9 @@ async function pendingRowOf(tx: Queryable, group: Group): Promise<TransactionRow
 }
 
 /**
- * Records an adopted transaction in one commit: its row or the one that was about to do the same,
+ * Records an adopted transaction in one commit: its row or the unsigned row of the same operation,
  * its attempts with their signed bytes, and the coins that they spend and create. The ordinary
- * steps confirm and book it, so only what the chain confirms at its depth is booked.
+ * steps confirm and book it, so only amounts that the chain confirms at its depth are booked.
  * @throws NotAdopted
  */
 export async function adopt(
@@ -191,8 +191,8 @@ export async function adopt(
 ): Promise<{ adopted: Adopted; walletsMade: string[] }> {
   const { network, workspaceId, recorded } = group.attempts[0]
   const place = await placeOf(services, group, scanFrom)
-  // If the bytes do not contain the expiry, the expiry of a transaction built now is later than
-  // theirs.
+  // If the bytes do not contain the expiry, the latest expiry of a transaction that is signed now
+  // is used, because it is later than theirs.
   const end = (await services.networks.get(network.code).latestEnd?.()) ?? null
   const newest = group.attempts.at(-1) as Group['attempts'][0]
   const adopted = await services.database.transaction(async (tx) => {
@@ -368,7 +368,7 @@ const worstFee = (group: Group): bigint =>
     0n,
   )
 
-/** Whether it is a sweep of a native coin, which pays its own fee. */
+/** Whether the transaction is a sweep of a native coin, which pays its own fee. */
 const paysForItself = (network: Network, group: Group): boolean =>
   group.kind === 'SWEEP' && group.asset.type === 'native' && traitsOf(network).feesFrom === 'tank'
 
@@ -417,8 +417,8 @@ async function recordForward(
 }
 
 /**
- * Moves a known row that was not signed here to CONFIRMING; from then on it is an ordinary
- * transaction.
+ * Moves a row that this database has, but whose transaction was not signed here, to CONFIRMING;
+ * from then on it is an ordinary transaction.
  */
 async function goOn(
   services: Services,
@@ -467,6 +467,7 @@ async function goOn(
   }
   if (place.feeWalletId !== null && row.plan.fee_wallet === undefined)
     await lendFeeWallet(tx, row, place.feeWalletId, worstFee(group))
-  // Its bytes may already have been public before the backup was restored.
+  // The fee is charged here, because the transaction's bytes may already have been public before
+  // the backup was restored.
   await chargePlatformFee(services, tx, row)
 }

@@ -79,7 +79,7 @@ function parts(text: string | null | undefined): unknown[] {
 }
 
 /**
- * Determines what a group of attempts means for the ledger. The nodes report the purpose; it is
+ * Determines the meaning of a group of attempts for the ledger. The nodes report the purpose; it is
  * checked against the decoded transaction, so that a lying node cannot cause a booking that the
  * transaction does not justify.
  * @throws NotAdopted
@@ -151,7 +151,8 @@ function requestedGroup(base: Group, main: Opened): Group {
     !UUID.test(recorded.transaction_id)
   )
     throw mismatch(main)
-  // A forward, or the cancellation that its owner sent in its place.
+  // The record belongs to a forward, or to the cancellation that the owner sent in place of the
+  // forward.
   const [step, ruleId] = parts(recorded.step)
   const rule = step === 'forward' ? ruleId : null
   return {
@@ -216,7 +217,7 @@ async function tankPaymentGroup(
   return { ...group, order: typeof order === 'string' ? order : null }
 }
 
-/** Returns what a group's transactions move, as decoded here. */
+/** Returns the payment, stake or loan that a group's transactions make, as decoded here. */
 function didOf(
   purpose: string,
   kind: TransactionKind,

@@ -4,9 +4,9 @@ import { z } from 'zod'
 import type { Services } from '../../core/engine/services.ts'
 import { NodeRefused, NodeUnavailable } from '../../core/signing/nodes.ts'
 
-// This module reads what the signer nodes have recorded since this database was last compared with
-// them. Everything that they sign was committed here first, so a recorded transaction that is not
-// found is a commit that this database has lost.
+// This module reads the transactions that the signer nodes have recorded since this database was
+// last compared with them. Everything that they sign was committed here first, so a recorded
+// transaction that is not found is a commit that this database has lost.
 
 /** Timeout for reading the records of a signer node, in milliseconds. */
 const TIMEOUT_MS = 15_000
@@ -145,8 +145,8 @@ interface NodeHistory {
 }
 
 /**
- * Reads from every node what it has recorded since the marks, and returns what this database does
- * not know.
+ * Reads from every node the records since the marks, and returns those that this database does not
+ * know.
  * @param whole whether to read enrolments and rules from the beginning, not only since the marks
  */
 export async function readHistory(services: Services, whole: boolean): Promise<History> {

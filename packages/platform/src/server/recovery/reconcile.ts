@@ -65,8 +65,8 @@ export interface ReconcileReport {
 const POLL_MS = 500
 
 /**
- * Adds what the signer nodes have recorded and the chains show to a database that was restored from
- * an older backup. It can be repeated at any time; known data stays unchanged.
+ * Restores in a database from an older backup the data that the signer nodes have recorded and the
+ * chains report. It can be repeated at any time; known data stays unchanged.
  */
 export async function reconcile(
   services: Services,
@@ -138,7 +138,7 @@ export async function reconcile(
   }
 }
 
-/** Adopts everything that is recorded but unknown here, and what could not be adopted before. */
+/** Adopts all records that are unknown here, including those that could not be adopted before. */
 async function adoptRecorded(
   services: Services,
   history: History,
@@ -174,8 +174,8 @@ async function adoptRecorded(
 /**
  * Waits for the scanners and for the adopted transactions. If deposits are found on the last
  * watched addresses, more addresses are watched.
- * @returns whether every network was scanned up to its head; what only waits for its depth is left
- *   to ordinary processing
+ * @returns whether every network was scanned up to its head; transactions that only wait for their
+ *   depth are left to ordinary processing
  */
 async function search(
   services: Services,

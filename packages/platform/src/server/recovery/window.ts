@@ -65,8 +65,8 @@ export async function watchAhead(services: Services, gap: number): Promise<Watch
       const last = each.last ?? OMNIBUS_INDEX
       const watched = each.watched ?? OMNIBUS_INDEX
       const from = each.addresses === 0 ? OMNIBUS_INDEX : watched + 1
-      // Some more addresses are added at once, because each time more are needed the network is
-      // scanned again.
+      // Several addresses are added in one step, because the network is scanned again each time
+      // more are needed.
       const to =
         deposits === 'tagged'
           ? OMNIBUS_INDEX

@@ -69,7 +69,7 @@ export function readBooks(database: Database): Promise<Books> {
     await tx.query('set transaction isolation level repeatable read, read only')
     const sums = async (text: string, values: unknown[] = []) =>
       new Map((await tx.query<Sum>(text, values)).map(({ asset, sum }) => [asset, BigInt(sum)]))
-    // All wallets, including empty ones, so that their owners see that they were counted.
+    // All wallets are read, including empty ones, so that their owners see that they were counted.
     const wallets = await tx.query<{
       asset: string
       workspace: string

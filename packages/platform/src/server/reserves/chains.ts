@@ -5,7 +5,7 @@ import { coinsOnChain } from '../audit/utxo.ts'
 import type { Chain } from '../../core/engine/chain.ts'
 import type { Services } from '../../core/engine/services.ts'
 
-/** Identifies a block. */
+/** Height and hash of a block. */
 export interface Height {
   height: number
   hash: string
@@ -32,8 +32,8 @@ export async function heightOf({ client }: Chain): Promise<Height> {
 }
 
 /**
- * Returns what the chain reports for all our addresses on one network, queried in the same way as
- * by the audit.
+ * Returns the balances that the chain reports for all our addresses on one network, queried in the
+ * same way as by the audit.
  */
 export async function heldOn(services: Services, chain: Chain): Promise<HeldAt[]> {
   const { network } = chain

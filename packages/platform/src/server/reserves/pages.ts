@@ -89,7 +89,7 @@ export function reservesPages(log: Logger): Page[] {
           'select holdings from reserve_snapshots where id = $1',
           [id],
         )
-        // The exact bytes, because the statement contains their hash.
+        // The exact stored bytes are returned, because the statement contains their hash.
         return json((row as { holdings: string }).holdings, true)
       },
     },

@@ -5,7 +5,9 @@ import { NodeRefused, NodeUnavailable } from '../../core/signing/nodes.ts'
 import { surplusOf, takeSnapshot, type Snapshot } from './snapshot.ts'
 
 const SIGNATURES_NEEDED = 2
-/** Timeout in milliseconds; a node derives every listed address. */
+/**
+ * Timeout in milliseconds for the signature of a node, which derives every listed address first.
+ */
 const ATTEST_TIMEOUT_MS = 120_000
 /** Maximum number of snapshots; amounts that move during a snapshot settle within seconds. */
 const ATTEMPTS_MAX = 4

@@ -183,7 +183,7 @@ function entriesOf(
   const assets = [...names].sort().flatMap((name) => {
     const asset = services.registry.asset(name)
     const look = networks.find(({ network }) => network === asset?.network)
-    // An empty wallet on a network that is no longer configured.
+    // Wallets of a network that is no longer configured are empty here, so they are omitted.
     if (!asset || !look) return []
     const liabilities = books.liabilities.filter((each) => each.asset === name)
     const own = leavesOf(services, match, name, liabilities)

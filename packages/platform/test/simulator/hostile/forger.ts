@@ -105,6 +105,7 @@ export class Forger {
   }
 
   /**
+   * Returns the unsigned transaction of a payment.
    * @param own whether the transaction pays the payer's own wallet
    * @param plus number of earlier transactions in the same batch
    */

@@ -148,7 +148,10 @@ class HostileFixture {
     }
   }
 
-  /** @returns the response, or null if the node refused or did not respond */
+  /**
+   * Sends a request to a node.
+   * @returns the response, or null if the node refused or did not respond
+   */
   async #ask(node: number, path: string, body: unknown): Promise<unknown> {
     this.#requestCount++
     const at = this.#asks.push(`${this.#nowMs} node ${node} ${path} ${JSON.stringify(body)}`) - 1

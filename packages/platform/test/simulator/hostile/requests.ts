@@ -23,7 +23,7 @@ export interface PlannedRequest {
   asset: string
   units: bigint
   to: string
-  /** Requests with the same name are one authorization. */
+  /** Name of the authorization; requests with the same name are one authorization. */
   name: string
   id: string
   request: SignedRequest

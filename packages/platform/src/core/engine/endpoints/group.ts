@@ -113,8 +113,8 @@ interface Seat {
   head: { height: number; sinceMs: number } | null
   isLookedAt: boolean
   /**
-   * Why the endpoint is down although it responds: `still`: its head does not advance; `shown`: its
-   * response differed from the others.
+   * Reason why the endpoint counts as down although it responds: `still`: its head does not
+   * advance; `shown`: its response differed from the others.
    */
   doubt: { kind: 'still' } | { kind: 'shown'; untilMs: number } | null
 }
@@ -465,8 +465,8 @@ export class EndpointGroup implements Endpoints {
 
   /**
    * Returns true only if the quorum proves that the transaction is dead and no endpoint reports it.
-   * An endpoint that cannot prove it may lag behind or keep too little history; it does not prevent
-   * the result.
+   * An endpoint that cannot prove it may lag behind or keep too little history; such an endpoint
+   * does not prevent the result.
    */
   async #isDead(args: unknown[]): Promise<boolean> {
     const isDead = (client: ChainClient) => call(client, 'isDead', args) as Promise<boolean>

@@ -15,8 +15,8 @@ const SAVED_MS = 3_600_000
 /**
  * Decides how often a network's head is polled: depending on its block time, and less often as this
  * process uses up the request limit of the endpoint's plan. Only polling is slowed down. All
- * existing blocks are still read and transfers query what they need, so a chain whose blocks alone
- * exceed the plan is not slowed further.
+ * existing blocks are still read and transfers make the queries that they need, so a chain whose
+ * blocks alone exceed the plan is not slowed further.
  */
 export class HeadPolling {
   /** Daily request limit; null: no limit was configured. */
@@ -28,6 +28,7 @@ export class HeadPolling {
   #at: number
 
   /**
+   * Starts with an unused limit.
    * @param o.blockMs usual time between two blocks; absent: blocks are created on command, and the
    *   head is polled as often as possible
    */
@@ -70,8 +71,8 @@ export class HeadPolling {
     const usual = Math.max(leastMs, Math.min(PAUSE_MS_MAX, (this.#blockMs ?? 0) / LOOKS_PER_BLOCK))
     if (this.perDay === null) return usual
     this.#refill()
-    // The usual pause while at least half is left, rising to the longest pause when nothing is
-    // left.
+    // The pause is the usual one while at least half of the requests is left, and rises to the
+    // longest pause when none is left.
     const lacking = Math.min(1, Math.max(0, 1 - this.#left / (this.#most / 2)))
     return usual + Math.max(0, SAVING_MS_MAX - usual) * lacking
   }

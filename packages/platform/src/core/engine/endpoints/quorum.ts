@@ -18,9 +18,9 @@ const isSame = (a: Included, b: Included): boolean =>
 
 /**
  * Whether at least `quorum` endpoints report a transaction in its block with its outcome, and with
- * `isFinal` each of them reports the block as final. An endpoint that does not report it in a block
- * or as final only lags behind. Returns false without querying if the same hash was queried a
- * moment ago.
+ * `isFinal` each of them reports the block as final. An endpoint that does not report the
+ * transaction in a block, or not as final, is taken to lag behind. Returns false without querying
+ * if the same hash was queried a moment ago.
  * @param client the client that reported the status; its endpoint is distrusted if a quorum agrees
  *   on another final status
  */

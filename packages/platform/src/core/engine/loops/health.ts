@@ -6,8 +6,8 @@ const REPORTED_MS = 120_000
 const REASON_MAX = 300
 
 /**
- * `since`: Unix time in milliseconds of the first consecutive failure. `reason`: reason of the
- * latest failure.
+ * A loop that fails. `since`: Unix time in milliseconds of the first consecutive failure. `reason`:
+ * reason of the latest failure.
  */
 export interface FailingLoop {
   loop: string

@@ -16,7 +16,7 @@ export interface Loop {
    */
   due?: string
   /**
-   * Notifier that is rung when this process has made something due; `run` is then called
+   * Notifier that is notified when this process has made something due; `run` is then called
    * immediately.
    */
   notifier?: Notifier
@@ -25,8 +25,9 @@ export interface Loop {
 
 const BACKOFF_MAX_MS = 15_000
 /**
- * Milliseconds without due work or a ring after which the database is checked less often, and the
- * interval of these checks. A notifier rings for work that this process creates.
+ * Milliseconds without due work or a notification after which the database is checked less often,
+ * and the interval of these checks in milliseconds. Work that this process creates is reported by a
+ * notifier.
  */
 const QUIET_AFTER_MS = 10_000
 const QUIET_MS = 1000
@@ -90,7 +91,7 @@ class Lookout {
   readonly #everyMs: number
   /** Waiting loops and the time since which each waits. */
   readonly #waiting = new Map<Loop, number>()
-  /** Rung when a loop continues. */
+  /** Notified when a loop continues to run. */
   readonly #moved: Notifier
   #movedAt: number
 
@@ -106,8 +107,8 @@ class Lookout {
   }
 
   /**
-   * Resolves when something is due for the loop, when its notifier is rung, or when the signal is
-   * aborted.
+   * Resolves when something is due for the loop, when its notifier is notified, or when the signal
+   * is aborted.
    */
   async wait(loop: Loop, signal: AbortSignal): Promise<void> {
     this.#waiting.set(loop, this.#services.environment.now())
@@ -137,7 +138,8 @@ class Lookout {
     if (this.#loops.length === 0) return
     let isAway = false
     const terms = this.#loops.map(({ due }, at) => `case when (${due}) then ${at} end`)
-    // Uses $1 even if no loop does: PostgreSQL rejects a parameter whose type it cannot determine.
+    // The statement uses $1 even if no loop's expression does, because PostgreSQL rejects a
+    // parameter whose type it cannot determine.
     const text = `select concat_ws(' ', ${terms.join(', ')}) due where $1::timestamptz is not null`
     while (!signal.aborted) {
       await this.#pause(signal)
@@ -156,7 +158,8 @@ class Lookout {
         })
       isAway = !row
       const due = row ? row.due.split(' ').filter(Boolean).map(Number) : this.#loops.keys()
-      // Running a loop slightly early is better than skipping it for a millisecond.
+      // Half an interval is added, because it is better to run a loop slightly early than to miss a
+      // run that is due a millisecond later.
       const now = environment.now() + this.#everyMs / 2
       for (const at of due) {
         const loop = this.#loops[at] as Loop

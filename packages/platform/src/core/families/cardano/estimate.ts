@@ -42,14 +42,18 @@ export async function estimate(
     })
     return { fee, reserve: fee }
   } catch (error) {
-    // Coins may be assigned to pending transfers.
+    // The available coins may not be sufficient because others are assigned to pending transfers;
+    // the fee of a typical transfer is used.
     if (!(error instanceof ChainError)) throw error
     const fee = cardano.typicalFee(rate, parameters)
     return { fee, reserve: fee }
   }
 }
 
-/** POST /estimate-fee: the typical transfer has one input, a payment and change. */
+/**
+ * Returns the result of POST /estimate-fee. The typical transfer has one input, a payment and
+ * change.
+ */
 export async function quote(
   { context, network, client }: CoinChain<CardanoClient>,
   question: QuoteQuestion,

@@ -87,7 +87,7 @@ export async function prepare(chain: CoinChain<CardanoClient>, task: Task): Prom
   }
 }
 
-/** What the coin selection of a transfer depends on besides its coins. */
+/** Parameters of a transfer's coin selection besides the coins themselves. */
 interface SelectionTerms {
   network: Network
   owner: Awaited<ReturnType<typeof ownerOf>>

@@ -17,8 +17,8 @@ type Same = Pick<Chain, 'refusal' | 'feeOfOtherWallet' | 'balance'> & {
 }
 
 /**
- * Common behaviour of these networks: a wallet pays its own fees, any address can be paid, and
- * addresses have no account balance.
+ * Returns the common behaviour of these networks: a wallet pays its own fees, any address can be
+ * paid, and addresses have no account balance.
  */
 export function coinWallets(network: Network): Same {
   return {

@@ -17,12 +17,14 @@ export async function ownTransaction(
   return own?.signed ?? null
 }
 
-/** If more coins than this are unreadable, the endpoint is at fault, not the coins. */
+/**
+ * Maximum number of unreadable coins. If there are more, the endpoint is at fault, not the coins.
+ */
 const UNREADABLE_MAX = 16
 
 /**
- * `previous`: transactions that created the selected coins. `unreadable`: the reason for each
- * excluded coin, by outpoint.
+ * Result of selecting and reading coins. `previous`: transactions that created the selected coins.
+ * `unreadable`: the reason for each excluded coin, by outpoint.
  */
 export interface Readable {
   previous: Map<string, string>

@@ -25,8 +25,8 @@ export async function quoteOf(
     try {
       return { fee: await feeOf(wallet.id, amount, own), basis: 'wallet' }
     } catch (error) {
-      // Too few coins or an amount below the dust limit: the fee of a typical transfer is still
-      // useful.
+      // There are too few coins, or the amount is below the dust limit. The fee of a typical
+      // transfer is still useful.
       if (!(error instanceof ChainError)) throw error
     }
   }

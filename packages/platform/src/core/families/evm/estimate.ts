@@ -96,8 +96,8 @@ export async function quote(
   const balance = await spendableOf(evm.database, owner, asset)
   if (balance === null) return usual()
   try {
-    // If the recipient is not known, assume one without tokens: the more expensive and usual case
-    // of a first payment.
+    // If the recipient is not known, a recipient without tokens is assumed: the more expensive and
+    // usual case of a first payment.
     const moved = amount !== null && amount < balance ? amount : balance
     const gas = await evm.client.gasUsed({
       asset,

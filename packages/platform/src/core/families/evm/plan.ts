@@ -124,8 +124,8 @@ export async function planGas(
     if (error instanceof RpcReverted) return { reverts: error.message }
     throw error
   }
-  // This also covers the fuel transaction: its bytes are not longer, and the larger gas limit is
-  // used.
+  // The L1 fee also covers the fuel transaction: its bytes are not longer, and the larger gas limit
+  // is used.
   const l1Fee = await l1FeeOf(evm, asset, { to, amount, gas: gas > fuelGas ? gas : fuelGas, fee })
   const fuelFee = rates.medium.maxFeePerGas > fee.maxFeePerGas ? rates.medium : fee
   return {

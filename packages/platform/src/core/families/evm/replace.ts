@@ -24,7 +24,10 @@ import { fuelGasOf, gasLimitOf, paymentGasOf } from './gas.ts'
 import { l1FeeOf } from './l1-fee.ts'
 import { fuelOf, planOf, type OwnPlan } from './plan.ts'
 
-/** Nodes replace a pending transaction by one that pays at least 10 % more, including the tip. */
+/**
+ * Minimum increase of a replacement's price, as a fraction: nodes replace a pending transaction
+ * only by one that pays at least 10 % more, including the tip.
+ */
 const BUMP_NUMERATOR = 11n
 const BUMP_DENOMINATOR = 10n
 const bumped = (price: bigint): bigint =>

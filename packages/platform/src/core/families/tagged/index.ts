@@ -60,7 +60,7 @@ export const connectStellar: Connect = (context, network, endpoints) =>
     ),
   )
 
-/** The XRP Ledger. A transaction's id covers its signature. */
+/** Creates the chain of the XRP Ledger. The id of a transaction covers its signature. */
 export const xrpChain = (
   context: ChainContext,
   network: Network,

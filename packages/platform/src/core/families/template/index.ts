@@ -13,7 +13,10 @@ export const connectTemplate: Connect = (context, network, endpoints) =>
     endpoints.client((endpoint, fetch) => new TemplateClient(network, endpoint, fetch)),
   )
 
-/** Separate from {@link connectTemplate}, so that a test can pass another client. */
+/**
+ * Creates the template chain from a client. It is separate from {@link connectTemplate}, so that a
+ * test can pass another client.
+ */
 export function templateChain(
   context: ChainContext,
   network: Network,

@@ -64,7 +64,8 @@ export async function prepare(
         fee,
       }
       if (sweeps) return { ...built, amount: moved }
-      // Amount that the wallet reserves in addition until the chain has reported the actual fee.
+      // `hold`: amount that the wallet reserves in addition, until the chain has reported the
+      // actual fee.
       return {
         ...built,
         hold: {

@@ -1,7 +1,7 @@
 import { countedOn, type OwnPoints, type CountedTransaction } from '../../engine/counted.ts'
 import type { Tron } from './context.ts'
 
-/** The chain reports points per million TRX; 1 TRX is 10^6 sun. */
+/** Sun in a million TRX, for which the chain reports the points; 1 TRX is 10^6 sun. */
 const SCALE = 10n ** 12n
 
 /**
@@ -12,7 +12,8 @@ export async function ownPoints(
   { database, client }: Tron,
   row: CountedTransaction,
 ): Promise<OwnPoints> {
-  // Before the chain is queried: transactions that end in between have already used their points.
+  // This is read before the chain is queried, because transactions that end in between have already
+  // used their points.
   const counted = await countedOn(database, row)
   const account = await client.account(row.source_id as string)
   if (!account || account.staked.ENERGY + account.staked.BANDWIDTH === 0n)

@@ -3,7 +3,7 @@ import type { Loan } from '../../engine/chain.ts'
 import type { TransactionRow } from '../../engine/transaction.ts'
 import type { Tron } from './context.ts'
 
-/** The chain reports points per million TRX; 1 TRX is 10^6 sun. */
+/** Sun in a million TRX, for which the chain reports the points; 1 TRX is 10^6 sun. */
 const SCALE = 10n ** 12n
 const SUN = 1_000_000n
 
@@ -50,7 +50,7 @@ export async function planLoan(
   if (!(await client.isActivated(row.source_id as string))) return null
   const { energyPerMillionTrx: per } = await client.resources(tank.address)
   if (per === 0n) return null
-  // Whole TRX, because the chain counts stake in whole TRX.
+  // The amount is rounded up to whole TRX, because the chain counts stake in whole TRX.
   const sun = (o.missing * SCALE + per - 1n) / per
   const amount = ((sun + SUN - 1n) / SUN + 1n) * SUN
   const lendable = await client.delegatable(tank.address, 'ENERGY')

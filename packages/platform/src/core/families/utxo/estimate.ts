@@ -50,7 +50,10 @@ export async function estimate(
   }
 }
 
-/** POST /estimate-fee: the typical transfer has one input, a payment and change. */
+/**
+ * Returns the result of POST /estimate-fee. The typical transfer has one input, a payment and
+ * change.
+ */
 export async function quote(
   { context, network }: CoinChain<UtxoClient>,
   question: QuoteQuestion,

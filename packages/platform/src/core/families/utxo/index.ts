@@ -33,7 +33,8 @@ export function utxoChain(context: ChainContext, network: Network, client: UtxoC
     network,
     client,
     rates: () => rates(),
-    // An earlier estimate has the time at which it was read from the node.
+    // An estimate that is no longer current is returned with the time at which it was read from the
+    // node.
     ratesReadAt: () =>
       rates.readAt() === null ? null : (client.feeReading?.readAt ?? rates.readAt()),
     ratesWarning: () => warningOf(client.feeReading),

@@ -17,15 +17,16 @@ interface Kind {
 
 /** Bounds of the strings in responses and events, by the names of their fields. */
 const TEXTS: readonly Kind[] = [
-  // UUIDs, `inv_` followed by 32 digits, and numbers of ledger entries.
+  // Bounds of UUIDs, of IDs with `inv_` and 32 digits, and of numbers of ledger entries.
   {
     bounds: text(64),
     names: `id wallet_id transaction_id for_transaction_id inv_id webhook_id event_id object exchange_account request_id
       rule snapshot client_order_id kid`,
   },
-  // IDs that an exchange assigns to orders, transfers and trades.
+  // Bounds of the IDs that an exchange assigns to orders, transfers and trades.
   { bounds: text(500), names: 'exchange_order_id exchange_transfer_id fills.id' },
-  // Single words: assets and coins of exchanges, network codes, and enumerations that may grow.
+  // Bounds of single words: assets and coins of exchanges, network codes, and enumerations that may
+  // grow.
   {
     bounds: text(100),
     names: `asset asset_name fee_asset from_asset to_asset base quote market ticker network network_code exchange type
@@ -46,7 +47,7 @@ const TEXTS: readonly Kind[] = [
   },
   { bounds: text(1000), names: 'memo n' },
   { bounds: text(128), names: 'hash txid block_hash signed outstanding' },
-  // Keys, nonces and signatures in hexadecimal or base64.
+  // Bounds of keys, nonces and signatures in hexadecimal or base64.
   { bounds: text(256), names: 'public_key chain_code signature nonce secret category' },
   { bounds: text(2048), names: 'commitment' },
   {
@@ -54,15 +55,15 @@ const TEXTS: readonly Kind[] = [
     names:
       'url payment_uri checkout_url explorer_url webhook_url success_url failed_url Problem.type',
   },
-  // ISO 8601 times and dates.
+  // Bounds of ISO 8601 times and dates.
   { bounds: text(30), names: 'timestamp at since now expiry status_since previous_secret_until' },
-  // Sentences for human readers.
+  // Bounds of sentences for human readers.
   {
     bounds: text(MESSAGE_MAX),
     names: `reason failure_reason status_reason disabled_reason warning warnings answer error detail message
       authentication description checks links`,
   },
-  // Signed JSON.
+  // Bounds of signed JSON.
   { bounds: text(16 * 1024 * 1024), names: 'statement body intent' },
   {
     bounds: text(100),

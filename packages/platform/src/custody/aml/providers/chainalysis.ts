@@ -60,7 +60,7 @@ export function chainalysis(base: string, http: ProviderHttp): Provider {
       const { status, text } = await ask(token, 'GET', entity(NOBODY))
       if (status === 401 || status === 403) return false
       const { address, message } = jsonOf(text) as { address?: unknown; message?: unknown }
-      // Known or not registered yet: in both cases the token was accepted.
+      // The address is registered, or is not registered yet; in both cases the token was accepted.
       if (
         (status === 200 && typeof address === 'string') ||
         (status === 404 && typeof message === 'string')

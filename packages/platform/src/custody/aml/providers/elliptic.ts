@@ -47,8 +47,8 @@ function ellipticHeaders(
 }
 
 /**
- * Adapter for Elliptic's wallet screening, which covers all chains and assets of an address at
- * once.
+ * Adapter for Elliptic's wallet screening, which covers all chains and assets of an address in one
+ * request.
  */
 export function elliptic(
   base: string,
@@ -84,7 +84,7 @@ export function elliptic(
       })
       const { status, text } = await ask(token, 'POST', SCREEN, body)
       if (status === 401 || status === 403) throw refusedToken(status)
-      // An address that was never used on a chain is a clear response, and common for a new
+      // The address was never used on a chain. This is a clear response, and common for a new
       // destination.
       if (status === 404 && (jsonOf(text) as { name?: unknown }).name === 'NotInBlockchain')
         return null

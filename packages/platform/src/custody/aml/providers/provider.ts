@@ -27,7 +27,7 @@ export interface Provider {
  * no token.
  */
 export class ProviderError extends Error {
-  /** `refused`: the token is not (or no longer) accepted. */
+  /** Why the response cannot be used. `refused`: the token is not (or no longer) accepted. */
   readonly kind: 'unreachable' | 'rate-limited' | 'refused' | 'unusable'
   constructor(kind: ProviderError['kind'], message: string) {
     super(message)
@@ -90,7 +90,8 @@ export class ProviderHttp {
         })
         const text = await readText(response, ANSWER_BYTES_MAX)
         if (text === null) throw new ProviderError('unusable', 'the response is too large')
-        // An immediate retry would only extend the rate limit.
+        // A rate-limited request is not retried, because an immediate retry would only extend the
+        // limit.
         if (response.status === 429)
           throw new ProviderError('rate-limited', 'the provider limits the request rate (429)')
         if (response.status < 500) return { status: response.status, text }

@@ -2,7 +2,7 @@ import type { Services } from '../../../core/engine/services.ts'
 
 export async function collectQueues({ database, metrics }: Services): Promise<void> {
   const [waiting, suspense, orders] = await Promise.all([
-    // Pending work only: the index of due work contains nothing else.
+    // Only pending work is counted: the index of due work contains nothing else.
     database.query<{ kind: string; state: string; count: string; age_s: string }>(
       `select kind, state, count(*)::text,
         extract(epoch from $1::timestamptz - min(created_at))::text age_s

@@ -85,8 +85,8 @@ export const backup: Run = async ({ home, values }) => {
 }
 
 /**
- * Returns what the operator passed to verify a backup: the public half of the recovery key, or the
- * hash of the manifest.
+ * Returns the values that the operator passed to verify a backup: the public half of the recovery
+ * key, or the hash of the manifest.
  */
 function trustIn(values: Values): Trust {
   const hash =

@@ -95,7 +95,10 @@ const pathsOf = (places: readonly CursorPosition[]): string[] =>
 const groupsOf = (places: readonly CursorPosition[]): string[] =>
   places.filter(({ words }) => words.length > 0).map(({ path }) => path)
 
-/** Script for bash 3.2 and later, the version of macOS, which has no associative arrays. */
+/**
+ * Returns the script for bash. It uses no associative arrays, because bash 3.2, the version of
+ * macOS, has none.
+ */
 function bash(places: readonly CursorPosition[]): string[] {
   const offered = ({ words, choices }: CursorPosition): string =>
     [...words.map(({ word }) => word), ...choices].join(' ')

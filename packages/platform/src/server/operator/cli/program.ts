@@ -175,8 +175,8 @@ function programOf(commands: readonly Definition[], home: string): Command {
       )
     own.action(() => run(definition, home, own))
   }
-  // Set last, because the other commands would inherit it. The help of the program is the list of
-  // all commands.
+  // The formatter is set last, because the other commands would inherit it. The help of the program
+  // is the list of all commands.
   return program.configureHelp({ formatHelp: () => allOf(commands) })
 }
 
@@ -224,7 +224,7 @@ function sentenceOf(
     path.every((word, at) => wordsOf(definition)[at] === word),
   )
   const lines = group.map((each) => `  ${lineOf(each)}`).join('\n')
-  // The words name a group only.
+  // The words name only a group of commands.
   if (error.code === 'commander.help')
     return `${path.join(' ')} requires one of these commands:\n${lines}`
   const existing = group.find((each) => wordsOf(each).every((word, at) => word === words[at]))

@@ -14,9 +14,9 @@ export interface Program {
   usage: string
   summary: string
   hosts: readonly Host[]
-  /** Its options, for the check of the documentation. */
+  /** Options of the program, for the check of the documentation. */
   options: readonly string[]
-  /** Modules below `packages`, by kind of host. */
+  /** Module of the program below `packages`, by kind of host. */
   modules: Partial<Record<Host, string>>
   /** Arguments that are appended to the entered ones. */
   more?: readonly string[]

@@ -1,7 +1,8 @@
 import { STAKE, STAKE_TANK, TANK, WISH, type Definition } from './definition.ts'
 
 /**
- * Selects a node by its number if all run on this machine, or by its data folder on its own host.
+ * Options that select a node: by its number if all run on this machine, or by its data folder on
+ * its own host.
  */
 const WHICH = {
   'node N':

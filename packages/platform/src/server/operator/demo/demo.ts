@@ -14,8 +14,8 @@ import { createApiUserEverywhere } from '../enrol.ts'
 import { keygen } from '../keygen.ts'
 
 /**
- * `npm run demo` shows newcomers the platform's functions on the local chains. The exit code is 0
- * only if everything was confirmed.
+ * This program is `npm run demo`: it shows newcomers the platform's functions on the local chains.
+ * The exit code is 0 only if everything was confirmed.
  */
 
 const FUND = '25'

@@ -4,8 +4,8 @@ import { SignerNodes } from '../../../core/signing/nodes.ts'
 import { heardStatus } from '../../../core/signing/status.ts'
 
 /**
- * `confirmed`: the node `by` reports the ban itself; otherwise it is known only from the report
- * that another node received.
+ * A ban of one node by another. `confirmed`: the node `by` reports the ban itself; otherwise it is
+ * known only from the report that another node received.
  */
 export interface BanDiagnosis {
   by: number

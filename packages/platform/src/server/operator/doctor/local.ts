@@ -36,7 +36,7 @@ export async function askLocalChains(
       .map(([code]) => code)
     return { state: 'running', url, started: new Set(started) }
   } catch (error) {
-    // The port may belong to another program by now.
+    // No platform runs with the data folder, so the port may belong to another program by now.
     if (!isRunning && settings.localChains === null) return { state: 'away' }
     return { state: 'failed', reason: `${url} does not respond: ${reasonOf(error)}` }
   }

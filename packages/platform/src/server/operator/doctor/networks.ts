@@ -10,8 +10,8 @@ import type { Settings } from '../../../core/settings/settings.ts'
 import type { LocalChains } from './local.ts'
 
 /**
- * Result of one endpoint, or of a network without one. `milliseconds`: time until the endpoint had
- * returned its functions and the height.
+ * Result of one endpoint, or of a network without an endpoint. `milliseconds`: time until the
+ * endpoint had reported which functions it supports, and its height.
  */
 export interface Diagnosis {
   network: string
@@ -103,7 +103,7 @@ function stateWithoutQuery(
     : { state: 'not started', advice: 'it starts when it is first used' }
 }
 
-/** What the check of the networks needs. `local`: null on real networks. */
+/** Parameters of the check of the networks. `local`: null on real networks. */
 export interface NetworkChecks {
   settings: Settings
   registry: Registry

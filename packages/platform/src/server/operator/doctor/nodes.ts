@@ -22,8 +22,8 @@ interface Status {
   peers?: unknown
 }
 /**
- * `offS`: difference of the node's clock in seconds, positive if it is ahead; null if the node does
- * not report its time.
+ * Status of one node, with its clock. `offS`: difference of the node's clock in seconds, positive
+ * if it is ahead; null if the node does not report its time.
  */
 interface NodeStatus {
   node: number
@@ -183,7 +183,7 @@ function clockFindings(
   status: NonNullable<NodeStatus['status']>,
   offS: number | null,
 ): Finding[] {
-  // Such a clock is stopped, so its difference has no meaning.
+  // The node has stopped this clock, so its difference has no meaning.
   if (status.clock_doubted === true) {
     return [
       warning(

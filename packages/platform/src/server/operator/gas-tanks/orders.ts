@@ -17,8 +17,8 @@ const LEAST_SUN = 1_000_000n
 
 export type StakeAction = 'stake' | 'unstake' | 'release'
 /**
- * Amount in sun; a release has no resource, and takes all unstaked TRX whose waiting period is
- * over.
+ * Parameters of an order about a tank's stake. Amount in sun; a release has no resource, and takes
+ * all unstaked TRX whose waiting period is over.
  */
 export interface StakeTerms {
   amount: string
@@ -125,7 +125,7 @@ export async function orderStake(
   }
 }
 
-/** Returns a line for what a node has stored. */
+/** Returns a line about the values that a node has stored. */
 export function orderLine(answer: NodeAnswer): string {
   const { action = 'drain', amount, resource, to_address: to, workspace, network, order } = answer
   const words = [

@@ -43,7 +43,10 @@ const scopeOf = ({ workspaceId, native }: StakeOperation) => ({
   asset: native.asset_name,
 })
 
-/** @throws OperatorError if the chain would refuse another unstake of the tank now */
+/**
+ * Checks that the chain would accept another unstake of the tank now.
+ * @throws OperatorError if it would refuse
+ */
 async function assertUnstakable(client: TronClient, tank: string): Promise<void> {
   const refusal = await unstakeRefusal(client, tank, 0)
   if (refusal) {
