@@ -439,7 +439,7 @@ test('refuses delegated energy without a stake, or from an address other than th
       staked(path, { kind: 'delegate', receiver: addressOf(TRX, [1, TRX.chain_index, 0]) }),
     )
   assert.equal(
-    await lend(pay(asked), trxTank),
+    await lend(pay(request), trxTank),
     'FUEL_WITHOUT_INTENT: The network ETH has no energy that can be lent',
   )
   const tron = await asksPay(mine, { asset: 'TRX', destination_address: FRIEND })

@@ -392,7 +392,7 @@ test('rule 13: a rule is valid until its end, if it was received live or is reco
     [null, 'RULE_EXPIRED: The rule has expired'],
   )
   assert.equal(
-    stands(9000, known('d')),
+    stands(9000, recordOf('d')),
     'INTENT_CONFLICT: The record of this node contains another rule with this id',
   )
 })
@@ -583,7 +583,7 @@ test("rule 15: refuses unknown, expired and foreign operator's orders with a mes
       )
     assert.equal(refusalOf('o', 'w', 'ETH', 5), null)
     assert.equal(
-      asked('x', 'w', 'ETH', 5),
+      refusalOf('x', 'w', 'ETH', 5),
       'ORDER_UNKNOWN: This node has no such order from its operator',
     )
     assert.equal(
