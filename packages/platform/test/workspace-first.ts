@@ -150,7 +150,10 @@ const SHOWN = 'metrics and reserves are sums over all workspaces'
 export const UNNAMED: Readonly<Record<string, readonly [count: number, why: string]>> = {
   'server/app/assemble.ts': [1, 'what a run that was killed holds, of all workspaces'],
   'server/app/collectors/accounts.ts': [1, SHOWN],
-  'server/app/housekeeping.ts': [1, 'what was quoted and nobody ordered is forgotten, of all workspaces'],
+  'server/app/housekeeping.ts': [
+    1,
+    'what was quoted and nobody ordered is forgotten, of all workspaces',
+  ],
   'server/app/collectors/events.ts': [3, SHOWN],
   'server/app/collectors/queues.ts': [3, SHOWN],
   'server/audit/audit.ts': [5, AUDIT],
@@ -164,7 +167,10 @@ export const UNNAMED: Readonly<Record<string, readonly [count: number, why: stri
     'rules whose time is over, of all; of a rule, its own; whether an id is another workspace’s: 403',
   ],
   'console-api/console/export-transactions.ts': [1, PART],
-  'custody/deposits/adopted.ts': [1, 'transfers of any workspace may be on their way to an address'],
+  'custody/deposits/adopted.ts': [
+    1,
+    'transfers of any workspace may be on their way to an address',
+  ],
   'custody/deposits/coin-heights.ts': [2, SCAN],
   'custody/deposits/coins-aside.ts': [1, SCAN],
   'custody/deposits/record.ts': [1, SCAN],
