@@ -147,7 +147,8 @@ test('list pages and totals equal a row-by-row count, for any query, write and a
           const page = all
             .slice((each.page - 1) * each.limit, each.page * each.limit)
             .map(({ id }) => id)
-          // 2000: the page is found by walking through the index; 0: it is found by the counts.
+          // With a limit of 2000 rows the index is read from its start to the page; with 0 the stored
+          // counts locate the page.
           for (const walkMax of [2000, 0]) {
             const answer = await readList<{ id: string }>(
               database(),

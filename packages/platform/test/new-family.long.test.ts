@@ -47,8 +47,8 @@ test('a new chain family needs only the documented commands and lines', () => {
 })
 
 test('a new family’s types compile, and its generated tests send transfers successfully', () => {
-  // The files that use the family, and the family's own files; the types of other tests were
-  // checked before.
+  // The files that use the chain family, and the family's own files. Other tests are omitted: a
+  // stage before this one checks their types.
   const include = [
     'packages/*/src/**/*.ts',
     'packages/chains/test/toy.test.ts',

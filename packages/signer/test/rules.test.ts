@@ -266,7 +266,7 @@ test('rule 11: limits gas funding to the maximum cost of its transactions plus a
   const one = (more: Partial<FuelPart>, network = BASE, callerRate: string | null = null) =>
     fuels(1n, [{ part: part(more), callerRate }], {}, network)
   const most = `FUEL_TOO_LARGE: The fuelled fee is above the cap ${CAP}`
-  // The maximum gas of one transfer, at the price that reaches the cap.
+  // The maximum gas of one transfer, and the gas price at which its fee is equal to the cap.
   const [gas, price] = ['1000000', CAP / 1_000_000n]
   assert.equal(one({ gas, max_fee_per_gas: price.toString() }), (CAP * 12n) / 10n)
   assert.equal(one({ gas, max_fee_per_gas: price.toString(), l1_fee: '1' }), most)

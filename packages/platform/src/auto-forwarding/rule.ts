@@ -27,7 +27,10 @@ export interface RuleRow {
   request: SignedRequest
   receipts: unknown[]
   end_request: (SignedRequest & { api_key: string }) | null
-  /** Hashes that a node reported when the rule was ended and that are not final in a block. */
+  /**
+   * Hashes of forwards that a node reported when the rule was ended and whose result is not final
+   * yet.
+   */
   outstanding?: string[]
   waiting: string
   last_error: string | null

@@ -137,7 +137,8 @@ class Lookout {
     if (this.#loops.length === 0) return
     let isAway = false
     const terms = this.#loops.map(({ due }, at) => `case when (${due}) then ${at} end`)
-    // Uses $1 even if no loop does: PostgreSQL rejects a parameter whose type it cannot determine.
+    // The statement uses $1 even if no background loop's condition does: PostgreSQL rejects a
+    // parameter whose type it cannot determine.
     const text = `select concat_ws(' ', ${terms.join(', ')}) due where $1::timestamptz is not null`
     while (!signal.aborted) {
       await this.#pause(signal)

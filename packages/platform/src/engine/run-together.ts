@@ -84,7 +84,7 @@ export async function takeFollowers(
 /**
  * Marks followers as submitted; from then on they keep their nonces. Uses the account's lock, like
  * the code that reassigns the nonce of a transaction that was given up.
- * @returns the followers before the first one that may not be submitted
+ * @returns the followers that precede the first one that must not be submitted
  */
 async function show(
   services: Services,
@@ -117,7 +117,10 @@ async function show(
   })
 }
 
-/** Returns the followers before the first one that may not be signed now; releases the others. */
+/**
+ * Returns the transfers of the run that precede the first one that must not be signed yet, and
+ * releases the leases of that one and of all after it.
+ */
 async function keepReady(services: Services, taken: readonly Follower[]): Promise<Follower[]> {
   const ready: Follower[] = []
   for (const follower of taken) {

@@ -95,7 +95,10 @@ export interface Market {
   amountMin: bigint | null
   amountMax: bigint | null
   costMin: bigint | null
-  /** Fees as fractions in units, such as 0.0026; null: unknown. */
+  /**
+   * Fee as a fraction of the amount, as an integer scaled by 10^18: 0.26 % is 0.0026 × 10^18. null:
+   * unknown.
+   */
   makerFee: bigint | null
   takerFee: bigint | null
 }

@@ -10,8 +10,9 @@ import type { Settings } from '../settings/settings.ts'
 import type { LocalChains } from './doctor-local.ts'
 
 /**
- * Result of one endpoint, or of a network without one. `milliseconds`: time until the endpoint had
- * returned its functions and the height.
+ * Result of one endpoint, or of a network without an endpoint. `milliseconds`: time that the
+ * endpoint needed until the checks of its chain and its functions had passed and it had returned its
+ * height.
  */
 export interface Diagnosis {
   network: string

@@ -157,7 +157,7 @@ export const lineOfRow = (row: AuditRow): AuditLine => ({
 const BATCH = 500
 
 /**
- * Exports a workspace's complete log as text, line by line (NDJSON), as of the begin of the export.
+ * Exports a workspace's complete log as text, line by line (NDJSON), as of the start of the export.
  * The last line is the end marker.
  */
 export async function* exportAudit(

@@ -132,11 +132,12 @@ export class Callers {
   }
 
   /**
-   * Repeats a request until there is a response.
-   * @param key state of other requests with the same key: nothing is repeated during another
-   *   request, or after a refusal
-   * @throws Refused finally
-   * @throws Decided
+   * Repeats a request until it has succeeded or is refused. Responses with status 429 or with a 5xx
+   * status other than 500 are not refusals.
+   * @param key state that all requests with the same key share; a request is repeated only while no
+   *   other request with the key is in progress and none has been refused
+   * @throws Refused if the request is refused
+   * @throws Decided if another request with the same key has been refused
    */
   async until(
     caller: Caller,
