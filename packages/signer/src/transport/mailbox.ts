@@ -67,7 +67,7 @@ export class Mailbox {
     }
   }
 
-  /** Callers that wait for a message of it are rejected immediately. */
+  /** Closes a mailbox. Callers that wait for one of its messages are rejected immediately. */
   close(name: string): void {
     this.#boxes.delete(name)
     this.#expiry.delete(name)
