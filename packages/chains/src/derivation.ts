@@ -4,7 +4,7 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { ChainError, type Curve, type Network, type Path } from './types.ts'
 
-/** Public half of a workspace key. */
+/** Public part of a workspace key. */
 export interface WorkspaceKey {
   curve: Curve
   publicKey: Uint8Array

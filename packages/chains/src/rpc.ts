@@ -21,7 +21,7 @@ export interface RpcEndpoint {
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
-/** The endpoint was unreachable, too slow, or responded with something that is not its protocol. */
+/** The endpoint was unreachable or too slow, or its response did not follow its protocol. */
 export class RpcUnavailable extends ChainError {
   constructor(message: string) {
     super('RPC_UNAVAILABLE', message)
@@ -287,7 +287,7 @@ export interface ChainTransfer {
   coinbase: boolean
   /** Destination tag or memo in the form of `address_tag`; absent if the network has none. */
   tag?: string | null
-  /** Cardano: what the output carries in addition to its lovelace. */
+  /** Cardano: tokens and reference script that the output contains in addition to its lovelace. */
   riders?: UtxoTokens
 }
 

@@ -210,8 +210,8 @@ export interface TronAction {
 }
 
 /**
- * Cardano: what an output carries in addition to its lovelace. Tokens by unit (policy and name in
- * hex); bytes of a reference script, which the spender pays for.
+ * Cardano: content of an output in addition to its lovelace. Tokens by unit (policy and name in
+ * hex); size in bytes of a reference script, for which the spender pays.
  */
 export interface UtxoTokens {
   assets: Record<string, string>

@@ -236,7 +236,7 @@ test('EVM: tips increase with the fee level even if blocks of the fee history va
 
 const ENDPOINT = { url: 'http://node.test' }
 
-test('XRP: uses the prices of a loaded server, and names the field of a missing price', async () => {
+test('XRP: uses the prices of a loaded server; if a price is missing, the error names its field', async () => {
   const ratesWith = (drops: string) =>
     new XrpClient(
       net('XRP'),
@@ -253,7 +253,7 @@ test('XRP: uses the prices of a loaded server, and names the field of a missing 
   await assert.rejects(ratesWith('"x":1'), /XRP: fee returned no drops\.base_fee/)
 })
 
-test('XLM: uses the minimum fee without payments, and names the field of a missing price', async () => {
+test('XLM: uses the minimum fee if recent fees are zero; if a price is missing, the error names its field', async () => {
   const ratesWith = (stats: string) =>
     new StellarClient(
       net('XLM'),

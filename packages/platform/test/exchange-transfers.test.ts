@@ -469,7 +469,7 @@ test('if a withdrawal is refused while an identical request waits, both requests
   assert.equal((await fixture.database.query('select 1 from exchange_transfers')).length, 1)
 })
 
-test('refuses forbidden withdrawals and destinations by field, without calling the exchange', async () => {
+test('a forbidden withdrawal or destination is refused with its field, and creates no transfer', async () => {
   const fixture = await open()
   const { body: first } = await fixture.withdraw({ sequence_id: 'w1' })
   const again = await fixture.withdraw({ sequence_id: 'w1' })

@@ -424,7 +424,7 @@ test('an invalid invoice is refused with the invalid field, and nothing is creat
   assert.equal((await made()).length, 0)
 })
 
-test('a missing price gets 503 with the asset; without an asset list, priced assets are offered', async () => {
+test('an asset without a price is refused with 503 by name; without `assets`, priced ones are offered', async () => {
   const fixture = await open()
   fixture.stale.add('ETH')
   await assert.rejects(

@@ -270,7 +270,7 @@ function counting(inner: Database): {
   }
 }
 
-test('a block without own payments needs two statements, and no query for its addresses', async () => {
+test('a block that pays none of our addresses needs two SQL statements, without its addresses', async () => {
   const counted = counting(database.get())
   Object.assign(fixture.services, { database: counted.database })
   fixture.chain.mine()

@@ -99,8 +99,8 @@ export class Refusal extends Error {
 }
 
 /**
- * Returns the same error for a step that the node has recorded. It counts as signed from then on,
- * whatever the error is.
+ * Returns the same error, marked with `entered` because the node has recorded the step. The step
+ * counts as signed from then on, whatever the error is.
  */
 export const onceEntered = (error: unknown): unknown =>
   error instanceof Refusal

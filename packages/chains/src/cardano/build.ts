@@ -84,7 +84,7 @@ export interface Selection {
 export function scriptFee(bytes: number): bigint {
   let fee = 0n
   let left = BigInt(bytes)
-  // The fifths are kept as a fraction, and rounded once.
+  // The steps of one fifth are computed as an exact fraction, which is rounded once.
   for (
     let numerator = SCRIPT_FEE_PER_BYTE, denominator = 1n;
     left > 0n;
@@ -263,7 +263,7 @@ export function selectCoins(network: Network, o: Order): Selection {
     let fee = 0n
     let size = 0
     // The change amount determines its encoded length, which determines the fee. Two rounds are
-    // enough, except at the boundary between two lengths, where the higher fee is kept.
+    // enough, except at the boundary between two lengths, where the higher fee is used.
     for (let round = 0; round < 3; round++) {
       if (rest <= fee) return null
       const next = feeAt(chosen, { address: changeTo, coin: rest - fee, assets })

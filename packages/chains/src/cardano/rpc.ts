@@ -223,7 +223,7 @@ export class CardanoClient implements ChainClient {
       const opened = openTransaction(hexToBytes(cbor))
       if (opened.id === txid) return opened
     } catch {
-      // Reported below.
+      // The error is reported below.
     }
     return this.#odd(`the bytes of ${txid} belong to another transaction`)
   }

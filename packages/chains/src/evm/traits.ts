@@ -3,7 +3,8 @@ import type { Traits } from '../traits.ts'
 import { gasMost, NATIVE_GAS } from './gas.ts'
 
 /**
- * Part of the fee cap that publishing on the parent chain may cost, on networks with a fee oracle.
+ * Divisor of the fee cap: publishing on the parent chain may cost at most this fraction of it, on
+ * networks with a fee oracle.
  */
 const L1_SHARE = 10n
 

@@ -53,10 +53,10 @@ function read(
 }
 
 /**
- * See Family.decode. One transfer whose fee the sending account pays, or a sweep of tokens whose
- * fee the receiver pays. The transaction contains no expiry: it expires with its recent blockhash
- * after 150 blocks, and anything that would extend this (a durable nonce) is rejected. Transactions
- * do not exclude each other.
+ * See Family.decode. Allows one transfer whose fee the sending account pays, or a sweep of tokens
+ * whose fee the receiver pays. The transaction contains no expiry: it expires with its recent
+ * blockhash after 150 blocks, and anything that would extend this (a durable nonce) is rejected.
+ * Transactions do not exclude each other.
  */
 export function decode(
   network: Network,

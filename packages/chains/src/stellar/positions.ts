@@ -1,7 +1,7 @@
 /**
  * Reads single fields of XDR structures by their position. A library that decodes a whole structure
- * fails on a union arm that it does not know, also where the field that is needed comes before it.
- * Layouts: stellar-xdr, Stellar-ledger.x and Stellar-ledger-entries.x.
+ * fails on a union arm that it does not know, even if the needed field precedes that arm. Layouts:
+ * stellar-xdr, Stellar-ledger.x and Stellar-ledger-entries.x.
  */
 
 const HASH = 32

@@ -381,7 +381,10 @@ export class StellarClient implements TaggedClient {
     return rising({ low: atLeast('p50'), medium: atLeast('p80'), high: atLeast('p95') })
   }
 
-  /** Computed from the head's close time and never from this machine's clock. */
+  /**
+   * Returns the end of the validity (Unix seconds) of a transaction that is built now. It is
+   * computed from the head's close time and never from this machine's clock.
+   */
   async validUntil(): Promise<number> {
     const { height } = await this.tip()
     const ledger = await this.#ledger(height)

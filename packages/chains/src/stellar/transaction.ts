@@ -145,7 +145,7 @@ export function decode(
   }
 }
 
-/** Ed25519 signs the 32 bytes of the hash as its message. */
+/** Returns the 32 bytes of the hash, which Ed25519 signs as its message. */
 export function signing(
   network: Network,
   unsigned: UnsignedTransaction,

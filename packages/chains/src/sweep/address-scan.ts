@@ -23,8 +23,8 @@ export async function usedPlaces<T>(
 }
 
 /**
- * Reads the transactions of coins by their ids, and why an endpoint refuses one. Coins of a refused
- * transaction are not moved; all others are.
+ * Reads the transactions of coins by their ids; if an endpoint refuses one, returns the reason.
+ * Coins of a refused transaction are not moved; all others are.
  * @throws RpcUnavailable if the endpoint is unreachable
  */
 export async function previousOf(

@@ -218,8 +218,8 @@ export function buildFreeze(
 }
 
 /**
- * Builds the transaction that begins to unstake. It also returns to the balance what has already
- * matured.
+ * Builds the transaction that begins to unstake. It also returns amounts that have already matured
+ * to the balance.
  */
 export function buildUnfreeze(
   network: Network,

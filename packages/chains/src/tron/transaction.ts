@@ -184,7 +184,7 @@ export function decode(
   }
 }
 
-/** Signs the SHA-256 of raw_data, which is also the transaction's id. */
+/** Returns the SHA-256 of raw_data as the digest to sign. It is also the transaction's id. */
 export function signing(
   _network: Network,
   unsigned: UnsignedTransaction,

@@ -10,7 +10,7 @@ import { shaped } from '../transport/body.ts'
 const STATEMENT_LENGTH_MAX = 1024 * 1024
 const HOLDINGS_LENGTH_MAX = 8 * 1024 * 1024
 const ADDRESSES_MAX = 10_000
-/** Maximum age of a statement, in seconds. A node does not sign past or future states. */
+/** Maximum age of a statement, in seconds. A node signs only statements about the present. */
 const AGE_MAX_S = 900
 /**
  * Number of addresses that are derived in one turn of the event loop, so that a long list does not

@@ -47,10 +47,11 @@ function presentEntry(entry: Entry): HistoryEntry | null {
 }
 
 /**
- * Returns what this node has signed and for whom, page by page, for a platform whose database was
- * restored from an older backup. `before` is the hash of the entry before the page, by which the
- * platform detects a different record. The response authorises nothing: it contains signatures and
- * what they sign, and nothing that could create new ones.
+ * Returns the transactions that this node has signed and the requests that they belong to, page by
+ * page, for a platform whose database was restored from an older backup. `before` is the hash of
+ * the entry before the page; the platform uses it to detect a different record. The response
+ * authorises nothing: it contains signatures and the signed data, and no data from which a new
+ * signature could be created.
  */
 export function history(
   { config, store }: NodeContext,

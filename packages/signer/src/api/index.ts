@@ -26,7 +26,10 @@ const runBodySchema = z.strictObject({
     .max(RUN_MAX),
 })
 
-/** Like the operator's parser, with a separate error for fuel without a purpose. */
+/**
+ * Parses a call's body like the parser of the operator's commands, with a separate error for a fuel
+ * order without a purpose.
+ */
 function shapedText<T>(schema: z.ZodType<T>, text: string): T {
   const value = parseBody(text)
   const purpose = (value as { purpose?: { kind?: unknown; for?: unknown } } | null)?.purpose

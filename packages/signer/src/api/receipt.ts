@@ -123,8 +123,8 @@ function entriesOf({ store }: NodeContext, { proven, want }: Understood): NewEnt
     exp,
     timely: true,
   }
-  // A standing rule is recorded and remains valid from now on, whatever the age of its request
-  // becomes (rule 13).
+  // A standing rule is recorded and remains valid from now on, even when its request has become old
+  // (rule 13).
   return [
     { kind: 'seen', body },
     ...(want.action === 'forward'

@@ -49,7 +49,7 @@ const NAMED_MAX = 1000
 const OWN_STEPS = new Set(['fuel', 'lend'])
 const isOwn = (step: string): boolean => OWN_STEPS.has((JSON.parse(step) as string[])[0] as string)
 
-/** What a void applies to. */
+/** The intent or rule that a void applies to. */
 interface Target {
   /** Names to void, without the intent's key. */
   names: string[]
@@ -60,7 +60,7 @@ interface Target {
   deletedRule: string | null
 }
 
-/** Returns what a signed request voids. */
+/** Returns the target of a void that contains a signed request. */
 function targetOfRequest({ store, registry }: NodeContext, proven: Proven): Target {
   const { state } = store
   const { enrolment, nonce, transaction_id: transactionId } = proven
@@ -89,7 +89,7 @@ function targetOfRequest({ store, registry }: NodeContext, proven: Proven): Targ
 }
 
 /**
- * Returns what a void without a signed request applies to.
+ * Returns the target of a void without a signed request.
  * @throws Refusal UNKNOWN_INTENT
  */
 function targetOfName({ intentOfTransaction }: State, body: VoidBody): Target {
@@ -143,13 +143,13 @@ const countUnfinished = (list: readonly StepEntry[]): number =>
 
 /**
  * Rule 14: voids an intent permanently; any valid request may do so. Existing signatures cannot be
- * revoked: the response names them, and without `force` nothing is voided then. By transaction_id,
- * only an intent that this node knows can be voided, because it could not recognise it later. By
- * name, any request can be voided, whatever its content: a request that no node can parse must be
- * stoppable too, and is recognised by its name. The signed deletion of a standing rule is also
- * processed here, always permanently: it voids the rule and every forward that is not signed yet.
- * The response names transactions that were signed under the rule and may still be broadcast, so
- * that the rule's owner can monitor them.
+ * revoked: the response names them, and without `force` nothing is voided then. A void by
+ * transaction_id requires an intent that this node knows, because it could not recognise an unknown
+ * intent later. A void by name is accepted for any request, whatever its content: a request that no
+ * node can parse must be stoppable too, and is recognised by its name. The signed deletion of a
+ * standing rule is also processed here, always permanently: it voids the rule and every forward
+ * that is not signed yet. The response names transactions that were signed under the rule and may
+ * still be broadcast, so that the rule's owner can monitor them.
  * @throws Refusal if the request is not proven, UNKNOWN_INTENT or ALREADY_SIGNED
  */
 export async function voidIntent(context: NodeContext, body: VoidBody): Promise<unknown> {

@@ -86,8 +86,8 @@ export class SubAccounts {
       )
     }
     if (existing?.certificates) return existing.index
-    // An enrolment from before names were bound has an index without a name. This node's operator
-    // adds the name by entering both.
+    // An enrolment of an earlier version, which did not bind names, has an index without a name.
+    // This node's operator adds the name by entering both.
     if (
       !existing &&
       index !== undefined &&

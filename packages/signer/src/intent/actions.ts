@@ -23,7 +23,7 @@ export type Action =
   | EndForwardAction
   | StakeAction
 
-/** Hexadecimal digits are equivalent in upper and lower case. */
+/** Pattern of a UUID. Its hexadecimal digits may be in upper or lower case. */
 const UUID = '([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})'
 const AMEND = new RegExp(`^/dac/v1/transaction/${UUID}/(speed-up|cancel)$`)
 const RULE = new RegExp(`^/dac/v1/auto-forwarding/${UUID}$`)

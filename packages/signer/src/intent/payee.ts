@@ -2,8 +2,8 @@ import { validateAddress, type Registry } from '@custody/chains'
 import { badField } from './fields.ts'
 
 /**
- * Returns `destination_address` in canonical form, and `address_tag`. A tag of 0 is a tag; an
- * absent one is not (rule 7).
+ * Returns `destination_address` in canonical form, and `address_tag`. A tag of 0 counts as a tag;
+ * an absent tag does not (rule 7).
  */
 export function payeeOf(
   registry: Registry,

@@ -55,7 +55,7 @@ export function assertAllowed(mode: string, { kind }: { kind: string }): void {
 }
 
 /**
- * Creates the key of a new data folder with the given provider. An existing key is kept.
+ * Creates the key of a new data folder with the given provider. An existing key is not replaced.
  * @throws ConfigError if the existing key is of another provider
  */
 export async function createDataDirKey(

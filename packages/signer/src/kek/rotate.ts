@@ -212,8 +212,8 @@ export async function rotate(
     if (before.length > 1 || (before.length > 0 && config.kek.kind !== 'wrapped'))
       moved += await finish(home, store, env, step)
     const surroundings = kekContextOf(home, env)
-    // Opened before anything is written, so that a caller who cannot decrypt the old shares changes
-    // nothing.
+    // The data folder is opened before anything is written, so that nothing is changed if the old
+    // shares cannot be decrypted.
     await openDataDir(home, configOf(home), env)
     const entry = await makeEntry(settings, surroundings, bindingOf(config))
     step('entry made')

@@ -62,7 +62,7 @@ export function readRecoverySecret(path: string): Uint8Array {
 
 /**
  * An entry of a peer that this version cannot parse may be a step or a void, so the restoration
- * fails and the node takes part in nothing.
+ * fails and the node does not take part in signing.
  */
 function readFrom(node: number, row: z.infer<typeof rowSchema>): Body<'imported'> | null {
   try {
@@ -217,7 +217,7 @@ export class Backups {
   }
 
   /**
-   * Restores a node whose record is lost. Shares come from the file; what was signed since then
+   * Restores a node whose record is lost. Shares come from the file; the record of later signatures
    * comes from both peers, before any request is served. Requests that were issued before now are
    * rejected, because the lost record may have contained them. Enrolments and orders are restored
    * if the file and both peers agree, so that a person who stores a backup cannot use it to enrol

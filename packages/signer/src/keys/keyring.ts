@@ -467,7 +467,8 @@ export class Keyring {
           )
           return allocatable === true
         } catch (error) {
-          // A node of an earlier version does not support the call during an upgrade.
+          // During an upgrade a peer may still run an earlier version, which does not support the
+          // call.
           if (error instanceof Refusal && error.code === 'NOT_FOUND') return true
           throw error
         }

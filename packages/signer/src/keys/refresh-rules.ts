@@ -20,7 +20,7 @@ import type { ShareName } from './pair-tests.ts'
  */
 
 /**
- * What a node reports about a key: the epoch that it has switched to and the run that generated it.
+ * A node's report about a key: the epoch that it has switched to, and the run that generated it.
  */
 export interface Switched {
   epoch: number

@@ -188,7 +188,7 @@ export class Refresher {
   }
 
   /**
-   * Queries directly what each of the two peers has switched to.
+   * Queries both peers directly for the epoch and the session that they have switched to.
    * @throws Refusal PEER_UNAVAILABLE
    */
   #switched(keyId: string): Promise<Switched[]> {
@@ -245,8 +245,8 @@ export class Refresher {
   }
 
   /**
-   * Makes the peers switch to what this node has switched to; or returns to the old share, after
-   * both peers have promised not to switch.
+   * Makes the peers switch to the share that this node has switched to, or returns to the old share
+   * after both peers have promised not to switch.
    */
   async #end(name: ShareName): Promise<void> {
     const { store, peers, config, keyring, log } = this.#parts

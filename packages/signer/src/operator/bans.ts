@@ -9,8 +9,8 @@ const banSchema = z.strictObject({
 })
 
 /**
- * Bans a peer permanently, as a proven cheat would. Returns the ban on record: the first one where
- * there was one.
+ * Bans a peer permanently, with the same effect as a proven cheat. Returns the ban on record, which
+ * is the earlier ban if there was one.
  */
 export function ban({ config, bans: all }: NodeContext, body: unknown): unknown {
   const { node, reason } = shaped(banSchema, body)

@@ -19,7 +19,7 @@ export const receiptBytes = (receipt: Receipt['receipt']): Buffer =>
 
 export const isTimely = (exp: number, now: number): boolean => now <= exp + TIMELY_S
 
-/** A request whose age is checked, and what the check depends on. */
+/** A request whose age is checked, and the data that the check needs. */
 interface AgedRequest {
   state: State
   /** Public identity keys of the nodes, by which receipts are verified. */

@@ -29,7 +29,10 @@ export function charge(
   }
 }
 
-/** Of mutually exclusive transactions only the most expensive is charged. */
+/**
+ * Like {@link charge}, for transactions that exclude each other: only the most expensive one is
+ * charged.
+ */
 export const chargeOnce = (
   subject: Subject,
   subAccount: number,

@@ -50,7 +50,7 @@ export function assertForwards(subject: Subject, rule: ForwardIntent): Charge {
   }
 }
 
-/** A standing rule whose validity is checked, and what the check depends on. */
+/** A standing rule whose validity is checked, and the data that the check needs. */
 interface CheckedRule {
   state: State
   /** Public identity keys of the nodes, by which receipts are verified. */

@@ -22,7 +22,7 @@ export function assertOneMeaning(
     throw new Refusal('INTENT_CONFLICT', 'The same sequence_id was used for another payment')
 }
 
-/** The same check among requests that are evaluated together and may not be on record yet. */
+/** Makes the same check among requests that are evaluated together and may not be on record yet. */
 export function assertMeaningsAgree(seen: readonly SeenRequest[]): void {
   const meanings = new Map<string, SeenRequest>()
   for (const request of seen) {

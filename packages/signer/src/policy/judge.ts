@@ -16,7 +16,7 @@ import { accountOf, assertNonce } from './nonce.ts'
 import { assertRun, each, eachNow, NOTHING_AHEAD, type Ahead } from './run.ts'
 import { namesOf, type Order, type Signed, type Verdict } from './order.ts'
 
-/** What a step records about its session. */
+/** The data of its session that a step records. */
 export type Session = Pick<Body<'step'>, 'sessions' | 'partner' | 'peer_head'>
 
 /**
@@ -75,7 +75,7 @@ export class Judge {
   /**
    * Checks a verdict against the record. Synchronous: nothing may happen between this check and the
    * write that follows it.
-   * @param ahead what is recorded together with this order and before it
+   * @param ahead data of the orders that are recorded together with this order and before it
    */
   assertAllowed(verdict: Verdict, ahead: Ahead = NOTHING_AHEAD): StepEntry | null {
     const { state } = this.#parts.store

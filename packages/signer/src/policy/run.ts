@@ -6,8 +6,8 @@ import { namesOf, type Charge, type Verdict } from './order.ts'
 export const RUN_MAX = 16
 
 /**
- * What is recorded together with a transaction of a run and before it. It counts as if it were on
- * record already.
+ * Data of the transactions of a run that are recorded together with a transaction and before it. It
+ * counts as if it were on record already.
  */
 export interface Ahead {
   nonce: bigint | null
@@ -82,7 +82,7 @@ export async function each<T, R>(
   return answers
 }
 
-/** The same without an await, because the record must not change during the checks. */
+/** Like `each`, but without an await, because the record must not change during the checks. */
 export function eachNow<T, R>(list: readonly T[], judge: (one: T, at: number) => R): R[] {
   return list.map((one, at) => {
     try {

@@ -43,7 +43,8 @@ export class CatchUp {
   }
 
   /**
-   * Reads what this node must know from its peers before it checks a verdict against its record.
+   * Reads from the peers the data that this node needs before it checks a verdict against its
+   * record.
    */
   async prepare(verdict: Verdict): Promise<void> {
     const { state } = this.#parts.store

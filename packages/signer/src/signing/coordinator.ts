@@ -47,7 +47,7 @@ const openedSchema = z.union([
   }),
 ])
 type Begun = Extract<z.infer<typeof openedSchema>, { fresh: string }>
-/** What both nodes have agreed on when the partner has opened a session. */
+/** The data that both nodes have agreed on when the partner has opened a session. */
 interface AgreedSession {
   items: SigningItem[]
   participants: [number, number]
@@ -200,7 +200,7 @@ export class Coordinator {
   }
 
   /**
-   * Signs what both nodes have permitted and the partner has recorded.
+   * Signs the transactions that both nodes have permitted and the partner has recorded.
    * @throws Refusal
    */
   async #together(verdicts: readonly Verdict[], agreed: AgreedSession): Promise<SignAnswer[]> {

@@ -25,7 +25,7 @@ export function split<T>(verdicts: readonly Verdict[], list: readonly T[]): T[][
   })
 }
 
-/** Returns the name of what one session signs; for a single transaction its own hash. */
+/** Returns a name of the data that one session signs; for a single transaction its own hash. */
 export const unsignedOf = (verdicts: readonly Verdict[]): string =>
   verdicts.length === 1
     ? verdicts[0]!.unsignedHash

@@ -29,7 +29,7 @@ const openSchema = z.union([
   z.strictObject({ orders: z.array(orderSchema).min(2).max(RUN_MAX), ...freshSchema }),
 ])
 
-/** What both nodes have agreed on and this node has recorded, before the first round. */
+/** The data that both nodes have agreed on and this node has recorded, before the first round. */
 interface AgreedSession {
   verdicts: readonly Verdict[]
   items: SigningItem[]

@@ -15,8 +15,9 @@ export function importable<K extends ImportedKind>(
 }
 
 /**
- * Returns what a restored node records of a peer's row; null if its kind binds only the peer.
- * Nothing else may be left out, because the node could sign against an entry that it does not have.
+ * Returns the data of a peer's row that a restored node records; null if the row's kind binds only
+ * the peer. No other row may be left out, because the node could sign against an entry that it does
+ * not have.
  * @throws RecordError that names height and kind
  */
 export function takenFrom(peer: number, row: Row): Body<'imported'> | null {

@@ -6,7 +6,7 @@ import { traceHeader } from '@custody/tracing'
 import type { Config, Peer } from '../config.ts'
 import { callHead, FrameReader, PROTOCOL_NAME, writeFrame } from './channel.ts'
 
-/** The other node did not respond, or not in time. Never a reason for a ban. */
+/** Thrown if the other node does not respond, or not in time. It is never a reason for a ban. */
 export class Unreachable extends Error {
   constructor(message: string) {
     super(message)

@@ -37,7 +37,7 @@ export class Mailbox {
     const box = this.#boxes.get(name)
     if (!box) throw new Refusal('SESSION_ABORTED', 'This run does not exist')
     const slot = `${round}/${from}`
-    // The first message counts; a second one for the same round is ignored.
+    // Only the first message of a round from a party is accepted; a second one is refused.
     if (box.has(slot)) throw new Refusal('SESSION_ABORTED', 'This round was already received')
     box.set(slot, message)
     this.#waiting.get(`${name}/${slot}`)?.resolve(message)
@@ -67,7 +67,7 @@ export class Mailbox {
     }
   }
 
-  /** Callers that wait for a message of it are rejected immediately. */
+  /** Closes a mailbox. Callers that wait for one of its messages are rejected immediately. */
   close(name: string): void {
     this.#boxes.delete(name)
     this.#expiry.delete(name)

@@ -50,8 +50,8 @@ const BEFORE_HEADS = new Set([
 ])
 
 /**
- * Calls that a node answers that was opened for a recovery: those of its partner in it, and no
- * ceremonies.
+ * Calls that a node answers after it was opened for a recovery: those that its partner needs to
+ * sign, and no ceremonies.
  */
 const WHILE_RECOVERING = new Set([
   ...BEFORE_HEADS,

@@ -26,7 +26,7 @@ const RESERVE = '20'
 const TAG_FIRST = 100_000
 const ACTIVE: readonly WithdrawalStatus[] = ['initial', 'paying', 'pending']
 
-/** Changes of a funding operation, which are stored together with those of the engine. */
+/** Changes of a funding operation. They are stored in one record with the trading engine's changes. */
 export interface FundingEntry {
   addresses?: DepositAddress[]
   deposits?: Deposit[]
@@ -44,7 +44,7 @@ export interface FundingOptions {
   seed: () => string
   now: () => number
   isStuck: () => boolean
-  /** Stores the changes together with those of the engine. */
+  /** Stores the changes in one record with the trading engine's changes. */
   commit: (entry: FundingEntry) => void
 }
 

@@ -4,7 +4,9 @@ import { assertDrains, drainOrder } from '../drain.ts'
 import type { Drain, Order, Verdict } from '../order.ts'
 import { assertOnlyPath } from '../paths.ts'
 
-/** Rule 15: from a gas tank to the address that this node's operator has entered. */
+/**
+ * Rule 15: permits a payment from a gas tank to the address that this node's operator has entered.
+ */
 export async function drain(context: Context, order: Order, purpose: Drain): Promise<Verdict> {
   const { registry, store } = context
   const wanted = drainOrder(store.state, order, purpose.order, store.seconds())

@@ -63,8 +63,8 @@ export async function forwarder(
 }
 
 /**
- * Rule 13: to the rule's destination, within its cap and until it expires; each forward is one
- * payment.
+ * Rule 13: permits a payment to the rule's destination, within its cap and until it expires. Each
+ * forward is one payment.
  */
 export async function forward(context: Context, order: Order, purpose: Forward): Promise<Verdict> {
   const { proven, want, ...request } = await forwarder(context, order, purpose)

@@ -42,8 +42,9 @@ interface Fuelled {
 const stepOf = ({ step }: Fuelled): string => JSON.stringify(['fuel', ...step])
 
 /**
- * Rule 11: native coin from the gas tank to the source address of one intent or one token sweep, or
- * of several payments. Each payment is fuelled only once, in whichever fuel transaction.
+ * Rule 11: permits a transfer of native coin from the gas tank to the source address of one intent,
+ * of one token sweep, or of several payments. Each payment is fuelled only once, alone or together
+ * with others.
  */
 export async function fuel(context: Context, order: Order, purpose: Fuel): Promise<Verdict> {
   const { beside = [] } = purpose

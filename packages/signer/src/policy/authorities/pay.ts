@@ -17,8 +17,8 @@ import { assertWalletPaths } from '../paths.ts'
 import { assertPays } from '../pay.ts'
 
 /**
- * A payment that a caller requested, with the changes of later signed requests. `name`: of the
- * intent, `step`: of its payment.
+ * A payment that a caller requested, with the changes of later signed requests. `name`: name of the
+ * intent; `step`: name of its payment.
  */
 export type Payer = CallerContext & {
   proven: Proven
@@ -60,7 +60,9 @@ export async function payer(
   }
 }
 
-/** Rules 2 to 9: exactly the caller's payment, from the caller's wallet. */
+/**
+ * Rules 2 to 9: permits exactly the payment that the caller requested, from the caller's wallet.
+ */
 export async function pay(context: Context, order: Order, purpose: Pay): Promise<Verdict> {
   const {
     proven,

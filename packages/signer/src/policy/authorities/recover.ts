@@ -74,8 +74,8 @@ function assertPays(
 }
 
 /**
- * Rule 16: from any address of a workspace's key to the address that this node's own operator has
- * entered, without platform and callers.
+ * Rule 16: permits a payment from any address of a workspace's key to the address that this node's
+ * own operator has entered. Neither the platform nor a caller takes part.
  */
 export async function recover(context: Context, order: Order, purpose: Recover): Promise<Verdict> {
   const wanted = orderOf(context, order, purpose.order)

@@ -31,7 +31,10 @@ export async function staker(
   }
 }
 
-/** Each step of a stake is a separate transaction, only from the omnibus address. */
+/**
+ * Permits one step of a stake. Each step is a separate transaction, and only the omnibus address
+ * may send it.
+ */
 export async function stake(context: Context, order: Order, purpose: Stake): Promise<Verdict> {
   const { proven, want, ...request } = await staker(context, order, purpose)
   const network = networkOf(context, want.asset)

@@ -4,7 +4,9 @@ import type { Order, TankStake, Verdict } from '../order.ts'
 import { assertOnlyPath } from '../paths.ts'
 import { assertTankStakes, tankStakeOrder } from '../tank.ts'
 
-/** Rule 15: a gas tank's own stake, as ordered by this node's operator. */
+/**
+ * Rule 15: permits a transaction about a gas tank's own stake, as ordered by this node's operator.
+ */
 export async function tankStake(
   context: Context,
   order: Order,
