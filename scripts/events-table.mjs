@@ -6,5 +6,5 @@ import { underPinnedNode } from './pinned-node.mjs'
 
 await underPinnedNode(fileURLToPath(import.meta.url))
 const file = new URL('../docs/events.md', import.meta.url)
-const { withTable } = await import('../packages/platform/src/events/events/events/table.ts')
+const { withTable } = await import('../packages/platform/src/events/events/table.ts')
 writeFileSync(file, withTable(readFileSync(file, 'utf8')))
