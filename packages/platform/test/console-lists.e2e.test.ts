@@ -148,7 +148,7 @@ test('the panel displays commands as installed: npx custody in a checkout, custo
       await page.goto(`${origin}/console/w/acme/main/wallets?new=`)
       await page.getByLabel('Asset', { exact: true }).selectOption('XRP')
       await page.getByRole('button', { name: 'Create', exact: true }).click()
-      const dialog = page.getByRole('dialog', { name: 'To be signed elsewhere' })
+      const dialog = page.getByRole('dialog', { name: 'Sign on another machine' })
       assert.match(
         await dialog.locator('pre').first().innerText(),
         new RegExp(`^${name} request POST '/dac/v1/create-wallet'`),
@@ -178,7 +178,7 @@ test('a shortened value has its full digits in the tooltip and on the transactio
   await page.goto(`${origin}/console/w/acme/main/transactions/${ids[0]}`)
   await page.getByText('≈ $1,312.50 at the time').waitFor()
   await page
-    .locator('dl', { hasText: 'Value at the time' })
+    .locator('dl', { hasText: 'Value at that time' })
     .getByText('$1,312.509001', { exact: true })
     .waitFor()
   await api.database.query(

@@ -125,7 +125,7 @@ step('somebody joins, enrols a key of the browser, and has an XRP wallet with co
   await desk.addCookies([{ name, value, url: origin }])
   await page.goto(at('/browser-key'))
   await page.getByLabel('Name').fill('desk')
-  await button('Make a key in this browser').click()
+  await button('Create a key in this browser').click()
   const command = await page.getByRole('region', { name: /^Command/ }).innerText()
   const publicKeyPem = readPublicKey(
     /--public-key (\S+)/.exec(command)?.[1] ?? assert.fail(command),
@@ -162,14 +162,14 @@ step('Send wants a tag or the statement that there is none, and the tag arrives'
   await page.getByLabel('Amount').fill('5')
   await page.getByLabel('Destination address').fill(SHOP.address)
   await page.getByText('A valid XRP address').waitFor()
-  await page.getByLabel('Memo for your books').fill('123456')
+  await page.getByLabel('Memo for your records').fill('123456')
   await page.getByText(/Enter them as destination tag/).waitFor()
   assert.equal(
     await button('Review').isDisabled(),
     true,
     'neither a tag nor the statement that there is none',
   )
-  await page.getByLabel('Memo for your books').fill('first')
+  await page.getByLabel('Memo for your records').fill('first')
   assert.equal(
     await button('Review').isDisabled(),
     true,
@@ -201,7 +201,7 @@ step('Send wants a tag or the statement that there is none, and the tag arrives'
   await page.goto(at('/send?asset=XRP'))
   await page.getByLabel('Amount').fill('3')
   await page.getByLabel('Destination address').fill(SHOP.address)
-  await page.getByLabel('Memo for your books').fill('none')
+  await page.getByLabel('Memo for your records').fill('none')
   await page.getByText('The payee has no destination tag').click()
   await look(page, 'send without a tag', { picture: 'send-no-tag', isOnPhone: true })
   await button('Review').click()
@@ -358,7 +358,7 @@ step('a rule forwards with the tag that was typed', async () => {
   await page.goto(at('/forwarding'))
   await button('New rule').first().click()
   await dialog.getByLabel('From', { exact: true }).fill('2')
-  await dialog.getByLabel('In 24 hours at most').fill('50')
+  await dialog.getByLabel('Maximum in 24 hours').fill('50')
   await dialog.getByLabel('Destination address').fill(SHOP.address)
   assert.equal(await button('Sign the rule').isDisabled(), true)
   await dialog.getByText('The payee has no destination tag').click()

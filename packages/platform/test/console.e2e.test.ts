@@ -125,10 +125,10 @@ step('the first owner joins by password and authenticator app, and is in', async
 })
 
 step('a key is made in the browser, enrolled by the operator, and signs from then on', async () => {
-  await page.getByRole('link', { name: 'Make a key in this browser' }).click()
+  await page.getByRole('link', { name: 'Create a key in this browser' }).click()
   await heading('Browser key')
   await page.getByLabel('Name').fill('Mara’s laptop')
-  await button('Make a key in this browser').click()
+  await button('Create a key in this browser').click()
   await page.getByText('Waits for enrolment').waitFor()
   const command = await page.getByRole('region', { name: /^Command/ }).innerText()
   assert.match(
@@ -370,7 +370,7 @@ step(
     await page.goto(at('/api-users'))
     await button('Request an API user').click()
     await page.getByLabel('Name').fill('payout service')
-    await page.getByLabel('Used from').fill('203.0.113.0/24')
+    await page.getByLabel('Allowed addresses').fill('203.0.113.0/24')
     await page.getByLabel('Public key (PEM)').fill(PUBLIC_KEY)
     await accessible(page, 'asking for an API user')
     await button('Ask for it').click()
@@ -443,7 +443,7 @@ step(
     await page.goto(at('/forwarding'))
     await button('New rule').first().click()
     await dialog.getByLabel('From', { exact: true }).fill('5')
-    await dialog.getByLabel('In 24 hours at most').fill('50')
+    await dialog.getByLabel('Maximum in 24 hours').fill('50')
     await dialog.getByLabel('Destination address').fill(DESTINATION)
     await accessible(page, 'a new rule')
     await button('Sign the rule').click()
@@ -561,7 +561,7 @@ step(
     await other.goto(at('/wallets?new='))
     await other.getByLabel('Asset', { exact: true }).selectOption('XRP')
     await button('Create', other).click()
-    const dialog = other.getByRole('dialog', { name: 'To be signed elsewhere' })
+    const dialog = other.getByRole('dialog', { name: 'Sign on another machine' })
     assert.match(
       await dialog.innerText(),
       /npx custody request POST '\/dac\/v1\/create-wallet' '\{"asset":"XRP"\}'/,

@@ -96,7 +96,7 @@ function NoSubAccount() {
           action={
             isNew ? (
               <LinkButton href={`${home}/browser-key`} kind="primary" icon="key">
-                Make a key in this browser
+                Create a key in this browser
               </LinkButton>
             ) : (
               <LinkButton href="/console">Go to the overview</LinkButton>

@@ -191,9 +191,7 @@ function Live() {
   return (
     <span
       class={`live is-${liveState.value}`}
-      title={
-        liveState.value === 'live' ? 'Events come as they happen' : 'Figures may be out of date'
-      }
+      title={liveState.value === 'live' ? 'Events come as they happen' : 'Data may be out of date'}
     >
       <span class="live-dot" aria-hidden="true" />
       <span>{word}</span>

@@ -50,7 +50,7 @@ function Passkeys() {
   return (
     <Card
       title="Passkeys"
-      lead="A key in your device or on a token. The strongest way to sign in."
+      lead="A key in your device or on a security token: the strongest way to sign in."
       isBare
       actions={
         isAvailable ? (
@@ -176,7 +176,7 @@ function Password() {
           minLength={12}
           maxLength={256}
           autoComplete="new-password"
-          hint="At least 12 characters, none that is easy to guess"
+          hint="At least 12 characters, and not easy to guess"
         />
         <ProblemNote problem={problem} />
         <div class="form-end">

@@ -184,7 +184,7 @@ export function Aml() {
   return (
     <Page
       title="Screening"
-      lead="Addresses are asked about before coins move. Without a clear answer nothing passes. The sanctions list is asked first."
+      lead="Addresses are screened before coins move. Without a clear result the transfer or deposit is held. The sanctions list is checked first."
     >
       <Card
         title="Frozen addresses"
@@ -263,7 +263,7 @@ export function Aml() {
       >
         {isNone ? (
           <Note tone="warn">
-            <p>No provider screens this sub-account: only the sanctions list does.</p>
+            <p>This sub-account has no screening provider: only the sanctions list is checked.</p>
           </Note>
         ) : (
           <ProblemNote problem={settings.problem} retry={settings.reload} />

@@ -99,7 +99,7 @@ export function ApiUsers() {
               cell: ({ api_key: key }) => <Id value={key} label="API key" />,
             },
             {
-              head: 'Used from',
+              head: 'Allowed addresses',
               isMinor: true,
               cell: ({ ip_allow_list: list }) =>
                 list.length === 0 ? (
@@ -118,7 +118,7 @@ export function ApiUsers() {
               title="No API users yet"
               action={
                 <LinkButton href={pageAt('/browser-key')} kind="primary">
-                  Make a key in this browser
+                  Create a key in this browser
                 </LinkButton>
               }
             >

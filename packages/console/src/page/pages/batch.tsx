@@ -350,14 +350,14 @@ export function Batch() {
             ) : null}
             {wrong === 0 && isShort && left.length > 0 ? (
               <Note tone="bad">
-                <p>There is too little of an asset for all of its lines.</p>
+                <p>The balance of an asset is too low for all of its lines.</p>
               </Note>
             ) : null}
             {done === lines.length && lines.length > 0 ? (
               <Note tone="ok">
                 <p>
                   {lines.length === 1 ? 'The line is sent.' : `All ${lines.length} lines are sent.`}{' '}
-                  <a href={pageAt('/transactions')}>See them on their way</a>
+                  <a href={pageAt('/transactions')}>Show these transfers</a>
                 </p>
               </Note>
             ) : null}

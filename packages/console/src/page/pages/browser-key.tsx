@@ -105,12 +105,12 @@ export function BrowserKeyPage() {
               label="Name"
               value={label}
               onValue={setLabel}
-              hint="So that the operators know whose it is: Mara’s laptop"
+              hint="Tells the operators whose key it is, for example: Mara’s laptop"
               maxLength={60}
             />
             <div>
               <Button kind="primary" type="submit" icon="key" isBusy={isBusy}>
-                {isBusy ? 'Making the pair…' : 'Make a key in this browser'}
+                {isBusy ? 'Making the pair…' : 'Create a key in this browser'}
               </Button>
             </div>
           </form>
@@ -182,7 +182,7 @@ export function BrowserKeyPage() {
       {current?.state === 'pending' && current.user !== null ? (
         <Commands of={current.user} />
       ) : null}
-      <Card title="What to know">
+      <Card title="About this key">
         <ul class="dots">
           <li>
             The key belongs to this browser and this address ({location.origin}). There is no copy:
@@ -196,7 +196,10 @@ export function BrowserKeyPage() {
             A page that is tampered with cannot read it, and could use it while it is open. What is
             signed is bounded by what the nodes allow this API user.
           </li>
-          <li>Lose the machine: have the API user revoked at the platform and at every node.</li>
+          <li>
+            If you lose the machine, have the API user revoked at the platform and at every signer
+            node.
+          </li>
         </ul>
       </Card>
       {isForgetting && key !== null ? (

@@ -51,7 +51,7 @@ export function CheckRequest() {
   return (
     <Page
       title="Check a request"
-      lead="Paste a signed request that was refused: which rule does it break? Nothing of it leaves this browser."
+      lead="Paste a signed request that was refused to see which rule it breaks. It does not leave this browser."
     >
       <div class="columns is-even">
         <Card title="Request">

@@ -351,7 +351,7 @@ export function ExchangePage({ id }: { id: string }) {
               empty={<Empty icon="exchange" title="The account has no balance" />}
             />
           </Card>
-          <Card title="Coins there and back" isBare>
+          <Card title="Transfers to and from exchanges" isBare>
             <TransfersTable reading={transfers} rows={transfers.data?.data} />
           </Card>
         </div>

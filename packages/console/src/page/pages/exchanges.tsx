@@ -90,7 +90,7 @@ function Link({ onClose }: { onClose(): void }) {
         <Field
           label="Secret"
           error={error('api_secret')}
-          hint="Sealed in the database; it is never shown again"
+          hint="Stored encrypted; it is never shown again"
         >
           {(props) => (
             <textarea
@@ -120,7 +120,7 @@ function Link({ onClose }: { onClose(): void }) {
         <div class="is-wide">
           <Check
             label="The key may withdraw"
-            hint="Only to own wallets. Without this, a key that may withdraw is refused: link one that may not where you can."
+            hint="Only to your own wallets. Without this option, a key that may withdraw is refused. Prefer a key that may not withdraw."
             value={mayWithdraw}
             onValue={setMayWithdraw}
           />
@@ -170,7 +170,7 @@ export function Exchanges() {
   return (
     <Page
       title="Exchanges"
-      lead="Accounts of yours at exchanges. What they hold is in the books, and compared with the exchange every minute."
+      lead="Your accounts at exchanges. Their balances are in the ledger and are compared with the exchange every minute."
       actions={
         <>
           <LinkButton href={pageAt('/orders')}>Orders</LinkButton>
@@ -214,7 +214,7 @@ export function Exchanges() {
           }
         />
       </Card>
-      <Card title="Coins there and back" isBare>
+      <Card title="Transfers to and from exchanges" isBare>
         <TransfersTable reading={transfers} rows={transfers.data?.data} />
         {transfers.data === undefined ? null : <Pager {...transfers.data} />}
       </Card>

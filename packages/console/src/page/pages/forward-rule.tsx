@@ -90,7 +90,7 @@ export function ForwardRulePage({ id }: { id: string }) {
               <Amount key="waiting" value={rule.waiting} of={rule.asset} />,
             ],
             ['Forwarded once it is', <Amount key="min" value={rule.min_amount} of={rule.asset} />],
-            ['In 24 hours at most', <Amount key="cap" value={rule.daily_cap} of={rule.asset} />],
+            ['Maximum in 24 hours', <Amount key="cap" value={rule.daily_cap} of={rule.asset} />],
             ['Until', <Time key="until" at={rule.expires_at} isLong />],
             ['Made', <Time key="made" at={rule.created_at} isLong />],
           ]}
@@ -100,7 +100,7 @@ export function ForwardRulePage({ id }: { id: string }) {
         <TransactionTable
           reading={history}
           rows={history.data?.data}
-          empty={<Empty icon="forward" title="Nothing was forwarded yet" />}
+          empty={<Empty icon="forward" title="No forwards yet" />}
         />
         {history.data === undefined ? null : <Pager {...history.data} />}
       </Card>

@@ -54,7 +54,7 @@ function NewRule({ of, onClose }: { of: readonly string[]; onClose(): void }) {
             setTag((before) => ({ ...before, hasNoTag: false }))
           }}
           of={of}
-          hint="Deposits credited after the rule was made"
+          hint="Deposits credited after the rule was created"
         />
         <Text
           label="Until"
@@ -73,18 +73,18 @@ function NewRule({ of, onClose }: { of: readonly string[]; onClose(): void }) {
           suffix={tickerOf(asset)}
           required
           error={amountError(least) ?? of2('min_amount')}
-          hint="Forwarded once this much has come together"
+          hint="Deposits are forwarded once their sum reaches this amount"
           maxLength={60}
         />
         <Text
-          label="In 24 hours at most"
+          label="Maximum in 24 hours"
           value={cap}
           onValue={setCap}
           inputMode="decimal"
           suffix={tickerOf(asset)}
           required
           error={amountError(cap) ?? of2('daily_cap')}
-          hint="Held by the signer nodes, not only here"
+          hint="Enforced by the signer nodes"
           maxLength={60}
         />
         <Text

@@ -89,7 +89,7 @@ export function HealthPage() {
       )}
       <Card
         title="Signer nodes"
-        lead="Each holds its share and its own record, whose head is shown: compare it with what its operator sees."
+        lead="Each node has its own key share and its own record. Compare the head of the record shown here with the one that the node’s operator sees."
         isBare
       >
         <Table
@@ -121,7 +121,7 @@ export function HealthPage() {
               cell: ({ keys }) => keys ?? <span class="muted">–</span>,
             },
           ]}
-          empty={<Empty icon="health" title="No signer nodes are named" />}
+          empty={<Empty icon="health" title="No signer nodes are configured" />}
         />
       </Card>
       <Card title="Chains" isBare>
@@ -171,7 +171,7 @@ export function HealthPage() {
             },
           ]}
           empty={
-            <Empty icon="health" title="No chain is followed yet">
+            <Empty icon="health" title="No network is scanned yet">
               A chain is read once an address on it exists.
             </Empty>
           }

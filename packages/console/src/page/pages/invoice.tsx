@@ -106,7 +106,7 @@ function Refund({
           error={
             problem?.field === 'destination_address' ? problem.message : destination.addressError
           }
-          hint="Ask the payer: where a payment came from is often an exchange’s, and not his"
+          hint="Ask the payer: the source of a payment is often an exchange’s address and not the payer’s"
         />
         <TagField asset={asset} destination={destination} draft={tag} onDraft={setTag} />
         <Check

@@ -114,7 +114,7 @@ function NewInvoice({ assets, onClose }: { assets: readonly string[]; onClose():
           value={unit}
           onValue={setUnit}
           of={['USD', ...assets]}
-          hint={unit === 'USD' ? 'Rates stay until it expires' : 'No price is needed'}
+          hint={unit === 'USD' ? 'Rates stay until it expires' : 'No price is required'}
         />
         <Text
           label="Amount"
@@ -177,7 +177,7 @@ function NewInvoice({ assets, onClose }: { assets: readonly string[]; onClose():
           value={memo}
           onValue={setMemo}
           maxLength={1000}
-          hint="The payer sees it"
+          hint="Visible to the payer"
         />
         <Text
           label="Payer’s e-mail"
@@ -185,7 +185,7 @@ function NewInvoice({ assets, onClose }: { assets: readonly string[]; onClose():
           value={email}
           onValue={setEmail}
           maxLength={320}
-          hint="For you alone"
+          hint="Not visible to the payer"
         />
         <div class="is-wide">
           <KeyNotice />

@@ -166,7 +166,7 @@ export function OrderPage({ id }: { id: string }) {
                 maker === null ? <span class="muted">–</span> : maker ? 'Maker' : 'Taker',
             },
           ]}
-          empty={<Empty icon="exchange" title="Nothing was filled" />}
+          empty={<Empty icon="exchange" title="No fills" />}
         />
       </Card>
     </Page>

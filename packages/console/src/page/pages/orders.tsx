@@ -259,7 +259,7 @@ function Convert({ onClose }: { onClose(): void }) {
           required
           maxLength={20}
           error={error('from_asset')}
-          hint="A coin as exchanges call it"
+          hint="Ticker of the coin at exchanges"
         />
         <Text
           label="For"
@@ -299,7 +299,9 @@ function Convert({ onClose }: { onClose(): void }) {
               isBusy={isBusy}
               disabled={amount === null}
             >
-              {quote === null ? 'Ask what it comes to' : 'Ask again: the quote is over'}
+              {quote === null
+                ? 'Ask what it comes to'
+                : 'The quote has expired. Request a new one.'}
             </Button>
           ) : (
             <Button kind="primary" type="submit" icon="key" isBusy={isBusy}>

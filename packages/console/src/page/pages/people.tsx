@@ -140,8 +140,8 @@ function Change({ member, onClose, onDone }: { member: Member; onClose(): void; 
       {isRemoving ? (
         <Note tone="bad">
           <p>
-            {isMe ? 'You leave this workspace.' : 'Every session ends at once.'} An invitation is
-            needed to come back.
+            {isMe ? 'You leave this workspace.' : 'All sessions of this person end immediately.'} An
+            invitation is needed to come back.
           </p>
           <div class="row">
             <Button kind="danger" isBusy={isBusy} onClick={remove}>
@@ -255,7 +255,7 @@ export function People() {
             },
             { head: 'Last seen', cell: ({ last_seen_at: at }) => <Time at={at} /> },
           ]}
-          empty={<Empty icon="people" title="Nobody yet" action={invite} />}
+          empty={<Empty icon="people" title="No people yet" action={invite} />}
         />
       </Card>
       {may('admin') ? <Invitations reading={invitations} /> : null}

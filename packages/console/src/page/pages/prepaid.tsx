@@ -75,7 +75,7 @@ export function Prepaid() {
                 note: `${data.fees.percent} % of a transfer, at least ${usd(data.fees.minimum)}`,
               },
               {
-                name: 'Volume of 30 days',
+                name: 'Volume in 30 days',
                 value: usd(data.volume_30d),
                 note:
                   Number(data.fees.monthly) === 0
@@ -141,7 +141,7 @@ export function Prepaid() {
               <Chart series={fees.data} label="Fees per day" kind="bars" />
             )}
           </Card>
-          <Card title="Top up" lead="The operator books what you paid.">
+          <Card title="Top up" lead="The operator enters your payments.">
             <Code
               label="Command of the operator"
               text={custody(

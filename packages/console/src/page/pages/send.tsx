@@ -65,7 +65,7 @@ function Estimate({
       <p class="muted estimate">
         {isAsking
           ? 'Estimating the network fee…'
-          : 'The network fee is estimated once there is an asset.'}
+          : 'The network fee is estimated once you choose an asset.'}
       </p>
     )
   const value = price === null ? null : worth(estimate.fee, price)
@@ -155,7 +155,7 @@ export function Send() {
       <Page title="Send">
         <Empty
           icon="wallets"
-          title="There is nothing to send from"
+          title="No wallet to send from"
           action={
             <LinkButton href={pageAt('/wallets?new=')} kind="primary">
               Create a wallet
@@ -241,10 +241,10 @@ export function Send() {
           />
           <TagField asset={asset} destination={destination} draft={draft} onDraft={change} />
           <Text
-            label="Memo for your books"
+            label="Memo for your records"
             value={draft.memo}
             onValue={(value) => change({ memo: value })}
-            hint="Your own note; the network never sees it"
+            hint="Your own note. It is not sent to the network."
             error={memoProblem}
             maxLength={200}
           />

@@ -36,7 +36,7 @@ function Order({ address, staked, onDone }: { address: string; staked: Stakes; o
       })
       renew()
       setText('')
-      toast(action === 'stake' ? 'The stake is ordered' : 'The unstake is ordered')
+      toast(action === 'stake' ? 'The stake is ordered' : 'The unstake was requested')
       onDone()
       go(pageAt(`/transactions/${made.id}`))
     })
@@ -176,7 +176,7 @@ export function Staking() {
   return (
     <Page
       title="Staking"
-      lead="TRX that is locked gives energy and bandwidth, which pay for transfers on Tron in place of the gas tank."
+      lead="Staked TRX gives energy and bandwidth, which pay for transfers on Tron instead of the gas tank."
     >
       <ProblemNote problem={wallets.problem ?? stakes.problem} retry={stakes.reload} />
       {data === undefined ? (
@@ -199,7 +199,7 @@ export function Staking() {
           <div class="columns">
             <div class="column-main">
               <Card
-                title="Cooling down"
+                title="Unstaking"
                 isBare
                 actions={
                   address === null ? undefined : (
@@ -212,7 +212,7 @@ export function Staking() {
                 }
               >
                 <Table
-                  label="Cooling down"
+                  label="Unstaking"
                   reading={stakes}
                   rows={data.cooling}
                   keyOf={({ amount, release_at: at }) => `${at} ${amount}`}
@@ -237,11 +237,11 @@ export function Staking() {
                   }
                 />
               </Card>
-              <Card title="Latest orders" isBare>
+              <Card title="Latest requests" isBare>
                 <TransactionTable
                   reading={history}
                   rows={history.data?.data}
-                  empty={<Empty icon="transactions" title="Nothing was staked yet" />}
+                  empty={<Empty icon="transactions" title="No stakes yet" />}
                 />
               </Card>
             </div>
@@ -251,7 +251,10 @@ export function Staking() {
                   <Order key={address} address={address} staked={data} onDone={stakes.reload} />
                 )}
               </Card>
-              <Card title="Who gets the resource" lead="The wallet’s own address, or another’s.">
+              <Card
+                title="Who gets the resource"
+                lead="The wallet’s own address, or another address."
+              >
                 <Text
                   label="Address"
                   value={named ?? ''}

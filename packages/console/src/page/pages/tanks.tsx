@@ -16,7 +16,7 @@ export function Tanks() {
   return (
     <Page
       title="Gas tanks"
-      lead="Network fees of EVM networks and Tron are paid from these, never from a wallet. They belong to the whole workspace."
+      lead="Gas tanks pay the network fees on EVM networks and Tron; wallets do not. They belong to the whole workspace."
     >
       <Card isBare>
         <Table

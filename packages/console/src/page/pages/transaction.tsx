@@ -289,7 +289,7 @@ export function TransactionPage({ id = '' }: { id?: string }) {
                   : null,
                 transaction.amount_in_usd === null
                   ? null
-                  : ['Value at the time', <Usd key="value" value={transaction.amount_in_usd} />],
+                  : ['Value at that time', <Usd key="value" value={transaction.amount_in_usd} />],
                 transaction.platform_fee === null
                   ? null
                   : ['Platform fee', <Usd key="platform" value={transaction.platform_fee} />],

@@ -116,7 +116,7 @@ export function WalletPage({ asset = '' }: { asset?: string }) {
                 worth === undefined || worth.usd === null ? undefined : <Usd value={worth.usd} />,
             },
             {
-              name: 'On its addresses',
+              name: 'At its addresses',
               value: <Amount value={mine.omnibus_balance} of={asset} />,
               note: 'with what is reserved, or not swept yet',
             },
@@ -228,7 +228,7 @@ export function WalletPage({ asset = '' }: { asset?: string }) {
             <Empty icon="transactions" title="Nothing yet">
               {mine?.closed
                 ? 'What still comes to the addresses above is shown here.'
-                : 'Send something to one of the addresses above: it is shown here when the network has it.'}
+                : 'Send coins to one of the addresses above. The deposit is shown here when the network reports it.'}
             </Empty>
           }
         />

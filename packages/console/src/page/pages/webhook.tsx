@@ -220,7 +220,7 @@ export function WebhookPage({ id }: { id: string }) {
                   {
                     delivered: 'The test was accepted',
                     failed: 'The test was not accepted',
-                    pending: 'The test is on its way',
+                    pending: 'The test event was sent',
                   }[sent.status],
                 )
                 setOpen(sent)

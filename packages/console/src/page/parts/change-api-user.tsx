@@ -94,7 +94,7 @@ export function ChangeApiUser({
         >
           <Text label="Name" value={label} onValue={setLabel} maxLength={100} />
           <Text
-            label="Requests a minute"
+            label="Requests per minute"
             value={rate}
             onValue={(value) => setRate(value.replaceAll(/\D/g, ''))}
             inputMode="numeric"
@@ -103,8 +103,8 @@ export function ChangeApiUser({
           />
           <Field
             isWide
-            label="Used from"
-            hint="Addresses or ranges, one a line. Empty: from anywhere."
+            label="Allowed addresses"
+            hint="Addresses or ranges, one per line. Empty: any address."
           >
             {(props) => (
               <textarea

@@ -38,7 +38,7 @@ export function CoinsAside({ asset }: { asset: string }) {
   return (
     <Card
       title="Kept apart"
-      lead="These outputs carry CashTokens, which a transfer would destroy. Their coins are not in the balance and are not spent."
+      lead="These outputs contain CashTokens, which a transfer would destroy. Their coins are excluded from the balance and are not spent."
       isBare
     >
       <Table

@@ -11,7 +11,7 @@ export function Commands({ of }: { of: ApiUser }) {
   return (
     <Card
       title="Enrolment"
-      lead="The operators of the nodes run these commands: the platform cannot enrol anyone."
+      lead="The operators of the signer nodes run these commands, because the platform cannot enrol keys."
     >
       <Note tone="warn">
         <p>

@@ -34,7 +34,9 @@ export function ConfirmPerson() {
   }
   return (
     <Dialog title="Confirm that it is you" onClose={() => end(false)}>
-      <p>You signed in more than 15 minutes ago, and this changes how you do.</p>
+      <p>
+        You signed in more than 15 minutes ago. Confirm your identity to change how you sign in.
+      </p>
       {person.passkeys > 0 ? (
         <Button
           kind="primary"

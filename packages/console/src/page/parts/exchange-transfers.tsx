@@ -16,7 +16,7 @@ export function TransfersTable({
 }) {
   return (
     <Table
-      label="Coins to and from exchanges"
+      label="Transfers to and from exchanges"
       reading={reading}
       rows={rows}
       keyOf={({ id }) => id}

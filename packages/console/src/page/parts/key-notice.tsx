@@ -20,7 +20,7 @@ export function useKeyState(): KeyState | null {
 }
 
 const WORDS: Partial<Record<KeyState['state'], string>> = {
-  none: 'This browser has no key for this sub-account: what you prepare here is shown to be signed elsewhere.',
+  none: 'This browser has no key for this sub-account. Requests that you prepare here must be signed elsewhere.',
   unknown:
     'This browser’s key is not an API user yet: what you prepare here is shown to be signed elsewhere.',
   pending:

@@ -17,7 +17,7 @@ export function NetworkNotice() {
           <p>
             {isOnline.value
               ? stale[0]?.problem.message
-              : 'This device is offline. The page reads again when it is online.'}
+              : 'This device is offline. The page reloads its data when the device is online.'}
             {stale.length > 0 ? (
               <>
                 {' '}
@@ -33,7 +33,7 @@ export function NetworkNotice() {
         </Note>
       ) : slowReads.value.size > 0 ? (
         <Note tone="info">
-          <p>The platform answers slowly. The page is still reading.</p>
+          <p>The platform responds slowly. The page is still loading.</p>
         </Note>
       ) : null}
     </div>

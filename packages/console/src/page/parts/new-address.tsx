@@ -36,7 +36,7 @@ export function NewAddress({
       >
         <Text
           label="Label"
-          hint="For you: a customer’s number, an order. It never leaves the platform."
+          hint="For your own use, such as a customer number or an order. It does not leave the platform."
           value={label}
           onValue={setLabel}
           maxLength={100}

@@ -60,7 +60,7 @@ export function NewApiUser({ onClose, onAsked }: { onClose(): void; onAsked(id: 
           label="Name"
           value={label}
           onValue={setLabel}
-          hint="What uses it: back office, payout service"
+          hint="The system that uses it, for example: payout service"
           maxLength={100}
           error={of('label')}
         />
@@ -94,7 +94,7 @@ export function NewApiUser({ onClose, onAsked }: { onClose(): void; onAsked(id: 
           ]}
         />
         <Text
-          label="Requests a minute"
+          label="Requests per minute"
           value={rate}
           onValue={(value) => setRate(value.replaceAll(/\D/g, ''))}
           inputMode="numeric"
@@ -104,8 +104,8 @@ export function NewApiUser({ onClose, onAsked }: { onClose(): void; onAsked(id: 
         />
         <Field
           isWide
-          label="Used from"
-          hint="Addresses or ranges such as 203.0.113.0/24, one a line. Empty: from anywhere."
+          label="Allowed addresses"
+          hint="Addresses or ranges such as 203.0.113.0/24, one per line. Empty: any address."
           error={of('ip_allow_list')}
         >
           {(props) => (
@@ -168,8 +168,8 @@ export function NewApiUser({ onClose, onAsked }: { onClose(): void; onAsked(id: 
         {may('admin') ? (
           <div class="is-wide">
             <Check
-              label="It is my own"
-              hint="What it signs is shown under your name"
+              label="This key is mine"
+              hint="Requests that it signs are shown under your name"
               value={isOwn}
               onValue={setOwn}
             />

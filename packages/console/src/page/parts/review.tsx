@@ -125,7 +125,7 @@ export function Review({
           )}
           {draft.memo.trim() === '' ? null : (
             <div>
-              <dt>Memo for your books</dt>
+              <dt>Memo for your records</dt>
               <dd>{draft.memo}</dd>
             </div>
           )}
@@ -154,7 +154,7 @@ export function Review({
         <form class="stack review-form" onSubmit={onSubmit(submit)}>
           <Text
             label={`The last ${END_LENGTH} characters of the address`}
-            hint="Typed from where you have the address, not from here"
+            hint="Type it from your source of the address, not from this page"
             value={end}
             onValue={setEnd}
             class="input input-code"

@@ -7,7 +7,7 @@ export function Secret({ of, onClose }: { of: string; onClose(): void }) {
   return (
     <Dialog title="The secret of this webhook" onClose={onClose}>
       <Note tone="warn">
-        <p>It is shown once. Keep it where your server finds it, and nowhere else.</p>
+        <p>The secret is shown once. Store it only where your server reads it.</p>
       </Note>
       <Code text={of} label="Secret" />
       <p class="muted">

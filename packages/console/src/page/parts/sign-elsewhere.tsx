@@ -9,7 +9,7 @@ export function SignElsewhere() {
   const draft = elsewhere.value
   if (draft === null) return null
   return (
-    <Dialog title="To be signed elsewhere" onClose={() => (elsewhere.value = null)} isWide>
+    <Dialog title="Sign on another machine" onClose={() => (elsewhere.value = null)} isWide>
       <Note tone="info">
         <p>
           {draft.reason} Nothing was sent: what moves coins is signed by an API key, and the panel
@@ -23,7 +23,7 @@ export function SignElsewhere() {
         </a>
         .
       </p>
-      <h3 class="small-title">On a machine that holds the key</h3>
+      <h3 class="small-title">On a machine that has the key</h3>
       <Code text={commandOf(draft)} label="Command" />
       <h3 class="small-title">The request itself</h3>
       <Code

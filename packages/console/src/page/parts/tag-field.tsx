@@ -127,7 +127,7 @@ export function TagField({
         onValue={(tag) => onDraft({ tag, hasNoTag: false })}
         maxLength={TAG_LENGTH_MAX}
         class="input code"
-        hint="The payee names it with the address. Exchanges cannot credit a payment without it."
+        hint="The payee states it together with the address. Exchanges cannot credit a payment without it."
         error={
           error ??
           destination.tagError ??

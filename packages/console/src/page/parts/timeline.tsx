@@ -218,7 +218,11 @@ export function Screening({
 export function Related({ rows }: { rows: TransactionTimeline['related'] }) {
   if (rows.length === 0) return null
   return (
-    <Card title="Done for it" lead="By the platform, such as fuel for its fee." isBare>
+    <Card
+      title="Transactions of the platform"
+      lead="Transactions of the platform for this transfer, such as gas funding."
+      isBare
+    >
       <Table
         label="Related transactions"
         reading={READ}

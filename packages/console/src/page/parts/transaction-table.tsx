@@ -34,7 +34,7 @@ const COLUMNS: readonly Column<Transaction>[] = [
     ),
   },
   {
-    head: 'Value at the time',
+    head: 'Value at that time',
     isNumber: true,
     isMinor: true,
     cell: ({ amount_in_usd: value }) =>
