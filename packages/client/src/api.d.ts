@@ -1,5 +1,5 @@
 // Made by scripts/api-types.mjs.
-// document 29b460146db44bf94346a1812b9cfaeb79b64c2b53661609032cf9c6087e8cf8
+// document 9233441960c83a9ccad0339d3a62637e286a16b50048f5e0a314ba15aa054ab4
 // types 2b08503c539fe5ae04de880b4410acd2a80eaebc9b016cc4af848bb0b156cb6e
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;

@@ -223,7 +223,7 @@ test('the market maker fills usual orders immediately, and moves its price for l
     prices.toSorted((a, b) => Number(a - b)),
   )
   assert.equal(place(engine, 'A1', orderParams('buy', null, 10n ** 11n)).status, 'cancelled')
-  // The market maker's orders are used up until a second later.
+  // The market maker's orders are filled; it places new ones a second later.
   assert.equal(engine.depth(MARKET, 'sell').length, 0)
   price.ms += 1000
   assert.equal(engine.depth(MARKET, 'sell').length, 10)

@@ -167,7 +167,7 @@ test('the table of roles contains every route, with the role that the route decl
   )
 })
 
-test('each route admits the roles of the table, and refuses the others by name', async () => {
+test('each route admits the roles in the table, and a refusal names the missing role', async () => {
   for (const role of ROLES) {
     for (const each of ofWorkspace) {
       const { status, body, text } = await people[role].browser.ask<Problem>(

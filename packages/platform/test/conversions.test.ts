@@ -239,7 +239,7 @@ test('if a conversion is refused while an identical request waits, both requests
   }
 })
 
-test('an impossible conversion returns the reason of each account of the tenant', async () => {
+test('an impossible conversion returns, for each account of the tenant, why it is not possible', async () => {
   const fixture = await open()
   const ask = (body: Record<string, unknown>) => fixture.ask<Conversion>(quoteConversion, { body })
   for (const [body, code, message] of [

@@ -199,7 +199,7 @@ for (const [how, end] of [
   })
 }
 
-test('after an unknown commit, no stored response is looked up, because no standby may have it', async () => {
+test('after a commit with unknown outcome, no stored response is looked up', async () => {
   const first = { text: 'the first answer' }
   await assert.rejects(
     madeOnce(

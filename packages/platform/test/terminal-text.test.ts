@@ -79,7 +79,7 @@ const cli = (...args: string[]) =>
 const isSafe = (text: string): boolean =>
   !/[\p{Cc}\u2028-\u202e\u2066-\u2069]/u.test(text.replaceAll('\n', ''))
 
-test('attack: a memo of a deposit cannot erase or add lines of the terminal list', async () => {
+test('attack: the memo of a deposit cannot erase or add lines of a list in a terminal', async () => {
   const row = {
     id: 'd1',
     created_at: 't',

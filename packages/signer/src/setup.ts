@@ -377,7 +377,7 @@ async function runRestore(
   printNotice(restoredLines(resolve(home), reported))
 }
 
-/** Returns the given options of a node on its own host, without those that are absent. */
+/** Returns the options of a node on its own host that were given. */
 function nodeOptions(
   { peers, host, listen, platform, recovery }: Options,
   node: number | undefined,

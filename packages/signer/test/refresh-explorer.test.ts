@@ -11,7 +11,7 @@ import { State } from '../src/store/state.ts'
  * than can happen, which reduces the number of cases:
  *
  * - Node 3 passes every test, certifies every ceremony, and sends any message that is requested.
- * - A ceremony can end at one node as soon as the other one has opened it at any time.
+ * - A ceremony can end at one node at any time after the other one has opened it.
  * - An answer of a peer can be used at any later time. Therefore a kill, after which the answer
  *   cannot be used, needs no separate move.
  */

@@ -153,7 +153,7 @@ test('refuses a cancellation or a speed-up of another payment, or by another sub
 
   const [rule, another] = [await asksRule(mine), await asksRule(mine)]
   const of = { kind: 'forward', id: ID, rule: rule.request }
-  const deletes = 'ACTION_NOT_ALLOWED: The signed request deletes another rule than this one'
+  const deletes = 'ACTION_NOT_ALLOWED: The signed request deletes a different rule'
   assert.equal(await cancelled(await asksEnd(mine, another.id), of), deletes)
   for (const by of [stranger, tenant])
     assert.equal(await cancelled(await asksEnd(by, rule.id), of), deletes)

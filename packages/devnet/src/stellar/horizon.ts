@@ -170,7 +170,7 @@ interface ResourceRequest {
 }
 
 /**
- * Returns an account, one entry of its data, or a list of it.
+ * Returns an account, one entry of its data, or one of its lists.
  * @throws an HTTP problem if it does not exist
  */
 function readAccount({ ledgers, base, id, under, key, list }: ResourceRequest): unknown {
@@ -190,7 +190,7 @@ function readAccount({ ledgers, base, id, under, key, list }: ResourceRequest): 
 }
 
 /**
- * Returns a ledger, or a list of it.
+ * Returns a ledger, or one of its lists.
  * @throws an HTTP problem if it does not exist
  */
 function readLedger({ ledgers, base, id, under, list }: ResourceRequest): unknown {
@@ -205,7 +205,7 @@ function readLedger({ ledgers, base, id, under, list }: ResourceRequest): unknow
 }
 
 /**
- * Returns a transaction, or a list of it.
+ * Returns a transaction, or one of its lists.
  * @throws an HTTP problem if it does not exist
  */
 function readTransaction({ ledgers, base, id, under, list }: ResourceRequest): unknown {

@@ -251,7 +251,7 @@ export class PairTests {
   ): Promise<unknown> {
     const test = this.#tests.get(session)
     if (!test || test.partner !== node)
-      throw new Refusal('SESSION_ABORTED', 'This test does not exist')
+      throw new Refusal('SESSION_ABORTED', 'This trial signature does not exist')
     try {
       const mine = await test.next
       if (round === 0) {

@@ -114,7 +114,7 @@ export class Peers {
    * the third node is queried when it is available again.
    */
   readonly #alone = new Map<number, { header: Header; proof: Proof }>()
-  /** Starts of peers for which a head that went back was logged. */
+  /** Peer processes, by start time, whose record went back; each is logged once. */
   readonly #alerted = new Set<string>()
   /** The highest head of each peer, also across restarts of this node. */
   readonly #latest = new Map<number, SeenHead>()

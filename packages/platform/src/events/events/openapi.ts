@@ -50,7 +50,7 @@ export const openApiWebhooks = (components: Components): Record<string, object> 
             operationId: type,
             tags: ['Webhooks'],
             summary: says,
-            description: `\`version\` counts the events of the ${object}.`,
+            description: `Each event about the ${object} increases \`version\`.`,
             parameters: HEADERS,
             requestBody: {
               required: true,

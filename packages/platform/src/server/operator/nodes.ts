@@ -103,7 +103,7 @@ export async function orderNodes(
   )
   if (answers.length < least) {
     throw new OperatorError(
-      `${least === 2 ? 'fewer than two signer nodes are available' : 'the signer node'} accepted${least === 2 ? '' : ' nothing'}: ${problems.join('; ')}`,
+      `${least === 2 ? 'fewer than two signer nodes accepted the command' : 'the signer node did not accept the command'}: ${problems.join('; ')}`,
     )
   }
   const differing = differences(answers, comparison)

@@ -63,7 +63,7 @@ async function forwardAmender(
   if (want.action !== 'end-forward')
     return amender(context, signed, { ...about, transaction_id: forward.id }, 'cancel')
   if (want.rule_id !== about.transaction_id || !isSameOwner(proven, about)) {
-    throw new Refusal('ACTION_NOT_ALLOWED', 'The signed request deletes another rule than this one')
+    throw new Refusal('ACTION_NOT_ALLOWED', 'The signed request deletes a different rule')
   }
   return {
     amend: { key: want.key, fee_rate: null },

@@ -475,7 +475,7 @@ export const COMMANDS: readonly Definition[] = [
       'recovery-key FILE':
         'own copy of the public recovery key, which proves the signature with --verify or --without-secrets',
       'manifest-sha256 HASH':
-        'SHA-256 of the manifest as "backup" printed it, which proves a backup without a signature',
+        'SHA-256 of the manifest as "backup" printed it, which authenticates a backup without a signature',
       'without-secrets': 'do not restore the secrets',
       'node-secrets 1=FILE,2=FILE,3=FILE':
         'recovery secrets of the signer nodes, whose homes are then restored too; local only (default: none)',
@@ -488,7 +488,7 @@ export const COMMANDS: readonly Definition[] = [
   {
     usage: 'upgrade',
     summary:
-      'Compare the migrations of this version with the database: print what its start would apply, and whether it can.',
+      'Compare the migrations of this version with the database: print what a start of this version would apply, and whether it can be applied.',
     options: {
       '!check': 'only compare, without changes; exit 1 if a newer version has changed the database',
     },
