@@ -46,8 +46,9 @@ export default defineConfig({
     '**/node_modules{,.*}/**',
     '**/{target,dist,.custody}/**',
     'examples/**',
-    'packages/*/{src,test,native}/**',
-    'packages/*/*/**',
+    'packages/!(platform)/*/**',
+    'packages/platform/!(src)/**',
+    'packages/platform/src/*/*/**',
   ],
   // A folder, and what a running platform alone can answer.
   ignoreDeadLinks: [/examples\//, /deploy\//, /^https?:\/\/(localhost|127\.0\.0\.1)/],
@@ -136,6 +137,12 @@ export default defineConfig({
         ['Checkout', 'packages/checkout/README'],
         ['Changes', 'CHANGELOG'],
       ]),
+      group(
+        'Areas of the platform',
+        ['core', 'custody', 'commerce', 'events', 'console-api', 'server'].map(
+          (area): [string, string] => [area, `packages/platform/src/${area}/README`],
+        ),
+      ),
       group('The protocol between nodes', [
         'docs/protocol/README',
         'docs/protocol/keys',

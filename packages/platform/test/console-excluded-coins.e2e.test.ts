@@ -87,7 +87,7 @@ test('the wallet page has a table of excluded coins only if there are any', asyn
   const text = (await table().innerText()).replaceAll(/\s+/g, ' ')
   for (const part of ['0.00001 BCH', '9,223,372,036,854,775,807', 'minting', 'not known'])
     assert.ok(text.includes(part), text)
-  await page.getByText('Their coins are not in the balance and are not spent.').waitFor()
+  await page.getByText('Their coins are excluded from the balance and are not spent.').waitFor()
   await look(page, 'the wallet with coins that are kept apart')
   await wallet('BTC')
   assert.equal(await table().count(), 0)

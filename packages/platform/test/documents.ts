@@ -30,12 +30,14 @@ export function documents(): string[] {
   const packages = readdirSync(join(ROOT, 'packages'))
     .sort()
     .map((name) => `packages/${name}/README.md`)
+  const areas = globSync('packages/platform/src/*/README.md', { cwd: ROOT }).sort()
   const all = [
     'README.md',
     'ARCHITECTURE.md',
     'SECURITY.md',
     ...inDocs.map((name) => `docs/${name}`),
     ...packages,
+    ...areas,
   ]
   return all.filter((name) =>
     readdirSync(join(ROOT, name, '..')).includes(name.split('/').at(-1) as string),
