@@ -458,7 +458,7 @@ export class NonceFixture {
     for (const { id, status, state, failure_reason: reason } of ended) {
       const fate = this.fates.get(id) as Outcome
       if (fate === 'good') assert.equal(status, 'confirmed', `${reason}`)
-      if (fate === 'fuel' || fate === 'pay') assert.match(reason ?? '', /refuse/)
+      if (fate === 'fuel' || fate === 'pay') assert.match(reason ?? '', /reject/)
       const name = `${fate} ${state}`
       counts[name] = (counts[name] ?? 0) + 1
     }

@@ -181,7 +181,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         await fixture.run()
         const row = await fixture.read(id)
         assert.deepEqual([row.status, row.state], ['failed', 'FAILED'])
-        assert.match(row.failure_reason ?? '', /refuse/)
+        assert.match(row.failure_reason ?? '', /reject/)
         assert.deepEqual([await fixture.onChain(id), await fixture.available()], [0, before])
       }))
 
