@@ -416,7 +416,7 @@ test('pays a withdrawal less its fee to a registered address only, and can cance
     })
   await register(address, 'mine')
   await register(address, 'mine')
-  await assert.rejects(register('elsewhere', 'mine'), /taken/)
+  await assert.rejects(register('elsewhere', 'mine'), /name "mine" is already used/)
   assert.equal((await register('elsewhere', null))['name'], 'BTC elsewhere')
   const addresses = (await raw('WithdrawAddresses', { asset: 'XBT', key: 'mine' })).result as {
     key: string

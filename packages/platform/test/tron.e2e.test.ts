@@ -226,7 +226,7 @@ test('TRX: returns fee rates and fee estimates', async () => {
 
 test('refuses contracts, the own address, tags, other formats and low fee rates with 400', async () => {
   const cases: [string, string, Record<string, unknown>, RegExp][] = [
-    ['TRX', USDT, {}, /is a contract/],
+    ['TRX', USDT, {}, /is the contract of USDT_TRX/],
     ['USDC_TRX', USDC, {}, /own contract/],
     ['TRX', source, {}, /would be sent/],
     ['USDC_TRX', source, {}, /would be sent/],

@@ -30,7 +30,7 @@ type SweeperOf<F> = Omit<Sweeper, 'look' | 'plan'> & {
 /**
  * Creates a family's sweeper. The results are carried as a file from the machine that queries the
  * chain to the one that plans, so their shape is validated before planning.
- * @throws ChainError `FOUND` (from `plan`), naming the invalid field
+ * @throws ChainError `FOUND` (from `plan`), naming the invalid field of the file
  */
 export function sweeper<F>(shape: z.ZodType<F>, of: SweeperOf<F>): Sweeper {
   return {
@@ -42,7 +42,7 @@ export function sweeper<F>(shape: z.ZodType<F>, of: SweeperOf<F>): Sweeper {
       if (wrong)
         throw new ChainError(
           'FOUND',
-          `${['scan', ...wrong.path].join('.')}: ${wrong.message}; gather again`,
+          `${['found', ...wrong.path].join('.')}: ${wrong.message}; gather again`,
         )
       return of.plan({ ...o, scan: data as F })
     },
