@@ -433,7 +433,10 @@ test('the CLI prints JSON on its last line and errors on stderr, and enrolment c
     [['devnet', 'fund', 'BTC', 'nowhere', '1'], 'address'],
     [['devnet', 'mine', 'BTC', 'x'], 'blocks'],
     [['nonsense'], 'unknown command'],
-    [['wallet', 'set', '--status', 'inactive'], 'either --id, or --workspace, --sub-account and --asset are required'],
+    [
+      ['wallet', 'set', '--status', 'inactive'],
+      'either --id, or --workspace, --sub-account and --asset are required',
+    ],
     [['wallet', 'set', '--id', randomUUID()], '--status'],
     [['wallet', 'set', '--id', randomUUID(), '--status', 'active'], 'does not exist'],
     [['request', 'GET', 'x'], 'Usage: custody request'],
