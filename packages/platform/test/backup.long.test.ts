@@ -293,7 +293,7 @@ test(
     }
     assert.ok(
       next[0]?.includes(
-        `the backup does not hold them, so copy the folder devnet of the lost home to ${join(platform.home, 'devnet')}`,
+        `the backup does not contain them, so copy the folder devnet of the lost home to ${join(platform.home, 'devnet')}`,
       ),
       next[0],
     )

@@ -36,7 +36,7 @@ const log = {
 }
 const services = {
   // The streams of these tests do not query the database.
-  database: { soon: (work: () => Promise<unknown>) => work() },
+  database: { withShortTimeout: (work: () => Promise<unknown>) => work() },
   settings: { trustProxy: 1, rateLimit: 100_000 },
   checkout: { base: 'http://streams.test' },
   environment,
