@@ -239,7 +239,7 @@ test('streams payments as ledgers close, from now or from the start', async () =
   )
   try {
     const { records: past } = await server.payments().forAccount(bob.publicKey()).limit(200).call()
-    await until('what was there is told', () => received[1]?.length === past.length)
+    await until('earlier records are received', () => received[1]?.length === past.length)
     // A stream that begins now sends no first message to wait for; it receives one of the next
     // payments.
     await until('a new payment is told', async () => {
@@ -247,7 +247,7 @@ test('streams payments as ledgers close, from now or from the start', async () =
       return received[0]!.length > 0
     })
     const { records } = await server.payments().forAccount(bob.publicKey()).limit(200).call()
-    await until('all is told', () => received[1]?.length === records.length)
+    await until('all records are received', () => received[1]?.length === records.length)
     assert.deepEqual(
       received[1],
       records.map(({ id }) => id),

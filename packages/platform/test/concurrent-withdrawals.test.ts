@@ -346,7 +346,11 @@ test('a prepaid account can be charged to zero, and reports being empty only aft
   await forget()
   const low = await eventTypes()
   await write(0n)
-  assert.deepEqual(await eventTypes(), low, 'of a transfer without a fee nothing is told')
+  assert.deepEqual(
+    await eventTypes(),
+    low,
+    'a transfer without a fee emits no event of the prepaid account',
+  )
   await write(1n)
   assert.equal(await prepaid(), 0n)
   assert.deepEqual(await eventTypes(), [...low, 'prepaid_fee.empty'])

@@ -141,7 +141,7 @@ test('an unconfirmed payment makes an invoice Processing, and crediting makes it
   const { length } = await fixture.events(id)
   await fixture.watch()
   await fixture.settle()
-  assert.equal((await fixture.events(id)).length, length, 'nothing is told twice')
+  assert.equal((await fixture.events(id)).length, length, 'no event is emitted twice')
   assert.deepEqual(
     (await fixture.events(id)).filter((type) => type !== 'updated'),
     ['created', 'processing', 'paid'],

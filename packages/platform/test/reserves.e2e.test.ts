@@ -262,7 +262,7 @@ test('statements are public if the operator allows it, and existing ones never c
   const list = await (await get(`/reserves/${firstStatement.id}/holdings.json`)).text()
   const verified = await verifyReserves({
     published: open,
-    trust: trustOf('whoever'),
+    trust: trustOf('another'),
     holdings: list,
   })
   assert.deepEqual(

@@ -200,7 +200,7 @@ export class Venue {
         `name ${JSON.stringify(whitelisted.name)} is already used: the addresses of an account must have different names`,
       )
     this.funding.knownAddresses.push(whitelisted)
-    this.commit({ knownAddresses: [whitelisted] })
+    this.commit({ known: [whitelisted] })
   }
 
   /** Stores all changes since the last call. */
@@ -286,7 +286,7 @@ export class Venue {
         ({ cursors }) => cursors,
         ({ network }) => network,
       ),
-      knownAddresses: entries.flatMap(({ knownAddresses = [] }) => knownAddresses),
+      known: entries.flatMap(({ known = [] }) => known),
     })
   }
 }

@@ -32,7 +32,8 @@ export interface FundingEntry {
   deposits?: Deposit[]
   withdrawals?: Withdrawal[]
   cursors?: Cursor[]
-  knownAddresses?: KnownAddress[]
+  /** Registered addresses. The name of the field is stored in journals. */
+  known?: KnownAddress[]
 }
 
 export interface FundingOptions {
@@ -75,10 +76,10 @@ export class Funding {
     deposits = [],
     withdrawals = [],
     cursors = [],
-    knownAddresses = [],
+    known = [],
   }: FundingEntry): void {
     this.addresses.push(...addresses)
-    this.knownAddresses.push(...knownAddresses)
+    this.knownAddresses.push(...known)
     for (const deposit of deposits) this.deposits.set(deposit.id, deposit)
     for (const withdrawal of withdrawals) this.withdrawals.set(withdrawal.id, withdrawal)
     for (const { network, height } of cursors) this.#cursors.set(network, height)
