@@ -74,7 +74,7 @@ test('coins in use are the coins of configured networks, except retired ones', (
 test('the doctor names a coin without a price source, and the settings that add one', async () => {
   const coins = coinsInUse(mainnet, (code) => code === 'KLAY' || code === 'BTC')
   const result = await diagnosePrices(sourcesOf({}), coins, () => 1_700_000_060_000)
-  assert.deepEqual(result, { failed: [], missing: ['BTC'], stale: [], sources: ['coingecko'] })
+  assert.deepEqual(result, { failed: [], missing: ['BTC'], stale: [], asked: ['coingecko'] })
   assert.match(
     priceLines(result).join('\n'),
     /^prices  no source \(coingecko\) has a price of BTC: .*CUSTODY_COINGECKO_IDS.*CUSTODY_FEES_WITHOUT_PRICE$/,

@@ -35,8 +35,8 @@ export interface PriceDiagnosis {
   missing: string[]
   /** Coins whose latest price is too old to charge fees, and the time of that price. */
   stale: { coin: string; at: number }[]
-  /** Names of all sources. */
-  sources: string[]
+  /** Names of the sources that were queried. The name is part of the JSON output of `doctor`. */
+  asked: string[]
 }
 
 /**
@@ -69,12 +69,12 @@ export async function diagnosePrices(
     failed,
     missing: coins.filter((coin) => !newest.has(coin)),
     stale,
-    sources: sources.map(({ name }) => name),
+    asked: sources.map(({ name }) => name),
   }
 }
 
 /** Returns one line for each source that failed and each coin without a price. */
-export function priceLines({ failed, missing, stale, sources }: PriceDiagnosis): string[] {
+export function priceLines({ failed, missing, stale, asked: sources }: PriceDiagnosis): string[] {
   return [
     ...failed.map(({ source, reason }) => `prices  ${source} ${reason}`),
     // A coin id can only be wrong if a source responded.
