@@ -18,7 +18,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
-import type { Attributes, Tracing } from './index.ts'
+import type { Attributes, Tracing } from './types.ts'
 
 /**
  * Maximum time in milliseconds for sending spans when a process ends; the remaining spans are lost.
