@@ -271,6 +271,30 @@ test('no statement of the platform reads the database’s clock', () => {
   assert.deepEqual(asking, [])
 })
 
+/** Files that compose the platform; every other file states the members that it needs. */
+const COMPOSITION = new Set(
+  ['assemble', 'create-application', 'endpoints', 'kinds', 'loops', 'panel']
+    .map((name) => `packages/platform/src/server/app/${name}.ts`)
+    .concat('packages/platform/src/server/operator/server.ts'),
+)
+
+test('only the composition of the platform imports the whole application', () => {
+  const importing = find('packages/platform/src/**/*.ts').filter((path) =>
+    /from '[^']*\/application\.ts'/.test(read(path)),
+  )
+  assert.deepEqual(
+    importing.filter((path) => !COMPOSITION.has(path)),
+    [],
+  )
+})
+
+test('no module adds members to an interface of another module of the project', () => {
+  const merging = find('packages/*/src/**/*.ts').filter((path) =>
+    /declare module '\.{1,2}\//.test(read(path)),
+  )
+  assert.deepEqual(merging, [])
+})
+
 test(`no source file has more than ${LINES_MAX} lines`, () => {
   const long = find('packages/*/src/**/*.{ts,tsx,sql,css}')
     .filter((path) => !MADE.has(path))

@@ -87,6 +87,7 @@ const RANKS: Record<string, readonly Rank[]> = {
       'decimals.ts',
       'metrics.ts',
       'data-dir.ts',
+      'devnet.ts',
       'batch.ts',
       'load-monitor.ts',
       'ccxt.ts',

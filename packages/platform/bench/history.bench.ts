@@ -9,8 +9,8 @@ import { percentile, report } from '../../../test/figures.ts'
 import { startEmbeddedPostgres } from '../src/core/database/embedded.ts'
 import { migrate } from '../src/core/database/migrate.ts'
 import { openDatabase } from '../src/core/database/pool.ts'
+import { Networks } from '../src/core/engine/networks.ts'
 import type { Caller } from '../src/core/http/endpoint.ts'
-import type { Services } from '../src/core/engine/services.ts'
 import { listTransactions } from '../src/custody/transactions/list-transactions.ts'
 
 /**
@@ -48,15 +48,17 @@ try {
   await unlimited('vacuum analyze transactions')
   await unlimited('vacuum analyze list_counts')
   await unlimited('vacuum analyze list_deltas')
-  const services = { database, registry: loadRegistry('local') } as unknown as Services
+  const services = { database, registry: loadRegistry('local'), networks: new Networks([]) }
   const ask = async (subAccountId: string, query: Record<string, unknown>) => {
     const parsed = listTransactions.query?.parse(query) as never
     const started = performance.now()
-    const { body } = await listTransactions.handler({
+    const { body } = await listTransactions.handler(
+      {
+        caller: { subAccountId } as Caller,
+        query: parsed,
+      } as never,
       services,
-      caller: { subAccountId } as Caller,
-      query: parsed,
-    } as never)
+    )
     return { ms: performance.now() - started, total: (body as { total: number }).total }
   }
   /** Queries of a list with this number of rows. */

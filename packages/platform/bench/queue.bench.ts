@@ -7,7 +7,6 @@ import { startEmbeddedPostgres } from '../src/core/database/embedded.ts'
 import { migrate } from '../src/core/database/migrate.ts'
 import { openDatabase } from '../src/core/database/pool.ts'
 import { advance, claim } from '../src/core/engine/lease.ts'
-import type { Services } from '../src/core/engine/services.ts'
 
 /**
  * Measures how fast the worker's own statements claim and advance queued transfers, without any
@@ -52,7 +51,7 @@ try {
     )
   }
   await database.query('analyze transactions')
-  const services = { database } as unknown as Services
+  const services = { database }
   /**
    * Runs this number of transfers through two steps each: signed, and confirmed.
    * @returns transfers per second

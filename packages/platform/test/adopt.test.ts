@@ -9,7 +9,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { Devnet } from '../../devnet/src/devnet.ts'
 import { createAddress } from '../src/custody/addresses/create-address.ts'
 import { audit } from '../src/server/audit/audit.ts'
-import type { Services } from '../src/core/engine/services.ts'
+import type { Application } from '../src/server/app/application.ts'
 import type { TransactionRow } from '../src/core/engine/transaction.ts'
 import { releaseDeposit } from '../src/server/operator/aml-release.ts'
 import { adoptIntoBooks } from '../src/server/operator/adopt.ts'
@@ -79,7 +79,7 @@ after(() => {
  * Returns the fixture's services with waits that end immediately. `sleep` runs in place of each
  * wait.
  */
-const services = (sleep: () => Promise<void> = async () => undefined): Services => ({
+const services = (sleep: () => Promise<void> = async () => undefined): Application => ({
   ...fixture.services,
   environment: { ...fixture.services.environment, sleep },
 })
@@ -111,19 +111,21 @@ async function destroyTo(address: string, ether: string): Promise<string> {
   return hash
 }
 
-const adopt = (input: Record<string, unknown> = {}, made: Services = services()) =>
+const adopt = (input: Record<string, unknown> = {}, made: Application = services()) =>
   adoptIntoBooks(made, { asset: 'ETH', address: fixture.source, amount: '0.25', ...input })
 
 const secondAddress = async (): Promise<string> =>
   (
-    (await createAddress.handler({
-      services: fixture.services,
-      caller: fixture.caller,
-      body: { asset: 'ETH' },
-      signed: null,
-      query: undefined,
-      params: undefined,
-    } as never)) as { body: { address: string } }
+    (await createAddress.handler(
+      {
+        caller: fixture.caller,
+        body: { asset: 'ETH' },
+        signed: null,
+        query: undefined,
+        params: undefined,
+      } as never,
+      fixture.services,
+    )) as { body: { address: string } }
   ).body.address
 
 const adopted = () =>

@@ -18,7 +18,6 @@ import { checkList, readAnyList, readList, replaceList } from '../src/custody/am
 import type { SanctionsList } from '../src/custody/aml/ofac-xml.ts'
 import { Sanctions } from '../src/custody/aml/ofac.ts'
 import { collectScreening } from '../src/server/app/collectors/screening.ts'
-import type { Services } from '../src/core/engine/services.ts'
 import { createMetrics } from '../src/core/metrics.ts'
 import { refreshOfac } from '../src/server/operator/ofac.ts'
 import { systemEnvironment } from '../src/core/environment.ts'
@@ -297,7 +296,7 @@ test('a metric reports the publication time of the list in use, also after a rep
   const services = {
     aml: { sanctions: new Sanctions(() => file, log) },
     metrics,
-  } as unknown as Services
+  }
   const reported = async () => {
     await collectScreening(services)
     return /^custody_sanctions_list_published_timestamp_seconds (\d+)$/m.exec(

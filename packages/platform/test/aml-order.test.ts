@@ -16,7 +16,7 @@ import { startEmbeddedPostgres } from '../src/core/database/embedded.ts'
 import { openDatabase, type Database } from '../src/core/database/pool.ts'
 import { systemEnvironment } from '../src/core/environment.ts'
 import { Secrets } from '../src/core/secrets.ts'
-import type { Services } from '../src/core/engine/services.ts'
+import type { Application } from '../src/server/app/application.ts'
 import { runStep } from '../src/core/engine/run.ts'
 import { fixtureServices } from './chain-fixture.ts'
 import type { TransactionRow } from '../src/core/engine/transaction.ts'
@@ -58,7 +58,7 @@ class Fixture {
   readonly sanctioned = new Set<string>()
   readonly said: { address: string; level: RiskLevel | null; at: number }[] = []
   policy: { levels: RiskLevel[]; deposits: boolean; withdrawals: boolean } | null = null
-  services!: Services
+  services!: Application
   workspace = ''
   subAccount = ''
   wallet = ''
@@ -254,12 +254,11 @@ class Fixture {
 
   async callUnfreeze(party: string): Promise<number> {
     const context = {
-      services: this.services,
       caller: { apiKey: this.apiKey, workspaceId: this.workspace, subAccountId: this.subAccount },
       body: { asset: 'ETH', address: party },
     }
     const done = await Promise.allSettled(
-      [1, 2].map(() => unfreezeAddress.handler(context as never)),
+      [1, 2].map(() => unfreezeAddress.handler(context as never, this.services)),
     )
     return done.filter(({ status }) => status === 'fulfilled').length
   }

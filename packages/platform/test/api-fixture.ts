@@ -23,7 +23,7 @@ import { buildServer } from '../src/core/http/server.ts'
 import { post } from '../src/core/ledger/post.ts'
 import { createMetrics } from '../src/core/metrics.ts'
 import { readTiers } from '../src/core/settings/tiers.ts'
-import type { Services } from '../src/core/engine/services.ts'
+import type { Application } from '../src/server/app/application.ts'
 import { NodeRefused } from '../src/core/signing/nodes.ts'
 import { assertMatchesDocument } from './openapi-assertions.ts'
 import { fixtureServices } from './chain-fixture.ts'
@@ -55,7 +55,7 @@ export const DESTINATIONS: Record<string, string> = {
   XRP: 'rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe',
   TRX: 'TD3AWYqUF6hcGN5N9Ggg9yGpemnZ6vUYfH',
 }
-export let services: Services
+export let services: Application
 let port = 0
 let close: () => Promise<void>
 let workspaceId = ''

@@ -14,9 +14,9 @@ import { endpoints } from '../src/server/app/endpoints.ts'
 import { openApiWebhooks } from '../src/events/events/openapi.ts'
 import type { Page } from '../src/core/http/page.ts'
 import { buildServer } from '../src/core/http/server.ts'
-import { panel } from '../src/server/app/panel.ts'
+import { panelFor } from '../src/server/app/panel.ts'
 import { createPeople } from '../src/console-api/people/people.ts'
-import { auditWrite } from '../src/console-api/people/audit-writes.ts'
+import { auditWritesTo } from '../src/console-api/people/audit-writes.ts'
 import { post } from '../src/core/ledger/post.ts'
 import { createExchanges } from '../src/commerce/exchanges/exchanges.ts'
 import { createMetrics } from '../src/core/metrics.ts'
@@ -28,7 +28,7 @@ import { Feed } from '../src/core/ledger/feed.ts'
 import { createWebhooks } from '../src/events/webhooks/webhooks.ts'
 import { DEFAULT_TIERS, readTiers } from '../src/core/settings/tiers.ts'
 import { Secrets } from '../src/core/secrets.ts'
-import type { Services } from '../src/core/engine/services.ts'
+import type { Application } from '../src/server/app/application.ts'
 import { NodeUnavailable } from '../src/core/signing/nodes.ts'
 import { useDatabase } from './deposits-support.ts'
 import { call, PUBLIC_KEY, type User } from './harness.ts'
@@ -40,11 +40,11 @@ import type { ManualClock } from './manual-clock.ts'
  */
 export class Api {
   base = ''
-  services!: Services
+  services!: Application
   server!: FastifyInstance
   now: () => number = Date.now
   /** Pages that the server serves in addition to the API. */
-  pages: readonly Page[] = []
+  pages: readonly Page<Application>[] = []
   /**
    * Resolves when the API has started. Hooks of one file do not wait for each other, so hooks that
    * need the API await this promise.
@@ -68,7 +68,7 @@ export class Api {
     if (clock) this.now = clock.now
   }
 
-  async start(settings: Partial<Services['settings']> = {}): Promise<void> {
+  async start(settings: Partial<Application['settings']> = {}): Promise<void> {
     const database = this.#database.get()
     const registry = loadRegistry(settings.network ?? 'local')
     const environment = {
@@ -92,7 +92,7 @@ export class Api {
       chainCode: seed,
     })
     const provider = { screen: async () => null, verifyToken: async () => true }
-    const services: Services = fixtureServices(
+    const services: Application = fixtureServices(
       {
         settings: {
           network: 'local',
@@ -176,8 +176,8 @@ export class Api {
     this.server = await buildServer(this.services, endpoints, {
       pages: this.pages,
       webhooks: openApiWebhooks,
-      others: panel,
-      auditWrite,
+      others: panelFor(services),
+      auditWrite: auditWritesTo(database),
     })
     this.base = await this.server.listen({ port: 0, host: '127.0.0.1' })
   }
@@ -301,8 +301,8 @@ export const concrete = (path: string): string =>
  * @param clock clock of the API and its database; default: the clock of this machine
  */
 export function useApi(
-  settings: Partial<Services['settings']> = {},
-  pages: readonly Page[] = [],
+  settings: Partial<Application['settings']> = {},
+  pages: readonly Page<Application>[] = [],
   clock?: ManualClock,
   options: DatabaseOptions = {},
 ): Api {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { before, test } from 'node:test'
 import { chargePlatformFee } from '../src/custody/prepaid-fee/fees.ts'
-import { withdrawal } from '../src/custody/transactions/kind.ts'
+import { withdrawalKind } from '../src/custody/transactions/kind.ts'
 import { presentTransaction } from '../src/core/engine/present.ts'
 import type { TransactionRow } from '../src/core/engine/transaction.ts'
 import { runStep } from '../src/core/engine/run.ts'
@@ -116,8 +116,7 @@ test('a transfer that the chain reverted lists its network fee', async () => {
   const row = await leased(made.id)
   await api.database.transaction(async (tx) => {
     await chargePlatformFee(api.services, tx, row)
-    await withdrawal.settle?.(
-      api.services,
+    await withdrawalKind(api.services).settle?.(
       tx,
       { ...row, hash: 'ab'.repeat(32) },
       { fee: 123n, succeeded: false, cancelled: false, confirmations: 6, staking: undefined },
@@ -138,8 +137,7 @@ test('updated_at is never before confirmed_at, even if clocks differ', async () 
     api.now = () => nowMs
     try {
       await api.database.transaction((tx) =>
-        withdrawal.settle!(
-          api.services,
+        withdrawalKind(api.services).settle!(
           tx,
           { ...row, hash: 'cd'.repeat(32) },
           { fee: 1n, succeeded: true, cancelled: false, confirmations: 6, staking: undefined },

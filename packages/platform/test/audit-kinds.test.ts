@@ -8,7 +8,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { Devnet } from '../../devnet/src/devnet.ts'
 import { audit } from '../src/server/audit/audit.ts'
 import { latestAudit, recordedAudit } from '../src/server/audit/recorded.ts'
-import type { Services } from '../src/core/engine/services.ts'
+import type { Application } from '../src/server/app/application.ts'
 import { showAudit } from '../src/server/operator/show-audit.ts'
 import { useDatabase } from './deposits-support.ts'
 import { FamilyFixture } from './family-fixture.ts'
@@ -41,7 +41,7 @@ after(async () => {
  * Returns services without waits. The audit checks twice before it reports a difference, and
  * nothing changes here in between.
  */
-const patient = (): Services => ({
+const patient = (): Application => ({
   ...fixture.services,
   environment: { ...fixture.services.environment, sleep: async () => undefined },
 })

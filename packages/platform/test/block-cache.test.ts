@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { forgottenBelow } from '../src/custody/deposits/scanner.ts'
+import { forgottenBelow } from '../src/custody/deposits/forget-blocks.ts'
 import { useDatabase, DepositFixture } from './deposits-support.ts'
 
 /**

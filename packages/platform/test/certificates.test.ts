@@ -8,7 +8,6 @@ import { makeCertificate } from '../../signer/src/set-up/certificate.ts'
 import { renewCertificate } from '../../signer/src/set-up/renew.ts'
 import { SignerCluster } from '../../signer/test/signer-cluster.ts'
 import { collectNodes } from '../src/server/app/collectors/nodes.ts'
-import type { Services } from '../src/core/engine/services.ts'
 import { systemEnvironment } from '../src/core/environment.ts'
 import { createMetrics } from '../src/core/metrics.ts'
 import {
@@ -95,7 +94,7 @@ test('the metrics contain the expiry of each certificate in Unix seconds', async
     signers: connect(),
     metrics,
     environment: systemEnvironment(),
-  } as unknown as Services)
+  })
   const text = await metrics.text()
   for (const node of [1, 2, 3]) {
     const seconds = expiryOf(join(cluster.home, `node-${node}`)).getTime() / 1000

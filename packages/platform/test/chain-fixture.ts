@@ -1,5 +1,4 @@
-import { checkExchangeDestination } from '../src/commerce/exchange-transfers/destination.ts'
-import type { ExchangeDestinations } from '../src/custody/transactions/exchange-destinations.ts'
+import { exchangeDestinationsOf } from '../src/commerce/exchange-transfers/destination.ts'
 import {
   loadRegistry,
   type CardanoClient,
@@ -13,13 +12,13 @@ import {
   type XrpClient,
 } from '@custody/chains'
 import { AddressBook } from '../src/custody/addresses/book.ts'
-import { KINDS } from '../src/server/app/kinds.ts'
+import { createKinds } from '../src/server/app/kinds.ts'
 import { forwards } from '../src/custody/auto-forwarding/forwards.ts'
 import { invoices } from '../src/commerce/invoices/loop.ts'
 import type { Chain, ChainContext } from '../src/core/engine/chain.ts'
 import { DatabaseHold } from '../src/core/engine/database-hold.ts'
 import { Networks } from '../src/core/engine/networks.ts'
-import type { Services } from '../src/core/engine/services.ts'
+import type { Application } from '../src/server/app/application.ts'
 import { KnownWallets } from '../src/custody/assets/find-wallet.ts'
 import { LoadMonitor } from '../src/core/load-monitor.ts'
 import { Receipts } from '../src/core/signing/receipts.ts'
@@ -30,7 +29,7 @@ import { solanaChain } from '../src/core/families/solana/index.ts'
 import { stellarChain, xrpChain } from '../src/core/families/tagged/index.ts'
 import { tronChain } from '../src/core/families/tron/index.ts'
 import { utxoChain } from '../src/core/families/utxo/index.ts'
-import { tanks } from '../src/custody/gas-tanks/tanks.ts'
+import { createTanks } from '../src/custody/gas-tanks/tanks.ts'
 
 const MAKERS: Partial<
   Record<FamilyName, (context: ChainContext, network: Network, client: unknown) => Chain>
@@ -53,21 +52,17 @@ export function chainOver(context: ChainContext, network: Network, client: unkno
 
 const registry = loadRegistry('local')
 
-/** The check of transfers to exchange accounts, as the server provides it. */
-const destinationsOf = (services: () => Services): ExchangeDestinations => ({
-  check: (caller, body, payment) => checkExchangeDestination(services(), caller, body, payment),
-})
-
 /**
- * Creates services with the real transaction kinds, gas tanks and families over scripted clients.
+ * Creates an application with the real transaction kinds, gas tanks and families over scripted
+ * clients. Members that neither the fixture nor `parts` has are absent.
  * @param clients scripted clients by network code; `networks` replaces a network of the registry
  */
 export function fixtureServices(
   parts: object,
   clients: Readonly<Record<string, unknown>>,
   networks: Readonly<Record<string, Network>> = {},
-): Services {
-  const { signers, environment, database, log } = parts as Services
+): Application {
+  const { signers, environment, database, log } = parts as Application
   const pressure = new LoadMonitor()
   const services = {
     pressure,
@@ -75,8 +70,6 @@ export function fixtureServices(
     knownWallets: new KnownWallets(database),
     withdrawals: new Withdrawals(database),
     registry,
-    kinds: KINDS,
-    tanks,
     forwards,
     invoices,
     checkout: {
@@ -85,20 +78,21 @@ export function fixtureServices(
       checkWebhook: () => undefined,
     },
     addresses: new AddressBook(() => services),
-    exchangeDestinations: destinationsOf(() => services),
+    exchangeDestinations: exchangeDestinationsOf(() => services),
     hold: new DatabaseHold(),
     work: { ring: () => undefined },
     reconciling: { job: null },
     prices: { price: () => null },
     ...parts,
-  } as unknown as Services
+  } as unknown as Application
+  Object.assign(services, { kinds: createKinds(services), tanks: createTanks(services) }, parts)
   setChains(services, clients, networks)
   return services
 }
 
 /** Replaces the scripted clients of existing services. */
 export function setChains(
-  services: Services,
+  services: Application,
   clients: Readonly<Record<string, unknown>>,
   networks: Readonly<Record<string, Network>> = {},
 ): void {

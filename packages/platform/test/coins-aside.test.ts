@@ -69,15 +69,17 @@ async function staged(run: (fixture: FamilyFixture) => Promise<void>, ask?: Fetc
 }
 
 async function list(fixture: FamilyFixture, caller: Caller = fixture.caller): Promise<Coin[]> {
-  const { body } = await listCoinsAside.handler({
-    services: fixture.services,
-    caller,
-    body: undefined,
-    query: { limit: 100 },
-    params: undefined,
-    signed: undefined as never,
-    askedAt: 0,
-  })
+  const { body } = await listCoinsAside.handler(
+    {
+      caller,
+      body: undefined,
+      query: { limit: 100 },
+      params: undefined,
+      signed: undefined as never,
+      askedAt: 0,
+    },
+    fixture.services,
+  )
   return (plain(parseJson(stringifyJson(body))) as { data: Coin[] }).data
 }
 

@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { announceFirstOwner, FIRST_OWNER_LINK } from '../src/server/app/first-owner.ts'
-import type { Services } from '../src/core/engine/services.ts'
+import type { Application } from '../src/server/app/application.ts'
 import { firstOwnerInvitation } from '../src/console-api/people/invitations.ts'
 import { useApi, type Problem } from './api-support.ts'
 import { Browser, join as joinAs } from './console-fixture.ts'
@@ -41,7 +41,7 @@ test('prints the first owner’s link to a terminal; without one, writes it to a
   const home = mkdtempSync(join(tmpdir(), 'custody-first-owner-'))
   const file = join(home, FIRST_OWNER_LINK)
   try {
-    const services: Services = { ...api.services, settings: { ...api.services.settings, home } }
+    const services: Application = { ...api.services, settings: { ...api.services.settings, home } }
     const printed = await announceFirstOwner(services, 8080, true)
     assert.match(String(printed), /^console http:\/\/localhost:8080\/console\/join\/[\w-]{43}$/)
     assert.equal(existsSync(file), false)

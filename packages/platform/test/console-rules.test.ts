@@ -17,7 +17,7 @@ import { emit } from '../src/core/ledger/post.ts'
 import { createApiUser, revokeApiUser } from '../src/server/operator/api-users.ts'
 import { readPublicKey } from '../src/server/operator/cli/typed.ts'
 import { inviteToConsole, listConsolePeople, resetPerson } from '../src/server/operator/console.ts'
-import { distributor } from '../src/events/webhooks/distribute.ts'
+import { distributorOf } from '../src/events/webhooks/distribute.ts'
 import { BrokenLog, verifyLog, type AuditLine } from '../src/console-api/people/audit-chain.ts'
 import type { PanelEndpoint } from '../src/console-api/people/endpoint.ts'
 import { ROLES, includesRole, type Role } from '../src/console-api/people/roles.ts'
@@ -401,7 +401,7 @@ test('an event stream ends with its session, without sending further events', as
       'wallet.updated',
       JSON.stringify({ id: randomUUID(), label }),
     )
-    while ((await publish(api.services, distributor)) > 0);
+    while ((await publish(api.services, distributorOf(api.services))) > 0);
     api.services.feed.ring()
   }
   await createUser('first')

@@ -21,7 +21,7 @@ import { systemEnvironment } from '../src/core/environment.ts'
 import { createMetrics } from '../src/core/metrics.ts'
 import { fixtureServices } from './chain-fixture.ts'
 import { Secrets } from '../src/core/secrets.ts'
-import type { Services } from '../src/core/engine/services.ts'
+import type { Application } from '../src/server/app/application.ts'
 import type { TransactionRow } from '../src/core/engine/transaction.ts'
 import { runStep } from '../src/core/engine/run.ts'
 import { truncateTables } from './truncate-tables.ts'
@@ -192,7 +192,7 @@ export class DepositFixture {
   readonly assets: [string, ...string[]]
   readonly chain: ScriptedChain
   readonly database: Database
-  readonly services: Services
+  readonly services: Application
   readonly risks = new Map<string, 'SEVERE'>()
   /** Addresses for which the provider was queried. */
   readonly requests: string[] = []

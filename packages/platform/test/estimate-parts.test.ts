@@ -47,15 +47,17 @@ async function estimate(o: {
     fee_rate: o.rate,
     ...(o.to === undefined ? {} : { destination_address: o.to }),
   }
-  const answer = await estimateFeeEndpoint.handler({
+  const answer = await estimateFeeEndpoint.handler(
+    {
+      askedAt: 0,
+      caller: {} as Caller,
+      body,
+      query: undefined,
+      params: undefined,
+      signed: { token: '', method: 'POST', uri: '', body: '' },
+    },
     services,
-    askedAt: 0,
-    caller: {} as Caller,
-    body,
-    query: undefined,
-    params: undefined,
-    signed: { token: '', method: 'POST', uri: '', body: '' },
-  })
+  )
   return plain(answer.body) as Record<string, string>
 }
 

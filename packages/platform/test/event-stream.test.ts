@@ -2,7 +2,10 @@ import assert from 'node:assert/strict'
 import { get, request, type IncomingMessage } from 'node:http'
 import { after, before, test } from 'node:test'
 import { z } from 'zod'
-import type { Services } from '../src/core/engine/services.ts'
+import type { Logger } from 'pino'
+import type { Database } from '../src/core/database/pool.ts'
+import { DatabaseHold } from '../src/core/engine/database-hold.ts'
+import { Callers } from '../src/core/http/callers.ts'
 import { systemEnvironment } from '../src/core/environment.ts'
 import { endpoint, type ServerEvent } from '../src/core/http/endpoint.ts'
 import { STREAMS_MAX } from '../src/core/http/stream-quota.ts'
@@ -34,17 +37,28 @@ const log = {
   warn: (_: unknown, words: string) => void warned.push(words),
   error: quiet,
 }
+// The streams of these tests do not query the database.
+const database = {
+  withShortTimeout: (work: () => Promise<unknown>) => work(),
+} as unknown as Database
 const services = {
-  // The streams of these tests do not query the database.
-  database: { withShortTimeout: (work: () => Promise<unknown>) => work() },
-  settings: { trustProxy: 1, rateLimit: 100_000 },
+  database,
+  callers: new Callers(database, environment),
+  hold: new DatabaseHold(),
+  settings: {
+    trustProxy: 1,
+    rateLimit: 100_000,
+    rateScope: 'key' as const,
+    authLegacy: false,
+    metricsAllow: [],
+  },
   checkout: { base: 'http://streams.test' },
   environment,
   metrics: createMetrics(),
-  log,
+  log: log as unknown as Logger,
   pressure: new LoadMonitor(),
-  readiness: async () => ({ ready: true, signing: true, checks: {} }),
-} as unknown as Services
+  readiness: async () => ({ ready: true, signing: true, attended: true, checks: {} }),
+}
 
 /** The open streams: a function that sends an event to the stream, and the signal that ends it. */
 const open: { push(event: ServerEvent | Error): void; signal: AbortSignal }[] = []

@@ -8,7 +8,7 @@ import { publish, publishLoop } from '../src/events/events/publish.ts'
 import { forgetEvents } from '../src/events/events/forget.ts'
 import { runLoops } from '../src/core/engine/loops/loop.ts'
 import { emit } from '../src/core/ledger/post.ts'
-import { distributor } from '../src/events/webhooks/distribute.ts'
+import { distributorOf } from '../src/events/webhooks/distribute.ts'
 import * as fc from '../../../test/property.ts'
 import { useApi, type Problem } from './api-support.ts'
 import { call, PRIVATE_KEY, waitFor, type User } from './harness.ts'
@@ -49,7 +49,7 @@ const tell = (
   subAccount: string | null = owner.subAccountId,
 ) => emit(tx, owner.workspaceId, subAccount, 'wallet.updated', wallet(id))
 const published = async () => {
-  while ((await publish(api.services, distributor)) > 0);
+  while ((await publish(api.services, distributorOf(api.services))) > 0);
 }
 const list = async (user: User, query = '') => {
   const { status, body, text } = await call<Page>(user, 'GET', `/dac/v1/events${query}`)
@@ -243,8 +243,8 @@ test('an event that cannot be assigned to webhooks does not block other events',
     log: { ...api.services.log, error: (what: unknown) => void errors.push(what) },
   } as typeof api.services
   const spoilt = {
-    ...distributor,
-    write: async (_: unknown, __: unknown, events: readonly { object: string }[]) => {
+    ...distributorOf(services),
+    write: async (_: unknown, events: readonly { object: string }[]) => {
       if (events.some(({ object }) => object === objects[1]))
         throw new Error('it cannot be written')
       ids.push(...events.map(({ object }) => object))
@@ -265,8 +265,8 @@ test('events that a full database could not store are delivered once there is sp
   const ids: string[] = []
   let refusals = 2
   const spoilt = {
-    ...distributor,
-    write: async (_: unknown, __: unknown, events: readonly { object: string }[]) => {
+    ...distributorOf(api.services),
+    write: async (_: unknown, events: readonly { object: string }[]) => {
       if (refusals-- > 0) throw Object.assign(new Error('could not extend file'), { code: '53100' })
       ids.push(...events.map((event) => event.object))
     },
@@ -339,7 +339,7 @@ test('writes nothing while there are no events', async () => {
     )
   const before = await written()
   for (let n = 0; n < 5; n++) {
-    assert.equal(await publish(api.services, distributor), 0)
+    assert.equal(await publish(api.services, distributorOf(api.services)), 0)
     await forgetEvents(api.services)
   }
   assert.deepEqual((await written())?.xid, before?.xid, 'no transaction has taken a number')
@@ -411,7 +411,11 @@ test("streams each event of the caller once from the client's position, across r
   const running = new AbortController()
   const work = Promise.all([
     api.services.feed.run(running.signal),
-    runLoops(api.services, [publishLoop(api.services, distributor)], running.signal),
+    runLoops(
+      api.services,
+      [publishLoop(api.services, distributorOf(api.services))],
+      running.signal,
+    ),
   ])
   const ids: string[] = []
   const say = async (count: number) => {

@@ -99,7 +99,7 @@ class TransferFixture extends InvoiceFixture {
         row;
         row = await claim(this.services, TRANSFERS, [])
       ) {
-        await workOn(this.services, TRANSFERS, row, stepTransfer)
+        await workOn(this.services, TRANSFERS, row, (leased) => stepTransfer(this.services, leased))
       }
       if (at >= seconds) return
       this.now += 1000

@@ -11,7 +11,10 @@ import { readiness } from '../src/server/app/readiness.ts'
 import { scanLoop } from '../src/custody/deposits/scanner.ts'
 import { LoopHealth } from '../src/core/engine/loops/health.ts'
 import { runLoops } from '../src/core/engine/loops/loop.ts'
-import type { Services } from '../src/core/engine/services.ts'
+import type { Prices } from '../src/custody/prices/prices.ts'
+import type { SignerNodes } from '../src/core/signing/nodes.ts'
+import { DatabaseHold } from '../src/core/engine/database-hold.ts'
+import type { Application } from '../src/server/app/application.ts'
 import { doctor } from '../src/server/operator/doctor/doctor.ts'
 import { startOperatorServer } from '../src/server/operator/server.ts'
 import { useDatabase, DepositFixture } from './deposits-support.ts'
@@ -36,13 +39,13 @@ async function setUp() {
   fixture.now = now
   const id = randomUUID()
   const health = new LoopHealth()
-  const services = {
+  const services: Application = {
     ...fixture.services,
     settings: { ...fixture.services.settings, role: 'all', home },
-    prices: { price: () => null },
-    signers: { peers: [], calls: [] },
-    hold: { because: null, shortage: null, assertNone: () => undefined },
-  } as unknown as Services
+    prices: { price: () => null } as unknown as Prices,
+    signers: { peers: [], calls: [] } as unknown as SignerNodes,
+    hold: new DatabaseHold(),
+  }
   const heartbeat = heartbeatLoop(services, id, health)
   const scan = scanLoop(services, services.networks.get('ETH'), async () => new Set(['ETH']))
   let others = 0

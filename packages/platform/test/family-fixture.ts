@@ -20,7 +20,7 @@ import { Networks } from '../src/core/engine/networks.ts'
 import { fixtureServices } from './chain-fixture.ts'
 import type { NetworkEndpoints } from '../src/core/settings/configuration.ts'
 import { readTiers } from '../src/core/settings/tiers.ts'
-import type { Services } from '../src/core/engine/services.ts'
+import type { Application } from '../src/server/app/application.ts'
 import { cancelTransaction } from '../src/custody/transactions/cancel.ts'
 import { createTransaction } from '../src/custody/transactions/create-transaction.ts'
 import type { TransactionRow } from '../src/core/engine/transaction.ts'
@@ -67,7 +67,7 @@ export class FamilyFixture {
   readonly place: WalletAddress
   readonly asset: Asset
   readonly nodes: InProcessNodes
-  readonly services: Services
+  readonly services: Application
   caller!: Caller
   walletId = ''
   source = ''
@@ -214,14 +214,16 @@ export class FamilyFixture {
     signed: unknown = null,
     params: unknown = undefined,
   ): Promise<Record<string, unknown>> {
-    const answer = await endpoint.handler({
-      services: this.services,
-      caller: this.caller,
-      body,
-      signed,
-      query: undefined,
-      params,
-    })
+    const answer = await endpoint.handler(
+      {
+        caller: this.caller,
+        body,
+        signed,
+        query: undefined,
+        params,
+      },
+      this.services,
+    )
     return (answer.text === undefined ? answer.body : JSON.parse(answer.text)) as Record<
       string,
       unknown
@@ -257,7 +259,7 @@ export class FamilyFixture {
 
   control(command: Record<string, unknown>): Promise<Record<string, unknown>> {
     this.#tick()
-    return (this.services.devnet as NonNullable<Services['devnet']>)({
+    return (this.services.devnet as NonNullable<Application['devnet']>)({
       network: this.place.code,
       ...command,
     })

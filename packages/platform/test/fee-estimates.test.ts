@@ -59,11 +59,13 @@ function staged(hasEstimate: () => boolean): FamilyFixture {
 
 const ratesOf = async ({ services, caller }: FamilyFixture): Promise<Rates> =>
   (
-    (await networkFeeRates.handler({
+    (await networkFeeRates.handler(
+      {
+        caller,
+        params: { asset: 'BTC' },
+      } as unknown as Parameters<typeof networkFeeRates.handler>[0],
       services,
-      caller,
-      params: { asset: 'BTC' },
-    } as unknown as Parameters<typeof networkFeeRates.handler>[0])) as { body: Rates }
+    )) as { body: Rates }
   ).body
 
 test('without an estimate the API returns 503 with the reason, and an accepted transfer waits', async () => {

@@ -12,7 +12,7 @@ import type { RiskLevel } from '../src/custody/aml/levels.ts'
 import { sealToken } from '../src/custody/aml/policy.ts'
 import { unfreezeAddress } from '../src/custody/aml/unfreeze-address.ts'
 import type { Queryable } from '../src/core/database/pool.ts'
-import type { Kinds } from '../src/core/engine/services.ts'
+import type { Kinds } from '../src/core/engine/interfaces/kind.ts'
 import { Secrets } from '../src/core/secrets.ts'
 import { useDatabase } from './deposits-support.ts'
 import { FamilyFixture, type WalletAddress } from './family-fixture.ts'
@@ -98,13 +98,13 @@ class Scenario {
       ...kinds,
       WITHDRAWAL: {
         ...own,
-        heldBack: async (all, row) => {
-          const held = await own.heldBack?.(all, row)
+        heldBack: async (row) => {
+          const held = await own.heldBack?.(row)
           if (!held && row.state === 'SIGNING') await this.#pass(row.id, false)
           return held === true
         },
-        maySubmit: async (all, tx: Queryable, row) => {
-          const may = await own.maySubmit?.(all, tx, row)
+        maySubmit: async (tx: Queryable, row) => {
+          const may = await own.maySubmit?.(tx, row)
           if (may) await this.#pass(row.id, true)
           return may === true
         },
@@ -185,8 +185,8 @@ class Scenario {
   async unfreeze(): Promise<void> {
     this.risks.clear()
     const { services, caller, place } = this.fixture
-    const context = { services, caller, body: { asset: place.code, address: place.to } }
-    await unfreezeAddress.handler(context as never)
+    const context = { caller, body: { asset: place.code, address: place.to } }
+    await unfreezeAddress.handler(context as never, services)
   }
 
   isFrozen = async (): Promise<boolean> => {

@@ -65,11 +65,11 @@ test('a fuel transaction booked while its transfer is processed wakes the transf
     const { arrived } = fixture.services.tanks
     const tanks = fixture.services.tanks as { arrived: typeof arrived }
     let came = false
-    tanks.arrived = async (services, row) => {
-      const answer = await arrived(services, row)
+    tanks.arrived = async (row) => {
+      const answer = await arrived(row)
       if (row.id !== id || answer !== 'waits' || came) return answer
       came = true
-      while ((await arrived(services, row)) === 'waits')
+      while ((await arrived(row)) === 'waits')
         assert.ok(await fixture.turn(), 'the fuel is never booked')
       return answer
     }

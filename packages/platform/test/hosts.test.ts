@@ -18,14 +18,18 @@ import { scanLoop } from '../src/custody/deposits/scanner.ts'
 import { DatabaseHold } from '../src/core/engine/database-hold.ts'
 import { claim, LEASE_MS, RENEW_MS } from '../src/core/engine/lease.ts'
 import { transactionLoop } from '../src/core/engine/run.ts'
-import type { Services } from '../src/core/engine/services.ts'
+import type { Checkout } from '../src/commerce/invoices/present.ts'
+import type { Webhooks } from '../src/events/webhooks/webhooks.ts'
+import type { Kinds } from '../src/core/engine/interfaces/kind.ts'
+import type { Networks } from '../src/core/engine/networks.ts'
+import type { Application } from '../src/server/app/application.ts'
 import { systemEnvironment } from '../src/core/environment.ts'
 import { Notifier } from '../src/core/ledger/notifier.ts'
 import { LoadMonitor } from '../src/core/load-monitor.ts'
 import { isAdoptedSomewhere, whileAdopting } from '../src/server/recovery/adopting.ts'
 import { compareRecords } from '../src/server/recovery/compare-records.ts'
 import { Secrets } from '../src/core/secrets.ts'
-import { NodeUnavailable } from '../src/core/signing/nodes.ts'
+import { NodeUnavailable, type SignerNodes } from '../src/core/signing/nodes.ts'
 import { signOrder } from '../src/core/signing/sign.ts'
 import type { Role } from '../src/core/settings/settings.ts'
 import { useDatabase, DepositFixture } from './deposits-support.ts'
@@ -56,8 +60,10 @@ const pass = (ms: number) => {
   fixture.now += ms
 }
 const signal = new AbortController().signal
-const at = (role: Role): Services =>
-  ({ ...fixture.services, settings: { ...fixture.services.settings, role } }) as Services
+const at = (role: Role): Application => ({
+  ...fixture.services,
+  settings: { ...fixture.services.settings, role },
+})
 const once = (ended: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     ended.addEventListener('abort', () => resolve())
@@ -67,16 +73,19 @@ const tries = (held: HeldNetworks) => held.loop().run(signal)
 
 test('only a worker processes transfers, and only a scanner reads chains', () => {
   const names = (role: Role) => {
-    const services = {
+    const due = new Notifier(systemEnvironment())
+    const services: Application = {
       ...at(role),
       devnet: null,
-      networks: { all: () => [{ network: { code: 'ETH' }, mempool: null }] },
-      webhooks: { due: new Notifier(systemEnvironment()) },
-      trading: { due: null },
-      exchangeTransfers: { due: null },
-      checkout: { moved: null },
+      networks: {
+        all: () => [{ network: { code: 'ETH' }, mempool: null }],
+      } as unknown as Networks,
+      webhooks: { due } as Webhooks,
+      trading: { due },
+      exchangeTransfers: { due },
+      checkout: { moved: due } as Checkout,
     }
-    return loopsOf(services as unknown as Services, holder()).map(({ name }) => name)
+    return loopsOf(services, holder()).map(({ name }) => name)
   }
   assert.deepEqual(names('api'), [])
   assert.deepEqual(names('scanner'), ['clock', 'hold networks', 'scan ETH'])
@@ -228,8 +237,8 @@ test("a worker keeps its long-running work, and a dead worker's work is taken ov
     pressure: new LoadMonitor(),
     work: new Notifier(systemEnvironment()),
     environment: { ...fixture.services.environment, now: () => now, sleep: async () => undefined },
-    kinds: { WITHDRAWAL: { steps: { CONFIRMING: () => ended.promise } } },
-  } as unknown as Services
+    kinds: { WITHDRAWAL: { steps: { CONFIRMING: () => ended.promise } } } as unknown as Kinds,
+  }
   const loop = transactionLoop(services)
   await loop.run(signal)
   for (let ms = 0; ms < 3 * LEASE_MS; ms += RENEW_MS) {
@@ -248,13 +257,13 @@ test("a worker keeps its long-running work, and a dead worker's work is taken ov
 
 test("only one process at a time adopts the nodes' records, while other hosts continue", async () => {
   await database.query(`insert into installation (network) values ('local') on conflict do nothing`)
-  const elsewhere = { ...fixture.services, hold: new DatabaseHold() } as Services
+  const elsewhere = { ...fixture.services, hold: new DatabaseHold() }
   const environment = {
     ...fixture.services.environment,
     now: () => now,
     sleep: (_ms: number, ended?: AbortSignal) => once(ended as AbortSignal),
   }
-  const here = { ...fixture.services, environment } as Services
+  const here = { ...fixture.services, environment }
   await whileAdopting(here, async () => {
     assert.match((await compareRecords(elsewhere)) ?? '', /another process is adopting/)
     assert.throws(() => elsewhere.hold.assertNone(), { code: 'UNAVAILABLE' })
@@ -305,15 +314,15 @@ test('a node on an unreachable host is tried once, because each attempt lasts th
         return { signatures: [] }
       }
       const services = {
+        ...fixture.services,
         environment: systemEnvironment(),
-        metrics: fixture.services.metrics,
         signers: {
           peers: [1, 2, 3].map((node) => ({ node })),
           call,
           isPenalised: () => false,
           penalise: (node: number) => void blamed.push(node),
-        },
-      } as unknown as Services
+        } as unknown as SignerNodes,
+      }
       const outcome = await signOrder(
         services,
         { workspace: 'acme', purpose: {}, unsigned: { inputs: [] } } as unknown as Parameters<

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Application } from '../src/server/app/application.ts'
 import type { Curve, FamilyName } from '@custody/chains'
 import { parseJson, stringifyJson } from '@custody/request-auth'
 import { unfreezeAddress } from '../src/custody/aml/unfreeze-address.ts'
@@ -130,21 +131,23 @@ export class InvoiceFixture extends DepositFixture {
   }
 
   async ask<T = Invoice>(
-    endpoint: Endpoint,
+    endpoint: Endpoint<Application>,
     body: unknown = {},
     params?: unknown,
     query?: unknown,
   ): Promise<Answered<T>> {
     const read = endpoint.body ? readBody(endpoint.body, JSON.stringify(body)) : undefined
-    const answer = await endpoint.handler({
-      services: this.services,
-      caller: this.caller,
-      body: read,
-      query,
-      params,
-      signed: undefined as never,
-      askedAt: this.services.environment.now(),
-    })
+    const answer = await endpoint.handler(
+      {
+        caller: this.caller,
+        body: read,
+        query,
+        params,
+        signed: undefined as never,
+        askedAt: this.services.environment.now(),
+      },
+      this.services,
+    )
     const text = answer.text ?? stringifyJson(answer.body)
     return { body: plain(parseJson(text)) as T, headers: answer.headers ?? {} }
   }

@@ -11,7 +11,7 @@ import { emit } from '../src/core/ledger/post.ts'
 import { createMetrics } from '../src/core/metrics.ts'
 import { writeAudit } from '../src/console-api/people/audit-log.ts'
 import { LoadMonitor } from '../src/core/load-monitor.ts'
-import type { Services } from '../src/core/engine/services.ts'
+import { partialApplication } from './partial-application.ts'
 import { useDatabase } from './deposits-support.ts'
 
 /**
@@ -193,7 +193,7 @@ test('logs a deposit without a wallet, and deposits and addresses that screening
 })
 
 test('each error response is logged once with its request_id, without its query', async () => {
-  const services = {
+  const services = partialApplication({
     settings: { trustProxy: 0, rateLimit: 1000 },
     environment: systemEnvironment(),
     metrics: createMetrics(),
@@ -202,7 +202,7 @@ test('each error response is logged once with its request_id, without its query'
     pressure: new LoadMonitor(),
     readiness: async () => ({ ready: false, signing: false, checks: {} }),
     checkout: { base: 'http://127.0.0.1' },
-  } as unknown as Services
+  })
   const server = await buildServer(services, endpoints)
   const answer = await server.inject({
     url: '/dac/v1/wallets?asset=secret',
@@ -254,7 +254,7 @@ test('each error response is logged once with its request_id, without its query'
 })
 
 test('/readyz?deep returns 503 if transfers would be accepted but could not be signed', async () => {
-  const services = {
+  const services = partialApplication({
     settings: { trustProxy: 0, rateLimit: 1000 },
     environment: systemEnvironment(),
     metrics: createMetrics(),
@@ -263,7 +263,7 @@ test('/readyz?deep returns 503 if transfers would be accepted but could not be s
     pressure: new LoadMonitor(),
     readiness: async () => ({ ready: true, signing: false, checks: { signing: 'dead' } }),
     checkout: { base: 'http://127.0.0.1' },
-  } as unknown as Services
+  })
   const server = await buildServer(services, endpoints)
   assert.equal((await server.inject('/readyz')).statusCode, 200)
   const deep = await server.inject('/readyz?deep')

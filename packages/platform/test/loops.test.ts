@@ -2,14 +2,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Notifier } from '../src/core/ledger/notifier.ts'
 import { runLoops, type Loop } from '../src/core/engine/loops/loop.ts'
-import type { Services } from '../src/core/engine/services.ts'
+import type { Database } from '../src/core/database/pool.ts'
+import type { Role } from '../src/core/settings/settings.ts'
 
 /** Loops with a manual clock and a database with scripted answers. */
 class Fixture {
   /** Loops that have due work, by index; null if the database is unreachable. */
   due: string | null = ''
   requests: string[] = []
-  role = 'all'
+  role: Role = 'all'
   ran: string[] = []
   #now = 0
   readonly #sleeping = new Set<{ until: number; wake: () => void }>()
@@ -55,10 +56,10 @@ class Fixture {
     }
     const services = {
       environment: this.environment,
-      database,
+      database: database as unknown as Database,
       settings: { role: this.role },
       log: { warn: () => undefined },
-    } as unknown as Services
+    }
     this.#done = runLoops(services, loops, this.#end.signal)
     await this.settle()
     this.ran = []
@@ -149,7 +150,7 @@ test('a loop with a longer pause never runs more often, however much work is due
 
 test('a notification runs its loop immediately, and further work follows without a pause', async () => {
   const fixture = new Fixture()
-  const notifier = new Notifier(fixture.environment as never)
+  const notifier = new Notifier(fixture.environment)
   let left = 0
   const loop = fixture.loop('rung', { due: 'false', notifier: notifier })
   await fixture.start({
@@ -202,7 +203,7 @@ test('after ten idle seconds, due work is queried once a second until a notifica
   ] as const) {
     const fixture = new Fixture()
     fixture.role = role
-    const notifier = new Notifier(fixture.environment as never)
+    const notifier = new Notifier(fixture.environment)
     await fixture.start(fixture.loop('a', { everyMs: 250, due: 'is_a($1)', notifier: notifier }))
     await fixture.pass(10_000)
     assert.ok(fixture.requests.length >= 39, `${fixture.requests.length}`)

@@ -21,7 +21,7 @@ import { readTiers } from '../src/core/settings/tiers.ts'
 import { scanLoop } from '../src/custody/deposits/scanner.ts'
 import type { Chain, ChainContext } from '../src/core/engine/chain.ts'
 import { Networks } from '../src/core/engine/networks.ts'
-import type { Services } from '../src/core/engine/services.ts'
+import type { Application } from '../src/server/app/application.ts'
 import { cancelTransaction } from '../src/custody/transactions/cancel.ts'
 import { createTransaction } from '../src/custody/transactions/create-transaction.ts'
 import { RETRY_MAX_MS, runStep } from '../src/core/engine/run.ts'
@@ -138,7 +138,7 @@ export class NonceFixture {
   readonly #requested = new Set<string>()
   #isWorking = false
   #scan: (() => Promise<unknown>) | null = null
-  services!: Services
+  services!: Application
 
   constructor(database: Database, seed: number, place: NonceAddress) {
     this.database = database
@@ -327,15 +327,17 @@ export class NonceFixture {
       now: Math.floor(NOW / 1000),
     })
     if (fate === 'fuel' || fate === 'pay') this.refused.set(signed.token, fate)
-    const answer = await createTransaction.handler({
-      services: this.services,
-      caller,
-      body,
-      signed,
-      query: undefined,
-      params: undefined,
-      askedAt: this.services.environment.now(),
-    })
+    const answer = await createTransaction.handler(
+      {
+        caller,
+        body,
+        signed,
+        query: undefined,
+        params: undefined,
+        askedAt: this.services.environment.now(),
+      },
+      this.services,
+    )
     const { id } = JSON.parse(answer.text as string) as { id: string }
     this.fates.set(id, fate)
     return id
@@ -356,15 +358,17 @@ export class NonceFixture {
       now: Math.floor(NOW / 1000),
     })
     try {
-      await cancelTransaction.handler({
-        services: this.services,
-        caller,
-        body: {},
-        signed,
-        query: undefined,
-        params: { id },
-        askedAt: this.services.environment.now(),
-      })
+      await cancelTransaction.handler(
+        {
+          caller,
+          body: {},
+          signed,
+          query: undefined,
+          params: { id },
+          askedAt: this.services.environment.now(),
+        },
+        this.services,
+      )
       return true
     } catch (error) {
       if (error instanceof ApiError) return false

@@ -13,7 +13,8 @@ import { coinsInUse, diagnosePrices, priceLines } from '../src/custody/prices/co
 import { priceSources, pricesInstallation } from '../src/custody/prices/settings.ts'
 import { readSettings } from '../src/core/settings/settings.ts'
 import { systemEnvironment } from '../src/core/environment.ts'
-import type { Services } from '../src/core/engine/services.ts'
+import type { SignerNodes } from '../src/core/signing/nodes.ts'
+import { DatabaseHold } from '../src/core/engine/database-hold.ts'
 import { useApi, type Problem } from './api-support.ts'
 import { call, transferBody } from './harness.ts'
 
@@ -133,8 +134,8 @@ test('without a price a transfer is refused with the reason, or charged the fixe
   const named = async () => {
     const { checks } = await readiness({
       ...services,
-      signers: { peers: [] } as unknown as Services['signers'],
-      hold: { because: null, shortage: null } as Services['hold'],
+      signers: { peers: [] } as unknown as SignerNodes,
+      hold: new DatabaseHold(),
     })
     await collectPrices(services)
     const metric = [

@@ -22,7 +22,7 @@ import { DEFAULT_TIERS, readTiers } from '../src/core/settings/tiers.ts'
 import { reconcile, type ReconcileReport } from '../src/server/recovery/reconcile.ts'
 import { fixtureServices } from './chain-fixture.ts'
 import { truncateTables } from './truncate-tables.ts'
-import type { Services } from '../src/core/engine/services.ts'
+import type { Application } from '../src/server/app/application.ts'
 import { NodeUnavailable } from '../src/core/signing/nodes.ts'
 import { runStep } from '../src/core/engine/run.ts'
 import type { TransactionRow } from '../src/core/engine/transaction.ts'
@@ -62,7 +62,7 @@ export class RecoveryFixture {
   height = 100
   crashAt = -1
   checkpoints = 0
-  services!: Services
+  services!: Application
   workspaceId = ''
   walletId = ''
 

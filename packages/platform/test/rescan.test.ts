@@ -6,7 +6,7 @@ import { after, test } from 'node:test'
 import { RpcUnavailable, type ChainBlock, type FamilyName } from '@custody/chains'
 import * as fc from '../../../test/property.ts'
 import { readRescan } from '../src/custody/deposits/rescan.ts'
-import type { Services } from '../src/core/engine/services.ts'
+import type { Application } from '../src/server/app/application.ts'
 import { rescan } from '../src/server/operator/rescan-cli.ts'
 import { endRescan, rescanProgress, startRescan } from '../src/server/operator/rescan.ts'
 import { startOperatorServer } from '../src/server/operator/server.ts'
@@ -24,7 +24,7 @@ const FAMILY_NAMES = Object.keys(FAMILIES) as FamilyName[]
 
 async function openFixture(
   family: FamilyName,
-): Promise<{ fixture: DepositFixture; alice: Tenant; services: Services; lies: Lies }> {
+): Promise<{ fixture: DepositFixture; alice: Tenant; services: Application; lies: Lies }> {
   await database.started
   await database.get().query('delete from rescans')
   const fixture = new DepositFixture(database.get(), family)
@@ -69,7 +69,7 @@ const pay = (
 
 /** Resolves when the rescan has ended, as the command waits for it. */
 async function run(
-  services: Services,
+  services: Application,
   network: string,
   input: Record<string, unknown>,
 ): Promise<Record<string, unknown>> {

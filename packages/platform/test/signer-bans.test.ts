@@ -6,7 +6,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { SignerCluster } from '../../signer/test/signer-cluster.ts'
 import { collectNodes } from '../src/server/app/collectors/nodes.ts'
 import { banMessages } from '../src/console-api/console/health.ts'
-import type { Services } from '../src/core/engine/services.ts'
 import { systemEnvironment } from '../src/core/environment.ts'
 import { createMetrics } from '../src/core/metrics.ts'
 import type { Outcome } from '../src/server/operator/cli/typed.ts'
@@ -35,7 +34,7 @@ async function gauges(): Promise<string[]> {
       signers,
       metrics,
       environment: systemEnvironment(),
-    } as unknown as Services)
+    })
     return (await metrics.text())
       .split('\n')
       .filter((line) => line.startsWith('custody_signer_bans{'))

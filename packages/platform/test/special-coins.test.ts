@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { Application } from '../src/server/app/application.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -173,16 +174,18 @@ test('LTC: reads the mempool despite MWEB transactions, and credits payments out
 test('LTC: an invoice is Processing in the mempool and Paid after its block, despite MWEB', async () => {
   await staged(LTC, async (fixture) => {
     const [chain] = fixture.services.networks.all()
-    const ask = async (endpoint: Endpoint, body?: object, params?: object) => {
-      const { text, body: answer } = await endpoint.handler({
-        services: fixture.services,
-        caller: fixture.caller,
-        body: endpoint.body ? readBody(endpoint.body, JSON.stringify(body)) : undefined,
-        query: undefined,
-        params,
-        signed: undefined as never,
-        askedAt: fixture.services.environment.now(),
-      })
+    const ask = async (endpoint: Endpoint<Application>, body?: object, params?: object) => {
+      const { text, body: answer } = await endpoint.handler(
+        {
+          caller: fixture.caller,
+          body: endpoint.body ? readBody(endpoint.body, JSON.stringify(body)) : undefined,
+          query: undefined,
+          params,
+          signed: undefined as never,
+          askedAt: fixture.services.environment.now(),
+        },
+        fixture.services,
+      )
       return plain(parseJson(text ?? stringifyJson(answer))) as {
         inv_id: string
         inv_status: string

@@ -21,7 +21,7 @@ import { post } from '../src/core/ledger/post.ts'
 import { createMetrics } from '../src/core/metrics.ts'
 import { DatabaseHold } from '../src/core/engine/database-hold.ts'
 import { Networks } from '../src/core/engine/networks.ts'
-import type { Services } from '../src/core/engine/services.ts'
+import { partialApplication } from './partial-application.ts'
 import { NodeUnavailable, type SignerNodes } from '../src/core/signing/nodes.ts'
 import { readSettings } from '../src/core/settings/settings.ts'
 import { registry, useDatabase } from './deposits-support.ts'
@@ -155,12 +155,12 @@ test('a start refuses signer nodes of another network type, and ignores unreacha
 })
 
 test('an audit fails if it compared nothing, or could not check some coins in the ledger', async () => {
-  const services = {
+  const services = partialApplication({
     database: database.get(),
     registry,
     networks: new Networks([]),
     environment: { ...systemEnvironment(), sleep: async () => undefined },
-  } as unknown as Services
+  })
   const empty = await audit(services)
   assert.deepEqual([empty.ok, empty.compared, empty.differences], [false, 0, []])
   assert.equal(await latestAudit(database.get()), undefined)
@@ -190,7 +190,7 @@ test('readiness and metrics report when signing is impossible', async () => {
   const up = { ready: true, mode: 'local' }
   const metrics = createMetrics()
   const at = (...statuses: (object | null)[]) =>
-    ({
+    partialApplication({
       database: database.get(),
       hold: new DatabaseHold(),
       registry,
@@ -201,7 +201,7 @@ test('readiness and metrics report when signing is impossible', async () => {
       settings: { home: folder },
       aml: { sanctions: { list: { published: '2030-01-31' } } },
       signers: nodes(...statuses),
-    }) as unknown as Services
+    })
   const others = {
     worker: 'no worker has ever run; transfers are accepted and wait',
     scanner: 'no scanner has ever run; deposits are not detected, and transfers are not confirmed',
@@ -252,7 +252,7 @@ test('with a full disk, readiness fails and new transfers are refused', async ()
     message: /^no new requests are accepted now: the disk of the data folder/,
   })
   hold.assertNone()
-  const services = {
+  const services = partialApplication({
     database: database.get(),
     hold,
     registry,
@@ -260,7 +260,7 @@ test('with a full disk, readiness fails and new transfers are refused', async ()
     prices: { price: () => null },
     environment: systemEnvironment(),
     signers: nodes(null, null, null),
-  } as unknown as Services
+  })
   const { ready, checks } = await readiness(services)
   assert.deepEqual([ready, checks['disk']], [false, full()])
   now += 500

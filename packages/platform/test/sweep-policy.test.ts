@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseAmount, type FamilyName } from '@custody/chains'
-import { sweep } from '../src/custody/deposits/sweep-kind.ts'
+import { sweepKind } from '../src/custody/deposits/sweep-kind.ts'
 import type { TransactionRow } from '../src/core/engine/transaction.ts'
 import { PRICE_DECIMALS } from '../src/custody/prices/decimals.ts'
 import { sweepRules } from '../src/core/settings/sweep-rules.ts'
@@ -51,8 +51,7 @@ async function sweepOf(
     [token],
   )
   assert.ok(row, 'the deposit queued a sweep')
-  const waits = await sweep.postpones?.(
-    fixture.services,
+  const waits = await sweepKind(fixture.services).postpones?.(
     row,
     fixture.services.networks.get(fixture.network.code),
     { amount, cost, own: false },

@@ -13,7 +13,7 @@ import { readBody, readQuery } from '../src/core/http/validate.ts'
 import { createMetrics } from '../src/core/metrics.ts'
 import { Secrets } from '../src/core/secrets.ts'
 import { readTiers } from '../src/core/settings/tiers.ts'
-import type { Services } from '../src/core/engine/services.ts'
+import type { Application } from '../src/server/app/application.ts'
 import { cancelOrder } from '../src/commerce/trading/cancel-order.ts'
 import { createOrder } from '../src/commerce/trading/create-order.ts'
 import { claimOrder } from '../src/commerce/trading/lease.ts'
@@ -58,7 +58,7 @@ export class TradingFixture {
   readonly database: Database
   now = 1_800_000_000_000
   readonly kraken = new FakeKraken(() => this.now)
-  readonly services: Services
+  readonly services: Application
   caller!: Caller
   accountId = ''
   /** Logged warnings and alerts. */
@@ -161,7 +161,7 @@ export class TradingFixture {
   }
 
   async ask<T = Record<string, unknown>>(
-    endpoint: Endpoint,
+    endpoint: Endpoint<Application>,
     o: {
       body?: unknown
       params?: unknown
@@ -170,15 +170,17 @@ export class TradingFixture {
       askedAt?: number
     } = {},
   ): Promise<T> {
-    const answer = await endpoint.handler({
-      services: this.services,
-      caller: o.caller ?? this.caller,
-      body: endpoint.body ? readBody(endpoint.body, JSON.stringify(o.body ?? {})) : undefined,
-      query: endpoint.query ? readQuery(endpoint.query, o.query ?? {}) : undefined,
-      params: o.params,
-      signed: undefined as never,
-      askedAt: o.askedAt ?? this.services.environment.now(),
-    })
+    const answer = await endpoint.handler(
+      {
+        caller: o.caller ?? this.caller,
+        body: endpoint.body ? readBody(endpoint.body, JSON.stringify(o.body ?? {})) : undefined,
+        query: endpoint.query ? readQuery(endpoint.query, o.query ?? {}) : undefined,
+        params: o.params,
+        signed: undefined as never,
+        askedAt: o.askedAt ?? this.services.environment.now(),
+      },
+      this.services,
+    )
     return plain(parseJson(answer.text ?? stringifyJson(answer.body))) as T
   }
 

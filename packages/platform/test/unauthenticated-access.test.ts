@@ -9,7 +9,7 @@ import { createMetrics } from '../src/core/metrics.ts'
 import { coinGecko } from '../src/custody/prices/coingecko.ts'
 import { exchange } from '../src/custody/prices/exchange.ts'
 import { SourceError } from '../src/custody/prices/source.ts'
-import type { Services } from '../src/core/engine/services.ts'
+import { partialApplication } from './partial-application.ts'
 import { LoadMonitor } from '../src/core/load-monitor.ts'
 import { readSettings } from '../src/core/settings/settings.ts'
 
@@ -26,7 +26,7 @@ async function served(o: {
   readiness?: () => Promise<{ ready: boolean; checks: Record<string, string> }>
 }) {
   const clock = { now: NOW }
-  const services = {
+  const services = partialApplication({
     settings: { trustProxy: o.trustProxy ?? 0, rateLimit: o.rateLimit ?? 1000 },
     checkout: { base: 'http://edges.test' },
     environment: { ...systemEnvironment(), now: () => clock.now },
@@ -34,7 +34,7 @@ async function served(o: {
     log: { error: () => undefined, warn: () => undefined, info: () => undefined },
     pressure: new LoadMonitor(),
     readiness: o.readiness ?? (async () => ({ ready: true, checks: {} })),
-  } as unknown as Services
+  })
   return { clock, server: await buildServer(services, endpoints) }
 }
 

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { before, test, type TestContext } from 'node:test'
 import { runLoops } from '../src/core/engine/loops/loop.ts'
-import type { Services } from '../src/core/engine/services.ts'
+import type { Application } from '../src/server/app/application.ts'
 import { publish } from '../src/events/events/publish.ts'
 import { Notifier } from '../src/core/ledger/notifier.ts'
 import { emit } from '../src/core/ledger/post.ts'
 import { allocateSlots, SLOTS, type Queue } from '../src/events/webhooks/fair-queue.ts'
 import { deliverLoop } from '../src/events/webhooks/deliver.ts'
-import { distributor } from '../src/events/webhooks/distribute.ts'
+import { distributorOf } from '../src/events/webhooks/distribute.ts'
 import type { Answer } from '../src/events/webhooks/send.ts'
 import * as fc from '../../../test/property.ts'
 import { useApi } from './api-support.ts'
@@ -43,7 +43,7 @@ class Process {
   /** Whether the process has died at its checkpoint. */
   hasDied = false
   #onRequest: () => void = () => undefined
-  readonly services: Services
+  readonly services: Application
 
   constructor(t: TestContext) {
     t.after(() => this.end())
@@ -124,7 +124,7 @@ const tell = async (owner: Owner, count: number) => {
   while (
     (await api.database.one('select 1 from events where position is null limit 1')) !== undefined
   ) {
-    if ((await publish(api.services, distributor)) === 0)
+    if ((await publish(api.services, distributorOf(api.services))) === 0)
       await new Promise((resolve) => setTimeout(resolve, 5))
   }
 }

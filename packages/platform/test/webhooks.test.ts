@@ -9,7 +9,7 @@ import { publish, publishLoop } from '../src/events/events/publish.ts'
 import { emit } from '../src/core/ledger/post.ts'
 import { Secrets } from '../src/core/secrets.ts'
 import { deliverLoop } from '../src/events/webhooks/deliver.ts'
-import { distributor } from '../src/events/webhooks/distribute.ts'
+import { distributorOf } from '../src/events/webhooks/distribute.ts'
 import { loadPlatformKey } from '../src/events/webhooks/platform-key.ts'
 import { TRIES_MAX } from '../src/events/webhooks/schedule.ts'
 import { useApi, type Problem } from './api-support.ts'
@@ -50,7 +50,7 @@ before(async () => {
   polling = setInterval(wakeLoops, POLL_MS)
   work = runLoops(
     api.services,
-    [publishLoop(publishing, distributor), deliverLoop(api.services)],
+    [publishLoop(publishing, distributorOf(publishing)), deliverLoop(api.services)],
     running.signal,
   )
 })
@@ -334,7 +334,7 @@ test('webhooks receive later subscribed events of their sub-account and workspac
   const sibling = await api.user('reach', { subAccount: 'b' })
   const mallory = await api.user('mallory')
   await tell(owner)
-  await publish(api.services, distributor)
+  await publish(api.services, distributorOf(api.services))
   const [mine, siblings, theirs, other] = await Promise.all([1, 2, 3, 4].map(() => Receiver.open()))
   await create(owner, mine!.url)
   await create(sibling, siblings!.url)

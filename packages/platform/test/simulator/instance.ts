@@ -10,7 +10,7 @@ import { heartbeatLoop } from '../../src/server/app/role-health.ts'
 import { HeldNetworks } from '../../src/custody/deposits/hold-networks.ts'
 import { runLoops } from '../../src/core/engine/loops/loop.ts'
 import { Networks } from '../../src/core/engine/networks.ts'
-import type { Services } from '../../src/core/engine/services.ts'
+import type { Application } from '../../src/server/app/application.ts'
 import type { Environment } from '../../src/core/environment.ts'
 import { publishLoop } from '../../src/events/events/publish.ts'
 import { Callers as KnownCallers } from '../../src/core/http/callers.ts'
@@ -19,7 +19,7 @@ import { createMetrics } from '../../src/core/metrics.ts'
 import type { Role } from '../../src/core/settings/settings.ts'
 import { readTiers } from '../../src/core/settings/tiers.ts'
 import { Secrets } from '../../src/core/secrets.ts'
-import { distributor } from '../../src/events/webhooks/distribute.ts'
+import { distributorOf } from '../../src/events/webhooks/distribute.ts'
 import { LoadMonitor } from '../../src/core/load-monitor.ts'
 import { Receipts } from '../../src/core/signing/receipts.ts'
 import { EgressPolicy } from '../../src/events/webhooks/egress-policy.ts'
@@ -92,7 +92,7 @@ interface InstanceEnvironment {
 export class Instance {
   readonly actor: Actor
   readonly role: Role
-  readonly services: Services
+  readonly services: Application
   readonly #database: Database
   readonly #stop = new AbortController()
   readonly #work: Notifier
@@ -245,7 +245,7 @@ export class Instance {
     )
     const loops = [
       heartbeatLoop(services, id),
-      publishLoop(services, distributor),
+      publishLoop(services, distributorOf(services)),
       ...loopsOf(services, this.#held),
     ]
     // The loops run less often than in a platform, because idle queries are most of the cost of a

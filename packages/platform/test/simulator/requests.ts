@@ -8,6 +8,7 @@ import { stake } from '../../src/custody/staking/stake.ts'
 import { unstake } from '../../src/custody/staking/unstake.ts'
 import { cancelOrder } from '../../src/commerce/trading/cancel-order.ts'
 import { createOrder } from '../../src/commerce/trading/create-order.ts'
+import type { Application } from '../../src/server/app/application.ts'
 import type { Endpoint } from '../../src/core/http/endpoint.ts'
 import { cancelTransaction } from '../../src/custody/transactions/cancel.ts'
 import { createTransaction } from '../../src/custody/transactions/create-transaction.ts'
@@ -19,7 +20,7 @@ import { createWebhook } from '../../src/events/webhooks/create-webhook.ts'
  * Endpoints that callers of the simulation use. An instance's server has only these, because
  * setting up all endpoints takes a tenth of a second.
  */
-export const ENDPOINTS: readonly Endpoint[] = [
+export const ENDPOINTS: readonly Endpoint<Application>[] = [
   createWallet,
   createAddress,
   createTransaction,

@@ -4,6 +4,11 @@ import { ApiError } from '../../core/errors.ts'
 import type { Page } from '../../core/http/page.ts'
 import { siteOr503 } from '../../core/http/site.ts'
 import { frameAncestors } from '../invoices/frame-ancestors.ts'
+import type { Database } from '../../core/database/pool.ts'
+
+interface Services {
+  database: Database
+}
 
 /** Characters and length of an invoice ID; other paths are not looked up. */
 const INVOICE_ID = /^[\w-]{1,100}$/
@@ -11,7 +16,7 @@ const INVOICE_ID = /^[\w-]{1,100}$/
 /**
  * Returns the page on which an invoice is paid, its files, and the script that embeds it in a shop.
  */
-export function checkoutPages(log: Logger): Page[] {
+export function checkoutPages(log: Logger): Page<Services>[] {
   const built = siteOr503(
     NAME,
     loadSite,
@@ -22,7 +27,7 @@ export function checkoutPages(log: Logger): Page[] {
     {
       path: '/checkout/{inv_id}',
       isCounted: true,
-      async handler({ services, params, header }) {
+      async handler({ params, header }, services: Services) {
         const id = params['inv_id'] as string
         const origins = INVOICE_ID.test(id) ? await frameAncestors(services, id) : null
         return built((site) => site.page(origins, header('accept-encoding')))

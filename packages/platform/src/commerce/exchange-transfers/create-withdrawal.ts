@@ -1,4 +1,10 @@
-import { parseAmount, validateAddress, type Asset, type Network } from '@custody/chains'
+import {
+  parseAmount,
+  validateAddress,
+  type Asset,
+  type Network,
+  type Registry,
+} from '@custody/chains'
 import { stringifyJson } from '@custody/request-auth'
 import { z } from 'zod'
 import { handOutAddress, readyForAddresses } from '../../custody/addresses/deposit-address.ts'
@@ -6,7 +12,16 @@ import { findOpenAsset } from '../../custody/assets/find-asset.ts'
 import { findWallet } from '../../custody/assets/find-wallet.ts'
 import { readAmount } from '../../custody/assets/read-amount.ts'
 import { hashPayload, UNREADABLE_PAYLOAD } from '../../core/engine/payload.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { WorkspaceKeys } from '../../core/signing/keys.ts'
+import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
+import type { Aml } from '../../custody/aml/aml.ts'
+import type { Venues } from '../exchanges/venues.ts'
+import type { ExchangeTransfers } from './loop.ts'
+import type { DevnetControl } from '../../core/devnet.ts'
 import { ApiError } from '../../core/errors.ts'
 import { findAccount, keyIn, venueOf, venueProblem, type AccountRow } from '../exchanges/account.ts'
 import { VenueError } from '../exchanges/venue.ts'
@@ -22,6 +37,20 @@ import {
   toUnits,
   type ExchangeTransferRow,
 } from './transfer.ts'
+
+interface Services {
+  settings: Pick<Settings, 'allowDeprecated'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  keys: WorkspaceKeys
+  addresses: Addresses
+  aml: Aml
+  exchanges: Venues
+  exchangeTransfers: ExchangeTransfers
+  devnet: DevnetControl | null
+}
 
 const withdrawalBody = z.strictObject({
   exchange_account: text(100).meta({
@@ -69,7 +98,7 @@ export const createExchangeWithdrawal = endpoint({
   access: 'write',
   body: withdrawalBody,
   response: exchangeTransferShape,
-  earlier: ({ services, caller, fields, body }) =>
+  earlier: ({ caller, fields, body }, services: Pick<Services, 'database'>) =>
     answeredTo(
       services.database,
       'exchange_transfers',
@@ -77,7 +106,7 @@ export const createExchangeWithdrawal = endpoint({
       sequenceIdIn(fields['sequence_id']),
       body ? hashPayload(body) : UNREADABLE_PAYLOAD,
     ),
-  async handler({ services, caller, body, askedAt }) {
+  async handler({ caller, body, askedAt }, services: Services) {
     const payloadHash = hashPayload(body)
     return decideOnce(
       services.database,

@@ -1,11 +1,23 @@
-import { validateAddress, type Asset, type Network } from '@custody/chains'
+import { validateAddress, type Asset, type Network, type Registry } from '@custody/chains'
 import { stringifyJson } from '@custody/request-auth'
 import type { TransferBody } from '@custody/request-auth/bodies'
 import { ApiError } from '../../core/errors.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Aml } from '../../custody/aml/aml.ts'
+import type { Venues } from '../exchanges/venues.ts'
 import { findAccount, venueOf, venueProblem, type AccountRow } from '../exchanges/account.ts'
 import type { Caller } from '../../core/http/endpoint.ts'
+import type { ExchangeDestinations } from '../../custody/transactions/exchange-destinations.ts'
 import { coinAt, presentExchangeTransfer, toUnits, type ExchangeTransferRow } from './transfer.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  aml: Aml
+  exchanges: Venues
+}
 
 /** An address in the notation of its network family. */
 interface AddressAndTag {
@@ -189,3 +201,11 @@ function transferRow(
     updated_at: at,
   }
 }
+
+/**
+ * Returns the check of transfers to exchange accounts, which `custody` needs.
+ * @param services called at each check
+ */
+export const exchangeDestinationsOf = (services: () => Services): ExchangeDestinations => ({
+  check: (caller, body, payment) => checkExchangeDestination(services(), caller, body, payment),
+})

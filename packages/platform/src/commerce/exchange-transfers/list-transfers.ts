@@ -9,6 +9,11 @@ import {
   TRANSFER_STATUSES,
   type ExchangeTransferRow,
 } from './transfer.ts'
+import type { Database } from '../../core/database/pool.ts'
+
+interface Services {
+  database: Database
+}
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
@@ -32,7 +37,7 @@ export const listExchangeTransfers = endpoint({
     ...pageQuery,
   }),
   response: pageOf(exchangeTransferShape),
-  async handler({ services, caller, query }) {
+  async handler({ caller, query }, services: Services) {
     const { page, limit } = query
     const values: unknown[] = [caller.subAccountId, caller.workspaceId]
     const conditions = ['workspace_id = $2 and sub_account_id = $1']

@@ -4,6 +4,21 @@ import { findAccount, idParam } from '../exchanges/account.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { assetName } from '../../core/http/schemas.ts'
 import { askForAddress } from './destination.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Aml } from '../../custody/aml/aml.ts'
+import type { Venues } from '../exchanges/venues.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  aml: Aml
+  exchanges: Venues
+}
 
 const place = z.object({ address: z.string(), address_tag: z.string().nullable() })
 
@@ -42,7 +57,7 @@ export const readExchangeAddress = endpoint({
       previous: place.nullable(),
     })
     .meta({ id: 'ExchangeDepositAddress' }),
-  async handler({ services, caller, params, query }) {
+  async handler({ caller, params, query }, services: Services) {
     const { asset, network } = findAsset(services, query.asset)
     const account = await findAccount(services.database, caller, params.id)
     const { now, before, isNew } = await askForAddress(services, account, asset, network, 'id')

@@ -1,6 +1,11 @@
 import { endpoint } from '../../core/http/endpoint.ts'
 import { idParam } from '../exchanges/account.ts'
 import { exchangeTransferShape, findTransfer, presentExchangeTransfer } from './transfer.ts'
+import type { Database } from '../../core/database/pool.ts'
+
+interface Services {
+  database: Database
+}
 
 /** Returns one transfer between wallet and exchange. */
 export const readExchangeTransfer = endpoint({
@@ -14,7 +19,7 @@ export const readExchangeTransfer = endpoint({
   access: 'read',
   params: idParam,
   response: exchangeTransferShape,
-  async handler({ services, caller, params }) {
+  async handler({ caller, params }, services: Services) {
     return {
       body: presentExchangeTransfer(await findTransfer(services.database, caller, params.id)),
     }

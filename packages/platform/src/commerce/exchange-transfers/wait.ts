@@ -1,8 +1,18 @@
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Logger } from 'pino'
 import type { AccountRow } from '../exchanges/account.ts'
 import { advance, type Change } from '../exchanges/lease.ts'
 import type { Venue } from '../exchanges/venue.ts'
 import { TRANSFERS, type ExchangeTransferRow } from './transfer.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  log: Logger
+}
 
 /**
  * First delay in milliseconds until a transfer is queried again. It doubles each time, up to the
@@ -30,7 +40,7 @@ export interface Step {
  * hour an alert is raised.
  */
 export async function waitOn(
-  services: Services,
+  services: Pick<Services, 'environment' | 'database' | 'log'>,
   row: ExchangeTransferRow,
   change: Omit<Change<ExchangeTransferRow>, 'again'> = {},
 ): Promise<void> {

@@ -4,7 +4,7 @@ import { LIST_MAX } from '../../core/bounds.ts'
 import type { EventType } from '../../core/database/event-types.ts'
 import type { Queryable } from '../../core/database/pool.ts'
 import { exact } from '../../core/decimals.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Aml } from '../../custody/aml/aml.ts'
 import { ApiError } from '../../core/errors.ts'
 import type { Caller } from '../../core/http/endpoint.ts'
 import { pathId } from '../../core/http/schemas.ts'
@@ -12,7 +12,12 @@ import { emit } from '../../core/ledger/post.ts'
 import { showUnits } from './units.ts'
 import type { Permissions, Venue } from './venue.ts'
 import { VenueError } from './venue.ts'
-import type { Credentials } from './venues.ts'
+import type { Credentials, Venues } from './venues.ts'
+
+interface Services {
+  aml: Aml
+  exchanges: Venues
+}
 
 /**
  * One coin whose total at the exchange differs from the ledger. Both amounts in units of 10⁻¹⁸, as
@@ -179,11 +184,17 @@ export async function findAccount(
 /** Returns the context that the account's credentials are encrypted for. */
 export const credentialsOwner = (id: string): string => `exchange account ${id}`
 
-export const sealCredentials = (services: Services, id: string, credentials: Credentials): Buffer =>
-  services.aml.secrets.seal(credentialsOwner(id), JSON.stringify(credentials))
+export const sealCredentials = (
+  services: Pick<Services, 'aml'>,
+  id: string,
+  credentials: Credentials,
+): Buffer => services.aml.secrets.seal(credentialsOwner(id), JSON.stringify(credentials))
 
 /** Returns the API key of an account, as its exchange issued it. The key alone is not a secret. */
-export function keyIn(services: Services, { id, sealed_credentials: sealed }: AccountRow): string {
+export function keyIn(
+  services: Pick<Services, 'aml'>,
+  { id, sealed_credentials: sealed }: AccountRow,
+): string {
   return sealed === null
     ? ''
     : (JSON.parse(services.aml.secrets.open(credentialsOwner(id), sealed)) as Credentials).apiKey

@@ -1,12 +1,17 @@
 import { z } from 'zod'
 import { LIST_MAX } from '../../core/bounds.ts'
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import { exact, exactUsd, USD_DECIMALS } from '../../core/decimals.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Prices } from '../../custody/prices/prices.ts'
 import { usdValue } from '../../custody/prices/decimals.ts'
 import type { AccountRow } from './account.ts'
 import { showUnits, VENUE_DECIMALS } from './units.ts'
 import type { Balance } from './venue.ts'
+
+interface Services {
+  database: Database
+  prices: Prices
+}
 
 const coins = z.number().meta({ description: 'Exact decimal' })
 
@@ -72,7 +77,11 @@ export async function presentBalances(services: Services, row: AccountRow) {
  * Returns the current value of an amount at an exchange, in millionths of a USD; null if no current
  * price is known.
  */
-export function worthOf(services: Services, coin: string, amount: bigint): bigint | null {
+export function worthOf(
+  services: Pick<Services, 'prices'>,
+  coin: string,
+  amount: bigint,
+): bigint | null {
   if (coin === 'USD') return amount / 10n ** BigInt(VENUE_DECIMALS - USD_DECIMALS)
   const price = services.prices.price(coin)
   return price === null || price.stale ? null : usdValue(amount, VENUE_DECIMALS, price.price)

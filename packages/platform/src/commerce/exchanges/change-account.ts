@@ -1,5 +1,7 @@
 import { z } from 'zod'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Aml } from '../../custody/aml/aml.ts'
 import { ApiError } from '../../core/errors.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import {
@@ -14,7 +16,14 @@ import {
 import { keepBalances } from './balances.ts'
 import { bookCorrection } from './books.ts'
 import { existing, fields, hintOf, tryKey } from './create-account.ts'
-import { hashOfKey, type Credentials } from './venues.ts'
+import { hashOfKey, type Credentials, type Venues } from './venues.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  aml: Aml
+  exchanges: Venues
+}
 
 /**
  * Renames an account, replaces its API key (which is tested first), or accepts the balances of the
@@ -50,7 +59,7 @@ export const changeAccount = endpoint({
     }),
   }),
   response: accountShape,
-  async handler({ services, caller, params, body }) {
+  async handler({ caller, params, body }, services: Services) {
     const row = await findAccount(services.database, caller, params.id)
     const credentials = newCredentials(body)
     const allow = body.allow_withdrawal ?? row.allow_withdrawal

@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { isExchange } from '../../core/ccxt.ts'
 import { UNIQUE_VIOLATION } from '../../core/database/sql-errors.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Aml } from '../../custody/aml/aml.ts'
 import { ApiError } from '../../core/errors.ts'
 import { endpoint, type Caller } from '../../core/http/endpoint.ts'
 import { credential, isPrintable, PRINTABLE, text } from '../../core/http/schemas.ts'
@@ -17,7 +19,14 @@ import { keepBalances } from './balances.ts'
 import { bookOpening } from './books.ts'
 import { RECONCILE_MS } from './reconcile.ts'
 import type { Balance, Permissions } from './venue.ts'
-import { hashOfKey, type Credentials } from './venues.ts'
+import { hashOfKey, type Credentials, type Venues } from './venues.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  aml: Aml
+  exchanges: Venues
+}
 
 const KEY_MAX = 1000
 const SECRET_MAX = 4000
@@ -81,7 +90,7 @@ export const createAccount = endpoint({
     allow_withdrawal: fields.allow_withdrawal.optional(),
   }),
   response: accountShape,
-  async handler({ services, caller, body }) {
+  async handler({ caller, body }, services: Services) {
     const exchange = body.exchange.toLowerCase()
     assertExchange(services, exchange)
     const credentials = {
@@ -139,7 +148,11 @@ export const hintOf = ({ apiKey }: Credentials): string => `…${apiKey.slice(-H
  * Checks that an exchange is supported.
  * @throws ApiError `INVALID_REQUEST` if it is not
  */
-export function assertExchange(services: Services, exchange: string, field = 'exchange'): void {
+export function assertExchange(
+  services: Pick<Services, 'exchanges'>,
+  exchange: string,
+  field = 'exchange',
+): void {
   if (services.exchanges.has(exchange)) return
   const { only } = services.exchanges
   const here =
@@ -159,7 +172,7 @@ export function assertExchange(services: Services, exchange: string, field = 'ex
  *   has the withdrawal permission and must not have it
  */
 export async function tryKey(
-  services: Services,
+  services: Pick<Services, 'exchanges'>,
   exchange: string,
   credentials: Credentials,
   mayWithdraw: boolean,
@@ -201,7 +214,7 @@ export async function tryKey(
  * response was lost.
  */
 export async function existing(
-  services: Services,
+  services: Pick<Services, 'database'>,
   caller: Caller,
   exchange: string,
   credentials: Credentials,

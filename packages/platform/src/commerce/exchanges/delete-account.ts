@@ -3,6 +3,13 @@ import { ApiError } from '../../core/errors.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { findAccount, idParam, tellAccount, type AccountRow } from './account.ts'
 import { bookClosing } from './books.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Venues } from './venues.ts'
+
+interface Services {
+  database: Database
+  exchanges: Venues
+}
 
 /**
  * Deletes an account: its secrets are erased, its orders stay readable, and the ledger has no claim
@@ -21,7 +28,7 @@ export const deleteAccount = endpoint({
   isSetting: true,
   params: idParam,
   response: z.object({ id: z.string(), deleted: z.literal(true) }),
-  async handler({ services, caller, params }) {
+  async handler({ caller, params }, services: Services) {
     const { id } = await services.database.transaction(async (tx) => {
       const row = await findAccount(tx, caller, params.id, 'id', true)
       const open = await tx.one<{ id: string; count: string }>(

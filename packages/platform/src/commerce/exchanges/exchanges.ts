@@ -31,9 +31,3 @@ export function createExchanges(o: {
     nonces: databaseNonces(database),
   })
 }
-
-declare module '../../core/engine/services.ts' {
-  interface Services {
-    exchanges: Venues
-  }
-}

@@ -1,5 +1,10 @@
-import type { Queryable } from '../../core/database/pool.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
+import type { Environment } from '../../core/environment.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+}
 
 /**
  * Duration of a lease in milliseconds, longer than any step can take: a request must be sent before

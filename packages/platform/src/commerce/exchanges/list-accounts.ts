@@ -2,6 +2,11 @@ import { z } from 'zod'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { pageOf, pageQuery, text } from '../../core/http/schemas.ts'
 import { accountShape, presentAccount, type AccountRow } from './account.ts'
+import type { Database } from '../../core/database/pool.ts'
+
+interface Services {
+  database: Database
+}
 
 /** Lists the sub-account's exchange accounts, newest first. */
 export const listAccounts = endpoint({
@@ -14,7 +19,7 @@ export const listAccounts = endpoint({
   access: 'read',
   query: z.strictObject({ exchange: text(40).optional(), ...pageQuery }),
   response: pageOf(accountShape),
-  async handler({ services, caller, query: { exchange, page, limit } }) {
+  async handler({ caller, query: { exchange, page, limit } }, services: Services) {
     const from = `from exchange_accounts where sub_account_id = $1 and status <> 'deleted' and ($2::text is null or exchange = $2)`
     const values = [caller.subAccountId, exchange?.toLowerCase() ?? null]
     const [rows, count] = await Promise.all([

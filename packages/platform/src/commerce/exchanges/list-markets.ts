@@ -3,6 +3,11 @@ import { LIST_MAX } from '../../core/bounds.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { text } from '../../core/http/schemas.ts'
 import { callExchange, decimalOrNull, marketQuery, units } from './market-data.ts'
+import type { Venues } from './venues.ts'
+
+interface Services {
+  exchanges: Venues
+}
 
 /** Lists the spot markets of an exchange, with the steps of their amounts and prices. */
 export const listMarkets = endpoint({
@@ -42,7 +47,7 @@ export const listMarkets = endpoint({
       .max(LIST_MAX)
       .meta({ description: `The first ${LIST_MAX} markets; filter with base and quote` }),
   }),
-  async handler({ services, query: { exchange, base, quote } }) {
+  async handler({ query: { exchange, base, quote } }, services: Services) {
     const markets = await callExchange(services, exchange, (name) =>
       services.exchanges.markets(name),
     )

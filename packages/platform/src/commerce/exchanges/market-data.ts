@@ -1,12 +1,16 @@
 import { z } from 'zod'
 import { exact } from '../../core/decimals.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Venues } from './venues.ts'
 import { ApiError } from '../../core/errors.ts'
 import { text } from '../../core/http/schemas.ts'
 import { venueProblem } from './account.ts'
 import { assertExchange } from './create-account.ts'
 import { showUnits } from './units.ts'
 import type { Market } from './venue.ts'
+
+interface Services {
+  exchanges: Venues
+}
 
 export const marketQuery = {
   exchange: text(40).meta({ examples: ['kraken'] }),

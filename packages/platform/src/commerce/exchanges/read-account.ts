@@ -5,6 +5,23 @@ import { endpoint } from '../../core/http/endpoint.ts'
 import { accountShape, findAccount, idParam, presentAccount } from './account.ts'
 import { balanceShape, presentBalances } from './balances.ts'
 import { reconcileAccount } from './reconcile.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Logger } from 'pino'
+import type { DatabaseHold } from '../../core/engine/database-hold.ts'
+import type { Aml } from '../../custody/aml/aml.ts'
+import type { Prices } from '../../custody/prices/prices.ts'
+import type { Venues } from './venues.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  log: Logger
+  hold: DatabaseHold
+  aml: Aml
+  prices: Prices
+  exchanges: Venues
+}
 
 /** Age in milliseconds up to which stored balances are returned without a new read. */
 const FRESH_MS = 5000
@@ -30,7 +47,7 @@ export const readAccount = endpoint({
       balances_age_ms: z.int().meta({ description: 'Age of the balances, in milliseconds' }),
     })
     .meta({ id: 'ExchangeAccountWithBalances' }),
-  async handler({ services, caller, params }) {
+  async handler({ caller, params }, services: Services) {
     let row = await findAccount(services.database, caller, params.id)
     const isOld = services.environment.now() - row.balances_at.getTime() > FRESH_MS
     if (isOld && services.hold.because === null) {

@@ -3,6 +3,11 @@ import { endpoint } from '../../core/http/endpoint.ts'
 import { integer } from '../../core/http/schemas.ts'
 import { callExchange, decimalOrNull, findMarket, marketQuery, units } from './market-data.ts'
 import type { Level } from './venue.ts'
+import type { Venues } from './venues.ts'
+
+interface Services {
+  exchanges: Venues
+}
 
 const DEPTH_MAX = 500
 
@@ -32,7 +37,7 @@ export const readOrderBook = endpoint({
     asks: levels,
     at: z.string(),
   }),
-  async handler({ services, query: { exchange, market, depth } }) {
+  async handler({ query: { exchange, market, depth } }, services: Services) {
     const { symbol } = await findMarket(services, exchange, market)
     const { bids, asks, at } = await callExchange(services, exchange, (name) =>
       services.exchanges.orderBook(name, symbol, depth),

@@ -1,6 +1,11 @@
 import { z } from 'zod'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { callExchange, decimalOrNull, findMarket, marketQuery, units } from './market-data.ts'
+import type { Venues } from './venues.ts'
+
+interface Services {
+  exchanges: Venues
+}
 
 /** Returns the exchange's current best bid and ask, and the last price. */
 export const readTicker = endpoint({
@@ -20,7 +25,7 @@ export const readTicker = endpoint({
     last: units.nullable(),
     at: z.string(),
   }),
-  async handler({ services, query: { exchange, market } }) {
+  async handler({ query: { exchange, market } }, services: Services) {
     const { symbol } = await findMarket(services, exchange, market)
     const { bid, ask, last, at } = await callExchange(services, exchange, (name) =>
       services.exchanges.ticker(name, symbol),

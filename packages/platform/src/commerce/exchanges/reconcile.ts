@@ -1,11 +1,22 @@
 import { reasonOf } from '@custody/chains/reason'
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import type { Loop } from '../../core/engine/loops/loop.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Logger } from 'pino'
+import type { Aml } from '../../custody/aml/aml.ts'
+import type { Venues } from './venues.ts'
 import { tellAccount, venueOf, type AccountRow, type Gap, type Suspected } from './account.ts'
 import { keepBalances } from './balances.ts'
 import { claims } from './books.ts'
 import { VenueError, type Balance } from './venue.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  log: Logger
+  aml: Aml
+  exchanges: Venues
+}
 
 /** Interval in milliseconds at which each account is compared with its exchange. */
 export const RECONCILE_MS = 60_000
@@ -25,7 +36,7 @@ const LOOK_MS = 1000
  * @throws VenueError
  */
 export async function compareAccount(
-  services: Services,
+  services: Pick<Services, 'database' | 'aml' | 'exchanges'>,
   row: AccountRow,
 ): Promise<{ balances: Balance[]; gaps: Gap[] | null }> {
   const before = await claims(services.database, row)
@@ -117,7 +128,7 @@ async function askOrders(
  * exchange continue to wait.
  */
 export async function noteRefused(
-  services: Services,
+  services: Pick<Services, 'database'>,
   accountId: string,
   error: VenueError,
 ): Promise<void> {

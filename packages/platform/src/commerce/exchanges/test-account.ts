@@ -1,6 +1,8 @@
 import { reasonOf } from '@custody/chains/reason'
 import { z } from 'zod'
-import type { Services } from '../../core/engine/services.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Aml } from '../../custody/aml/aml.ts'
+import type { Venues } from './venues.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import {
   accountShape,
@@ -14,6 +16,12 @@ import {
 import { keepBalances } from './balances.ts'
 import { noteRefused } from './reconcile.ts'
 import { VenueError, type Balance, type Permissions } from './venue.ts'
+
+interface Services {
+  database: Database
+  aml: Aml
+  exchanges: Venues
+}
 
 /**
  * Queries at the exchange whether the key works and which permissions it has, and stores the
@@ -39,7 +47,7 @@ export const testAccount = endpoint({
         .meta({ description: 'Why the exchange did not respond, or why it rejected the key' }),
     })
     .meta({ id: 'ExchangeAccountTest' }),
-  async handler({ services, caller, params }) {
+  async handler({ caller, params }, services: Services) {
     const row = await findAccount(services.database, caller, params.id)
     let answer: { permissions: Permissions; balances: Balance[] }
     try {

@@ -1,8 +1,18 @@
 import { reasonOf } from '@custody/chains/reason'
 import type { Loop } from '../../core/engine/loops/loop.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Logger } from 'pino'
 import type { Notifier } from '../../core/ledger/notifier.ts'
 import { claim, hasDue, type Leased, type LeasedTable } from './lease.ts'
+
+interface Services {
+  settings: Pick<Settings, 'pollMs'>
+  environment: Environment
+  database: Database
+  log: Logger
+}
 
 const AT_ONCE = 16
 /**
@@ -13,7 +23,7 @@ const OF_AN_ACCOUNT = 4
 const ERROR_WAIT_MS = 10_000
 
 /** One step of a row that this worker has leased. */
-export type StepOf<Row> = (services: Services, row: Row) => Promise<void>
+export type StepOf<Row> = (row: Row) => Promise<void>
 
 /**
  * Creates a loop that works on due rows, several concurrently, but few of one account.
@@ -57,13 +67,13 @@ export function leasedLoop<Row extends Leased>(
 
 /** Runs one step. A failure of one row does not delay others. */
 export async function workOn<Row extends Leased>(
-  services: Services,
+  services: Pick<Services, 'environment' | 'database' | 'log'>,
   { name }: LeasedTable<Row>,
   row: Row,
   step: StepOf<Row>,
 ): Promise<void> {
   try {
-    await step(services, row)
+    await step(row)
   } catch (error) {
     services.log.warn(
       { [name]: row.id, err: reasonOf(error) },

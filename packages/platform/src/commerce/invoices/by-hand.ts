@@ -1,7 +1,17 @@
 import type { Caller } from '../../core/http/endpoint.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Checkout } from './present.ts'
 import { lockInvoice, ownInvoice, readInvoice, type Invoice } from './invoice.ts'
 import { evaluateInvoice, type ManualDecision } from './evaluate-invoice.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  checkout: Checkout
+}
 
 /**
  * Changes an invoice by a decision of its merchant.

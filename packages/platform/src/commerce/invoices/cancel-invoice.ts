@@ -4,7 +4,17 @@ import { ApiError } from '../../core/errors.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { pathInvoiceId } from './body.ts'
 import { byHand } from './by-hand.ts'
-import { invoiceShape, presentInvoice } from './present.ts'
+import { invoiceShape, presentInvoice, type Checkout } from './present.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  checkout: Checkout
+}
 
 /** Cancels an unpaid invoice. Later payments are still credited, and shown as late. */
 export const cancelInvoice = endpoint({
@@ -20,7 +30,7 @@ export const cancelInvoice = endpoint({
   params: z.strictObject({ id: pathInvoiceId }),
   body: emptyBody,
   response: invoiceShape,
-  async handler({ services, caller, params: { id } }) {
+  async handler({ caller, params: { id } }, services: Services) {
     const invoice = await byHand(services, caller, id, ({ row }) => {
       if (row.cancelled_at !== null) return null
       if (row.status !== 'Pending') {

@@ -1,7 +1,19 @@
 import { endpoint, type ServerEvent } from '../../core/http/endpoint.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Feed } from '../../core/ledger/feed.ts'
 import { checkoutShape, checkoutState, invoiceParams } from './checkout-state.ts'
 import { noInvoice, readInvoice } from './invoice.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  feed: Feed
+}
 
 /**
  * Interval in milliseconds at which the number of confirmations is read while a payment waits for
@@ -23,7 +35,7 @@ export const checkoutEvents = endpoint({
   params: invoiceParams,
   response: checkoutShape,
   streams: true,
-  async handler({ services, params: { inv_id } }) {
+  async handler({ params: { inv_id } }, services: Services) {
     const invoice = await readInvoice(services, services.database, inv_id)
     if (!invoice) throw noInvoice(inv_id)
     return {

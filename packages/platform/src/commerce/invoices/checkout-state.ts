@@ -1,15 +1,24 @@
-import { formatAmount } from '@custody/chains'
+import { formatAmount, type Registry } from '@custody/chains'
 import { z } from 'zod'
 import { LIST_MAX } from '../../core/bounds.ts'
 import { showUsd } from '../../core/decimals.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
 import { OFFERS_MAX, pathInvoiceId } from './body.ts'
 import { EXCEPTIONS, INVOICE_STATUSES, PAYMENT_STATUSES } from './evaluate.ts'
 import { noInvoice, readInvoice, type Invoice, type OfferRow } from './invoice.ts'
 import { explorerUrl, placeOf, stillDue, tagsOf, uriOf } from './present.ts'
 import { showRate } from './quote.ts'
 import { readInvoiceSettings } from './settings.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+}
 
 const amount = z
   .string()
@@ -190,7 +199,7 @@ export const readCheckout = endpoint({
   access: 'public',
   params: invoiceParams,
   response: checkoutShape,
-  async handler({ services, params: { inv_id } }) {
+  async handler({ params: { inv_id } }, services: Services) {
     const invoice = await readInvoice(services, services.database, inv_id)
     if (!invoice) throw noInvoice(inv_id)
     return { body: await checkoutState(services, invoice) }

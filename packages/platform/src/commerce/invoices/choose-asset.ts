@@ -3,6 +3,27 @@ import { endpoint } from '../../core/http/endpoint.ts'
 import { assetName } from '../../core/http/schemas.ts'
 import { checkoutShape, checkoutState, invoiceParams } from './checkout-state.ts'
 import { choose } from './choose.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { WorkspaceKeys } from '../../core/signing/keys.ts'
+import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
+import type { DatabaseHold } from '../../core/engine/database-hold.ts'
+import type { Checkout } from './present.ts'
+
+interface Services {
+  settings: Pick<Settings, 'allowDeprecated'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  keys: WorkspaceKeys
+  addresses: Addresses
+  hold: DatabaseHold
+  checkout: Checkout
+}
 
 /** Chooses the asset in which the payer wants to pay, and returns its address. */
 export const chooseAsset = endpoint({
@@ -30,7 +51,7 @@ export const chooseAsset = endpoint({
   params: invoiceParams,
   body: z.strictObject({ asset: assetName }),
   response: checkoutShape,
-  async handler({ services, params: { inv_id }, body }) {
+  async handler({ params: { inv_id }, body }, services: Services) {
     return { body: await checkoutState(services, await choose(services, inv_id, body.asset)) }
   },
 })

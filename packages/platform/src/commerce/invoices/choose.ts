@@ -1,16 +1,33 @@
-import { pathOf, type Asset, type Network } from '@custody/chains'
+import { pathOf, type Asset, type Network, type Registry } from '@custody/chains'
 import {
   handOutAddress,
   likelyAddress,
   type SubAccount,
 } from '../../custody/addresses/deposit-address.ts'
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import { ApiError } from '../../core/errors.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { WorkspaceKeys } from '../../core/signing/keys.ts'
+import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
+import type { DatabaseHold } from '../../core/engine/database-hold.ts'
 import { refusalSoon } from '../../custody/transactions/payment.ts'
 import { lockInvoice, noInvoice, readInvoice, type Invoice } from './invoice.ts'
 import { evaluateInvoice } from './evaluate-invoice.ts'
-import { placeOf } from './present.ts'
+import { placeOf, type Checkout } from './present.ts'
+
+interface Services {
+  settings: Pick<Settings, 'allowDeprecated'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  keys: WorkspaceKeys
+  addresses: Addresses
+  hold: DatabaseHold
+  checkout: Checkout
+}
 
 /**
  * Maximum number of assets that a payer may choose in turn; each requires an address that is

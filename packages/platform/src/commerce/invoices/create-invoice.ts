@@ -1,7 +1,14 @@
 import { stringifyJson } from '@custody/request-auth'
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import { hashPayload, UNREADABLE_PAYLOAD } from '../../core/engine/payload.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { WorkspaceKeys } from '../../core/signing/keys.ts'
+import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
+import type { DatabaseHold } from '../../core/engine/database-hold.ts'
+import type { Prices } from '../../custody/prices/prices.ts'
 import { endpoint, type Caller, type Reply } from '../../core/http/endpoint.ts'
 import { answeredTo, sequenceIdIn, onceOnly } from '../../core/http/replay.ts'
 import { invoiceBody, type InvoiceBody } from './body.ts'
@@ -9,9 +16,22 @@ import { placeFor, readyFor } from './choose.ts'
 import { newInvoiceId, type Invoice, type InvoiceRow, type OfferRow } from './invoice.ts'
 import { publishInvoiceEvent } from './evaluate-invoice.ts'
 import { offersOf, requestedAmount, type Offered } from './offer.ts'
-import { invoiceShape, presentInvoice } from './present.ts'
+import { invoiceShape, presentInvoice, type Checkout } from './present.ts'
 import { microOf } from './quote.ts'
 import { depthFor, readInvoiceSettings, readLife, readTolerance } from './settings.ts'
+
+interface Services {
+  settings: Pick<Settings, 'allowDeprecated' | 'network'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  keys: WorkspaceKeys
+  addresses: Addresses
+  hold: DatabaseHold
+  prices: Prices
+  checkout: Checkout
+}
 
 /** Creates an invoice with fixed rates; at most one per sub-account and `sequence_id`. */
 export const createInvoice = endpoint({
@@ -42,7 +62,7 @@ export const createInvoice = endpoint({
   access: 'write',
   body: invoiceBody,
   response: invoiceShape,
-  earlier: ({ services, caller, fields, body }) =>
+  earlier: ({ caller, fields, body }, services: Pick<Services, 'database'>) =>
     answeredTo(
       services.database,
       'invoices',
@@ -50,7 +70,7 @@ export const createInvoice = endpoint({
       sequenceIdIn(fields['sequence_id']),
       body ? hashAsked(body) : UNREADABLE_PAYLOAD,
     ),
-  async handler({ services, caller, body }) {
+  async handler({ caller, body }, services: Services) {
     const payloadHash = hashAsked(body)
     return onceOnly(
       () => answeredTo(services.database, 'invoices', caller, body.sequence_id, payloadHash),

@@ -1,7 +1,8 @@
 import { stringifyJson } from '@custody/request-auth'
 import type { EventType } from '../../core/database/event-types.ts'
 import type { Queryable } from '../../core/database/pool.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Registry } from '@custody/chains'
 import { emit } from '../../core/ledger/post.ts'
 import { evaluate, type InvoiceStatus } from './evaluate.ts'
 import {
@@ -12,7 +13,13 @@ import {
   type InvoiceRow,
   type PaymentRow,
 } from './invoice.ts'
-import { presentInvoice } from './present.ts'
+import { presentInvoice, type Checkout } from './present.ts'
+
+interface Services {
+  environment: Environment
+  registry: Registry
+  checkout: Checkout
+}
 
 type InvoiceEvent = Extract<EventType, `invoice.${string}`>
 
@@ -29,7 +36,7 @@ const EVENTS: Partial<Record<InvoiceStatus, InvoiceEvent>> = {
 
 /** Emits an event about an invoice. The payload is the API's representation of the invoice. */
 export async function publishInvoiceEvent(
-  services: Services,
+  services: Pick<Services, 'registry' | 'checkout'>,
   tx: Queryable,
   invoice: Invoice,
   type: InvoiceEvent,

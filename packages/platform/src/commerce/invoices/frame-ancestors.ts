@@ -1,4 +1,8 @@
-import type { Services } from '../../core/engine/services.ts'
+import type { Database } from '../../core/database/pool.ts'
+
+interface Services {
+  database: Database
+}
 
 /**
  * Returns the origins whose pages may embed an invoice's checkout in a frame, as configured by its

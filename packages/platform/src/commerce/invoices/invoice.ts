@@ -1,8 +1,14 @@
 import type { Queryable } from '../../core/database/pool.ts'
 import { ApiError } from '../../core/errors.ts'
 import type { Caller } from '../../core/http/endpoint.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Registry } from '@custody/chains'
 import type { InvoiceException, InvoiceStatus, PaymentStatus, Payment, Terms } from './evaluate.ts'
+
+interface Services {
+  environment: Environment
+  registry: Registry
+}
 
 /**
  * A row of `invoices`. Amounts are decimal strings: of fiat in millionths, of coins in the smallest
@@ -167,7 +173,7 @@ interface PaymentMatchRow {
 const CREDITED = new Set(['CREDITED', 'SWEPT', 'SUSPENSE'])
 
 function paymentOf(
-  services: Services,
+  services: Pick<Services, 'registry'>,
   offers: readonly OfferRow[],
   row: PaymentMatchRow,
 ): PaymentRow {
@@ -222,7 +228,7 @@ interface Part {
 }
 
 async function partsOf(
-  services: Services,
+  services: Pick<Services, 'registry'>,
   tx: Queryable,
   rows: readonly InvoiceRow[],
 ): Promise<(Invoice & { matches: PaymentMatchRow[] })[]> {
@@ -257,7 +263,7 @@ async function partsOf(
  * they are consistent with the state.
  */
 export async function withParts(
-  services: Services,
+  services: Pick<Services, 'registry'>,
   tx: Queryable,
   rows: readonly InvoiceRow[],
 ): Promise<Invoice[]> {
@@ -290,7 +296,7 @@ const rowOf = async (
  * does not exist.
  */
 export async function readInvoice(
-  services: Services,
+  services: Pick<Services, 'registry'>,
   tx: Queryable,
   id: string,
 ): Promise<Invoice | undefined> {
@@ -305,7 +311,7 @@ export async function readInvoice(
  * @throws ApiError `NOT_FOUND`, `FORBIDDEN` (another workspace's)
  */
 export async function readOwnInvoice(
-  services: Services,
+  services: Pick<Services, 'registry'>,
   tx: Queryable,
   caller: Caller,
   id: string,
@@ -323,7 +329,7 @@ export async function readOwnInvoice(
  * exist, or if `lock` skips it.
  */
 export async function lockInvoice(
-  services: Services,
+  services: Pick<Services, 'registry'>,
   tx: Queryable,
   invoice: Named,
   lock: 'for update' | 'for update skip locked' = 'for update',
@@ -340,7 +346,7 @@ const ID = /^inv_[0-9a-f]{32}$/
 const ID_BYTES = 16
 
 /** Returns an ID of 128 random bits, which cannot be guessed. */
-export const newInvoiceId = (services: Services): string =>
+export const newInvoiceId = (services: Pick<Services, 'environment'>): string =>
   `inv_${Buffer.from(services.environment.bytes(ID_BYTES)).toString('hex')}`
 
 export const noInvoice = (id: string): ApiError =>

@@ -5,7 +5,17 @@ import { endpoint } from '../../core/http/endpoint.ts'
 import { assetName, integer, oneOf, pageOf, pageQuery, text } from '../../core/http/schemas.ts'
 import { EXCEPTIONS, INVOICE_STATUSES } from './evaluate.ts'
 import { INVOICE_COLUMNS, withParts, type InvoiceRow } from './invoice.ts'
-import { invoiceShape, presentInvoice } from './present.ts'
+import { invoiceShape, presentInvoice, type Checkout } from './present.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+
+interface Services {
+  database: Database
+  registry: Registry
+  networks: Networks
+  checkout: Checkout
+}
 
 const INT32_MAX = 2_147_483_647
 
@@ -35,7 +45,7 @@ export const listInvoices = endpoint({
     ...pageQuery,
   }),
   response: pageOf(invoiceShape),
-  async handler({ services, caller, query }) {
+  async handler({ caller, query }, services: Services) {
     assertKnownAsset(services, query.asset)
     const { page, limit } = query
     const values: unknown[] = [caller.subAccountId, caller.workspaceId]

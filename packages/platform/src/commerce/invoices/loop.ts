@@ -1,8 +1,23 @@
 import { reasonOf } from '@custody/chains/reason'
-import type { Invoices, Services } from '../../core/engine/services.ts'
+import type { Invoices } from '../../core/engine/interfaces/listeners.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Logger } from 'pino'
+import type { Checkout } from './present.ts'
 import type { Loop } from '../../core/engine/loops/loop.ts'
 import { lockInvoice, type InvoiceRow } from './invoice.ts'
 import { evaluateInvoice } from './evaluate-invoice.ts'
+
+interface Services {
+  settings: Pick<Settings, 'pollMs'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  log: Logger
+  checkout: Checkout
+}
 
 /** SQL condition for an invoice `i` that is due at the time $1. */
 const IS_TIMELY = '(i.due_at <= $1)'

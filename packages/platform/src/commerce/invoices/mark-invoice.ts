@@ -3,7 +3,17 @@ import { endpoint } from '../../core/http/endpoint.ts'
 import { text } from '../../core/http/schemas.ts'
 import { pathInvoiceId } from './body.ts'
 import { byHand } from './by-hand.ts'
-import { invoiceShape, presentInvoice } from './present.ts'
+import { invoiceShape, presentInvoice, type Checkout } from './present.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  checkout: Checkout
+}
 
 /**
  * Records the merchant's decision, which overrides the payments: a late payment is accepted, or a
@@ -28,7 +38,7 @@ export const markInvoice = endpoint({
     reason: text(1000),
   }),
   response: invoiceShape,
-  async handler({ services, caller, params: { id }, body }) {
+  async handler({ caller, params: { id }, body }, services: Services) {
     const invoice = await byHand(services, caller, id, ({ row }) =>
       row.marked === body.status && row.marked_reason === body.reason
         ? null

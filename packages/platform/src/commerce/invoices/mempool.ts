@@ -2,8 +2,20 @@ import { RpcRefused, type ChainTransfer } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import type { Chain, Mempool } from '../../core/engine/chain.ts'
 import type { Loop } from '../../core/engine/loops/loop.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Logger } from 'pino'
+import type { Checkout } from './present.ts'
 import { shared } from '../../core/engine/shared.ts'
+
+interface Services {
+  settings: Pick<Settings, 'pollMs'>
+  environment: Environment
+  database: Database
+  log: Logger
+  checkout: Checkout
+}
 
 /**
  * Maximum number of transactions that are read in one pass. The next pass, which starts
@@ -39,7 +51,7 @@ const AWAITED = `select distinct o.network from invoices i
   where i.status in ('Pending', 'Processing') and o.address is not null
   union select distinct network from invoice_mempool where waiting`
 
-async function awaitedNetworks({ database }: Services): Promise<Set<string>> {
+async function awaitedNetworks({ database }: Pick<Services, 'database'>): Promise<Set<string>> {
   return new Set(
     (await database.query<{ network: string }>(AWAITED, [])).map(({ network }) => network),
   )
@@ -188,7 +200,9 @@ async function noteGone({ database }: Services, network: string, txid: string): 
  * Returns a function that returns the networks on which a payment may be expected. Loops with the
  * same interval share one query.
  */
-export function awaitedNetworksShared(services: Services): () => Promise<Set<string>> {
+export function awaitedNetworksShared(
+  services: Pick<Services, 'settings' | 'environment' | 'database'>,
+): () => Promise<Set<string>> {
   return shared(
     () => awaitedNetworks(services),
     services.settings.pollMs * 0.9,

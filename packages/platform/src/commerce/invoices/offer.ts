@@ -1,10 +1,13 @@
-import { formatAmount, type Asset, type Network } from '@custody/chains'
+import { formatAmount, type Asset, type Network, type Registry } from '@custody/chains'
 import { findAsset, findOpenAsset } from '../../custody/assets/find-asset.ts'
 import { findWallet } from '../../custody/assets/find-wallet.ts'
 import { readAmount } from '../../custody/assets/read-amount.ts'
 import { ApiError } from '../../core/errors.ts'
 import type { Caller } from '../../core/http/endpoint.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Prices } from '../../custody/prices/prices.ts'
 import { OFFERS_MAX, type InvoiceBody } from './body.ts'
 import {
   amountFor,
@@ -17,6 +20,14 @@ import {
   type Rate,
   type Value,
 } from './quote.ts'
+
+interface Services {
+  settings: Pick<Settings, 'allowDeprecated'>
+  database: Database
+  registry: Registry
+  networks: Networks
+  prices: Prices
+}
 
 /**
  * The amount that an invoice requests. `fiat` in millionths; null: an amount of an asset was
@@ -48,7 +59,10 @@ const unpriced = (asset: Asset, field: string) =>
   )
 
 /** Returns the requested amount: in a currency, or in an asset. */
-export function requestedAmount(services: Services, body: InvoiceBody): RequestedAmount {
+export function requestedAmount(
+  services: Pick<Services, 'registry' | 'networks' | 'prices'>,
+  body: InvoiceBody,
+): RequestedAmount {
   if (body.fiat_amount !== undefined || body.fiat !== undefined) {
     if (body.fiat === undefined)
       throw invalid(

@@ -1,9 +1,8 @@
-import { formatAmount, paymentUri, type Asset, type Network } from '@custody/chains'
+import { formatAmount, paymentUri, type Asset, type Network, type Registry } from '@custody/chains'
 import { z } from 'zod'
 import { pathShape } from '../../custody/addresses/present.ts'
 import { ASSETS_MAX, LIST_MAX } from '../../core/bounds.ts'
 import { exact, exactUsd } from '../../core/decimals.ts'
-import type { Services } from '../../core/engine/services.ts'
 import type { Notifier } from '../../core/ledger/notifier.ts'
 import { OFFERS_MAX, TOLERANCE_PERCENT } from './body.ts'
 import {
@@ -16,6 +15,11 @@ import {
 } from './evaluate.ts'
 import { paymentsOf, termsOf, type Invoice, type OfferRow, type PaymentRow } from './invoice.ts'
 import { showRate } from './quote.ts'
+
+interface Services {
+  registry: Registry
+  checkout: Checkout
+}
 
 const coins = z.number().meta({ description: 'Exact decimal in the asset’s native unit' })
 const time = z.string().meta({ format: 'date-time' })
@@ -131,7 +135,10 @@ export const invoiceShape = z
 /** Number of decimals of a tolerance in percent; it is stored in millionths. */
 export const TOLERANCE_DECIMALS = 4
 
-export function placeOf({ registry }: Services, name: string): { asset: Asset; network: Network } {
+export function placeOf(
+  { registry }: Pick<Services, 'registry'>,
+  name: string,
+): { asset: Asset; network: Network } {
   const asset = registry.asset(name) as Asset
   return { asset, network: registry.networkOf(asset) }
 }
@@ -140,7 +147,7 @@ const checkoutUrl = ({ checkout }: Services, id: string): string =>
   `${checkout.base}/checkout/${id}`
 
 export const explorerUrl = (
-  { registry }: Services,
+  { registry }: Pick<Services, 'registry'>,
   { network, hash }: Pick<PaymentRow, 'network' | 'hash'>,
 ): string | null => {
   const base = registry.network(network)?.explorer_transaction_url
@@ -163,7 +170,11 @@ export function stillDue(invoice: Invoice, offer: OfferRow): { paid: bigint; due
 }
 
 /** Returns the payment URI for a wallet: the whole amount, or the missing part. */
-export function uriOf(services: Services, invoice: Invoice, offer: OfferRow): string | null {
+export function uriOf(
+  services: Pick<Services, 'registry'>,
+  invoice: Invoice,
+  offer: OfferRow,
+): string | null {
   if (offer.address === null) return null
   const { asset, network } = placeOf(services, offer.asset)
   const { due } = stillDue(invoice, offer)
@@ -210,7 +221,7 @@ function excess(invoice: Invoice, left: Map<string, bigint>): Map<string, bigint
  * one.
  */
 export function tagsOf(
-  { registry }: Services,
+  { registry }: Pick<Services, 'registry'>,
   name: string,
 ): { takes_tag: boolean; requires_tag: boolean } {
   const asset = registry.asset(name)
@@ -317,14 +328,8 @@ export function presentInvoice(services: Services, invoice: Invoice) {
   }
 }
 
-/** Services of the checkout. */
-declare module '../../core/engine/services.ts' {
-  interface Services {
-    checkout: Checkout
-  }
-}
-
-interface Checkout {
+/** What the checkout needs of the server. */
+export interface Checkout {
   /** URL of this server for payers, without a trailing slash. */
   base: string
   /** Notified when this process has emitted an event of a deposit. */

@@ -1,9 +1,13 @@
 import { ChainError, formatAmount, parseAmount, type Asset } from '@custody/chains'
 import { parseUsd, showUsd, USD_DECIMALS } from '../../core/decimals.ts'
 import { ApiError } from '../../core/errors.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Prices } from '../../custody/prices/prices.ts'
 import { coinOf } from '../../custody/prices/coins.ts'
 import { PRICE_DECIMALS } from '../../custody/prices/decimals.ts'
+
+interface Services {
+  prices: Prices
+}
 
 /** Currencies in which prices are known. */
 export const FIATS = ['USD'] as const

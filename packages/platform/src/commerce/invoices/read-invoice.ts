@@ -2,7 +2,15 @@ import { z } from 'zod'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { pathInvoiceId } from './body.ts'
 import { readOwnInvoice } from './invoice.ts'
-import { invoiceShape, presentInvoice } from './present.ts'
+import { invoiceShape, presentInvoice, type Checkout } from './present.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+
+interface Services {
+  database: Database
+  registry: Registry
+  checkout: Checkout
+}
 
 /** Returns one invoice of the caller's sub-account. */
 export const getInvoice = endpoint({
@@ -16,7 +24,7 @@ export const getInvoice = endpoint({
   access: 'read',
   params: z.strictObject({ id: pathInvoiceId }),
   response: invoiceShape,
-  async handler({ services, caller, params: { id } }) {
+  async handler({ caller, params: { id } }, services: Services) {
     return {
       body: presentInvoice(services, await readOwnInvoice(services, services.database, caller, id)),
     }

@@ -12,6 +12,11 @@ import {
 } from './body.ts'
 import { TOLERANCE_DECIMALS } from './present.ts'
 import { readInvoiceSettings, type InvoiceSettings } from './settings.ts'
+import type { Database } from '../../core/database/pool.ts'
+
+interface Services {
+  database: Database
+}
 
 export const settingsShape = z
   .object({
@@ -57,7 +62,7 @@ export const getInvoiceSettings = endpoint({
   summary: 'Read the invoice settings',
   access: 'read',
   response: settingsShape,
-  async handler({ services, caller }) {
+  async handler({ caller }, services: Services) {
     return {
       body: presentSettings(await readInvoiceSettings(services.database, caller.workspaceId)),
     }

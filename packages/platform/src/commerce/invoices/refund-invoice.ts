@@ -6,6 +6,31 @@ import { transactionShape } from '../../core/engine/present.ts'
 import { createTransfer, earlierTransfer } from '../../custody/transactions/create-transaction.ts'
 import { pathInvoiceId } from './body.ts'
 import { readOwnInvoice } from './invoice.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Receipts } from '../../core/signing/receipts.ts'
+import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
+import type { KnownWallets } from '../../custody/assets/find-wallet.ts'
+import type { Withdrawals } from '../../custody/transactions/write-withdrawal.ts'
+import type { ExchangeDestinations } from '../../custody/transactions/exchange-destinations.ts'
+import type { Prices } from '../../custody/prices/prices.ts'
+
+interface Services {
+  settings: Pick<Settings, 'prepaidTiers' | 'prices'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  receipts: Receipts
+  addresses: Addresses
+  knownWallets: KnownWallets
+  withdrawals: Withdrawals
+  exchangeDestinations: ExchangeDestinations
+  prices: Prices
+}
 
 /**
  * Refunds a payment: the caller's own signed transfer, as in POST /dac/v1/transaction, linked to
@@ -41,23 +66,23 @@ export const refundInvoice = endpoint({
   params: z.strictObject({ id: pathInvoiceId }),
   body: transferBody,
   response: transactionShape,
-  async handler({ services, caller, params: { id }, body, signed }) {
+  async handler({ caller, params: { id }, body, signed }, services: Services) {
     if (body.destination_type !== 'EXTERNAL') {
       throw new ApiError('INVALID_REQUEST', 'destination_type: must be EXTERNAL for a refund', {
         field: 'destination_type',
       })
     }
     const { row } = await readOwnInvoice(services, services.database, caller, id)
-    return createTransfer({ services, caller, body, signed }, row.id)
+    return createTransfer(services, { caller, body, signed }, row.id)
   },
-  async earlier(request) {
-    const { services, caller, params } = request
+  async earlier(request, services: Pick<Services, 'database' | 'registry'>) {
+    const { caller, params } = request
     const { row } = await readOwnInvoice(
       services,
       services.database,
       caller,
       params['id'] as string,
     )
-    return earlierTransfer(request, row.id)
+    return earlierTransfer(services, request, row.id)
   },
 })

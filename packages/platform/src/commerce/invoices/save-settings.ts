@@ -14,6 +14,15 @@ import {
 } from './body.ts'
 import { presentSettings, settingsShape } from './read-settings.ts'
 import { readInvoiceSettings, readLife, readTolerance } from './settings.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network'>
+  environment: Environment
+  database: Database
+}
 
 const USD_DIGITS_MAX = 30
 
@@ -93,7 +102,7 @@ export const saveInvoiceSettings = endpoint({
     expires_in: optional(expiresInField),
   }),
   response: settingsShape,
-  async handler({ services, caller, body }) {
+  async handler({ caller, body }, services: Services) {
     const depths = (body.confirmations ?? []).map(({ from_usd, confirmations }) => ({
       from_usd: readUsd(from_usd),
       confirmations,

@@ -1,9 +1,13 @@
 import { ChainError, parseAmount } from '@custody/chains'
 import { ApiError } from '../../core/errors.ts'
 import type { Queryable } from '../../core/database/pool.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
 import { EXPIRES_IN_S, TOLERANCE_PERCENT } from './body.ts'
 import { TOLERANCE_DECIMALS } from './present.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network'>
+}
 
 /**
  * Number of confirmations that a payment needs, by its value: `fromUsd` in millionths, ascending.

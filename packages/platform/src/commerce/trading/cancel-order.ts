@@ -3,6 +3,15 @@ import { ApiError } from '../../core/errors.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { pathId } from '../../core/http/schemas.ts'
 import { findOrder, orderShape, presentOrder, tellOrder, type OrderRow } from './order.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Trading } from './loop.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  trading: Trading
+}
 
 /**
  * Requests the cancellation of an order. Fills up to the cancellation remain. A repeated request
@@ -28,7 +37,7 @@ export const cancelOrder = endpoint({
   params: z.strictObject({ id: pathId }),
   body: z.strictObject({}),
   response: orderShape,
-  async handler({ services, caller, params }) {
+  async handler({ caller, params }, services: Services) {
     const row = await services.database.transaction(async (tx) => {
       const before = await findOrder(tx, caller, params.id, true)
       if (before.state === 'ENDED')

@@ -1,7 +1,9 @@
 import { z } from 'zod'
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import { exact } from '../../core/decimals.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Registry } from '@custody/chains'
+import type { Venues } from '../exchanges/venues.ts'
 import { ApiError } from '../../core/errors.ts'
 import type { AccountRow } from '../exchanges/account.ts'
 import { units } from '../exchanges/market-data.ts'
@@ -12,6 +14,13 @@ import { assetName, decimal, positiveSchema, text } from '../../core/http/schema
 import { convert, type Conversion } from './convert.ts'
 import { orderShape, presentOrder, type OrderRow } from './order.ts'
 import { readPositive } from './order-params.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  exchanges: Venues
+}
 
 /** Lifetime of a quote, in milliseconds. */
 const QUOTE_MS = 10_000

@@ -1,8 +1,13 @@
 import { stringifyJson } from '@custody/request-auth'
 import { z } from 'zod'
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import { hashPayload, isSamePayload, UNREADABLE_PAYLOAD } from '../../core/engine/payload.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Registry } from '@custody/chains'
+import type { Prices } from '../../custody/prices/prices.ts'
+import type { Venues } from '../exchanges/venues.ts'
+import type { Trading } from './loop.ts'
 import { ApiError } from '../../core/errors.ts'
 import { showUnits } from '../exchanges/units.ts'
 import { endpoint, type Caller, type Reply } from '../../core/http/endpoint.ts'
@@ -21,6 +26,16 @@ import {
 } from './conversion.ts'
 import { makeOrder } from './create-order.ts'
 import type { OrderRow } from './order.ts'
+
+interface Services {
+  settings: Pick<Settings, 'prepaidTiers'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  prices: Prices
+  exchanges: Venues
+  trading: Trading
+}
 
 const body = z.strictObject({
   quote: text(100)
@@ -65,7 +80,10 @@ export const createConversion = endpoint({
   access: 'write',
   body,
   response: conversionShape,
-  async earlier({ services, caller, fields, body: request }) {
+  async earlier(
+    { caller, fields, body: request },
+    services: Pick<Services, 'environment' | 'database'>,
+  ) {
     const payloadHash = request ? hashPayload(request) : UNREADABLE_PAYLOAD
     const quote = text(100).safeParse(fields['quote']).data
     const keys = [{ quote }, { sequence_id: sequenceIdIn(fields['sequence_id']) }]
@@ -81,7 +99,7 @@ export const createConversion = endpoint({
     }
     return null
   },
-  async handler({ services, caller, body: request, askedAt }) {
+  async handler({ caller, body: request, askedAt }, services: Services) {
     const payloadHash = hashPayload(request)
     const { quote, sequence_id: sequence } = request
     return decideOnce(
@@ -100,7 +118,7 @@ export const createConversion = endpoint({
 })
 
 async function answeredBefore(
-  services: Services,
+  services: Pick<Services, 'environment'>,
   database: Queryable,
   caller: Caller,
   { quote, sequence_id: sequence }: Pick<Body, 'quote' | 'sequence_id'>,

@@ -1,7 +1,11 @@
 import { stringifyJson } from '@custody/request-auth'
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import { hashPayload, UNREADABLE_PAYLOAD } from '../../core/engine/payload.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Prices } from '../../custody/prices/prices.ts'
+import type { Venues } from '../exchanges/venues.ts'
+import type { Trading } from './loop.ts'
 import { ApiError } from '../../core/errors.ts'
 import { findAccount, type AccountRow } from '../exchanges/account.ts'
 import { callExchange, findMarket } from '../exchanges/market-data.ts'
@@ -13,6 +17,15 @@ import { quoteOrderFee, reserveOrderFee } from './fee.ts'
 import { clientIdOf, orderShape, presentOrder, tellOrder, type OrderRow } from './order.ts'
 import { orderBody, type OrderBody } from './order-body.ts'
 import { checkBody, checkTraits, orderParamsOf } from './order-params.ts'
+
+interface Services {
+  settings: Pick<Settings, 'prepaidTiers'>
+  environment: Environment
+  database: Database
+  prices: Prices
+  exchanges: Venues
+  trading: Trading
+}
 
 /** Creates an order at an exchange; at most one order per sub-account and `sequence_id`. */
 export const createOrder = endpoint({
@@ -45,7 +58,7 @@ export const createOrder = endpoint({
   access: 'write',
   body: orderBody,
   response: orderShape,
-  earlier: ({ services, caller, fields, body }) =>
+  earlier: ({ caller, fields, body }, services: Pick<Services, 'database'>) =>
     answeredTo(
       services.database,
       'orders',
@@ -53,7 +66,7 @@ export const createOrder = endpoint({
       sequenceIdIn(fields['sequence_id']),
       body ? hashPayload(body) : UNREADABLE_PAYLOAD,
     ),
-  async handler({ services, caller, body, askedAt }) {
+  async handler({ caller, body, askedAt }, services: Services) {
     const payloadHash = hashPayload(body)
     return decideOnce(
       services.database,

@@ -1,5 +1,7 @@
-import type { Queryable } from '../../core/database/pool.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Prices } from '../../custody/prices/prices.ts'
 import { ApiError } from '../../core/errors.ts'
 import { worthOf } from '../exchanges/balances.ts'
 import { times } from '../exchanges/units.ts'
@@ -13,6 +15,13 @@ import {
 import { feeOf, tierNamed } from '../../core/settings/tiers.ts'
 import type { OrderRow } from './order.ts'
 
+interface Services {
+  settings: Pick<Settings, 'prepaidTiers'>
+  environment: Environment
+  database: Database
+  prices: Prices
+}
+
 const referenceOf = (id: string): string => `order:${id}`
 
 /**
@@ -20,7 +29,7 @@ const referenceOf = (id: string): string => `order:${id}`
  * @throws ApiError `PRICE_UNAVAILABLE` if the fee depends on an unknown price
  */
 export async function quoteOrderFee(
-  services: Services,
+  services: Pick<Services, 'settings' | 'database' | 'prices'>,
   workspaceId: string,
   market: Market,
   { amount, price }: { amount: bigint; price: bigint },
@@ -67,7 +76,7 @@ export async function reserveOrderFee(
  * @returns the charged amount in millionths of a USD
  */
 export async function settleOrderFee(
-  services: Services,
+  services: Pick<Services, 'environment'>,
   tx: Queryable,
   row: OrderRow,
   filled: bigint,

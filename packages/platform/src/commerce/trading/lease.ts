@@ -1,7 +1,12 @@
-import type { Queryable } from '../../core/database/pool.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
+import type { Environment } from '../../core/environment.ts'
 import { advance, claim, type LeasedTable } from '../exchanges/lease.ts'
 import { tellOrder, type OrderRow } from './order.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+}
 
 /** Orders as leased rows. */
 export const ORDERS: LeasedTable<OrderRow> = {

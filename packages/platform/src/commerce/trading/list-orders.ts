@@ -3,6 +3,11 @@ import { dateOf, input, readList } from '../../core/database/counted.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { integer, oneOf, pageOf, pageQuery, text } from '../../core/http/schemas.ts'
 import { ORDER_STATUSES, orderShape, presentOrder, type OrderRow } from './order.ts'
+import type { Database } from '../../core/database/pool.ts'
+
+interface Services {
+  database: Database
+}
 
 const INT32_MAX = 2_147_483_647
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
@@ -37,7 +42,7 @@ export const listOrders = endpoint({
     ...pageQuery,
   }),
   response: pageOf(orderShape),
-  async handler({ services, caller, query }) {
+  async handler({ caller, query }, services: Services) {
     const { page, limit } = query
     const values: unknown[] = [caller.subAccountId, caller.workspaceId]
     const conditions = ['workspace_id = $2 and sub_account_id = $1']

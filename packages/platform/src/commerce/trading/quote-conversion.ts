@@ -7,6 +7,17 @@ import {
   insertConversion,
   presentConversion,
 } from './conversion.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Venues } from '../exchanges/venues.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  exchanges: Venues
+}
 
 /**
  * Returns the best current conversion of an amount among the linked accounts, valid for some
@@ -32,7 +43,7 @@ export const quoteConversion = endpoint({
   access: 'write',
   body: z.strictObject(conversionBody),
   response: conversionShape,
-  async handler({ services, caller, body }) {
+  async handler({ caller, body }, services: Services) {
     const row = await bestConversion(services, caller, body)
     await insertConversion(services.database, caller, row, null)
     return { body: presentConversion(row, null, services.environment.now()) }

@@ -6,6 +6,11 @@ import { showUnits } from '../exchanges/units.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { pathId } from '../../core/http/schemas.ts'
 import { findOrder, orderShape, presentOrder } from './order.ts'
+import type { Database } from '../../core/database/pool.ts'
+
+interface Services {
+  database: Database
+}
 
 interface FillRow {
   trade_id: string
@@ -48,7 +53,7 @@ export const readOrder = endpoint({
         .meta({ description: `The first ${LIST_MAX}, oldest first` }),
     })
     .meta({ id: 'OrderWithFills' }),
-  async handler({ services, caller, params }) {
+  async handler({ caller, params }, services: Services) {
     const row = await findOrder(services.database, caller, params.id)
     const fills = await services.database.query<FillRow>(
       `select trade_id, price::text, amount::text, cost::text, fee::text, fee_coin, maker, at

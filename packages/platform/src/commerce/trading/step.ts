@@ -1,6 +1,11 @@
 import { reasonOf } from '@custody/chains/reason'
-import type { Queryable } from '../../core/database/pool.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Metrics } from '../../core/metrics.ts'
+import type { Logger } from 'pino'
+import type { Aml } from '../../custody/aml/aml.ts'
+import type { Venues } from '../exchanges/venues.ts'
 import { venueOf, type AccountRow } from '../exchanges/account.ts'
 import { noteRefused } from '../exchanges/reconcile.ts'
 import {
@@ -15,6 +20,16 @@ import { noteFills } from './fills.ts'
 import { LeaseLost } from '../exchanges/lease.ts'
 import { advanceOrder } from './lease.ts'
 import type { OrderRow, OrderStatus } from './order.ts'
+
+interface Services {
+  settings: Pick<Settings, 'pollMs'>
+  environment: Environment
+  database: Database
+  metrics: Metrics
+  log: Logger
+  aml: Aml
+  exchanges: Venues
+}
 
 /**
  * Deadline for sending, in milliseconds. After it the order either exists at the exchange or will

@@ -3,9 +3,13 @@ import { publicKeyWord } from '@custody/request-auth'
 import { z } from 'zod'
 import { readRange } from '../../core/http/ip-allow-list.ts'
 import { wholeNumber } from '../../core/http/schemas.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { SignerNodes } from '../../core/signing/nodes.ts'
 import type { ApiUserRequest } from '../people/api-user-requests.ts'
 import { time } from '../people/schemas.ts'
+
+interface Services {
+  signers: SignerNodes
+}
 
 const RANGES_MAX = 100
 const RATE_LIMIT_MAX = 10_000_000
@@ -129,5 +133,5 @@ export function revocationCommands(
   }))
 }
 
-const areHere = ({ peers }: Services['signers']): boolean =>
+const areHere = ({ peers }: SignerNodes): boolean =>
   peers.every(({ socket }) => socket !== undefined)

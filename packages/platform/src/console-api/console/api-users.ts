@@ -5,7 +5,7 @@ import {
   parsePublicKey,
 } from '@custody/request-auth'
 import { z } from 'zod'
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import { ApiError } from '../../core/errors.ts'
 import type { ApiUserRequest } from '../people/api-user-requests.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
@@ -21,6 +21,18 @@ import {
   revocationCommands,
 } from './api-user-shapes.ts'
 import { changeWorkspace, WORKSPACE, workspaceParams } from './workspace.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { SignerNodes } from '../../core/signing/nodes.ts'
+import type { Callers } from '../../core/http/callers.ts'
+import type { People } from '../people/people.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  signers: SignerNodes
+  callers: Callers
+  people: People
+}
 
 /**
  * Maximum number of open requests of a workspace, and of one person in it, so that one person
@@ -36,7 +48,7 @@ export const listApiUsers = panelEndpoint({
   needs: 'viewer',
   params: z.strictObject(workspaceParams),
   response: z.array(apiUserShape),
-  async handler({ services, visitor: { member } }) {
+  async handler({ visitor: { member } }, services: Pick<Services, 'database' | 'signers'>) {
     const rows = await services.database.query<
       ApiUserRequest & { api_key: string | null; key_fingerprint: string | null }
     >(
@@ -109,7 +121,7 @@ export const requestApiUser = panelEndpoint({
         'Command for the operators, who compare its fingerprint with the one that you report to them',
     }),
   }),
-  async handler({ services, visitor, body }) {
+  async handler({ visitor, body }, services: Services) {
     const { member, session } = visitor
     if (!body.own && !includesRole(member.role, 'admin')) {
       throw new ApiError(
@@ -255,7 +267,10 @@ export const changeApiUser = panelEndpoint({
     rate_limit: z.int().nullable(),
     ip_allow_list: z.array(z.string()),
   }),
-  async handler({ services, visitor, params, body }) {
+  async handler(
+    { visitor, params, body },
+    services: Pick<Services, 'database' | 'callers' | 'people'>,
+  ) {
     const { after } = await changeWorkspace(
       services,
       visitor,
@@ -311,7 +326,7 @@ export const revokeApiUser = panelEndpoint({
     revoked: z.literal(true),
     commands: z.array(commandShape),
   }),
-  async handler({ services, visitor, params: { api_key: id } }) {
+  async handler({ visitor, params: { api_key: id } }, services: Services) {
     const { member, session } = visitor
     const isAdmin = includesRole(member.role, 'admin')
     const { isRequest } = await changeWorkspace(

@@ -4,6 +4,11 @@ import { exportAudit, lineOfRow, type AuditRow } from '../people/audit-log.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { time } from '../people/schemas.ts'
 import { WORKSPACE, workspaceParams } from './workspace.ts'
+import type { Database } from '../../core/database/pool.ts'
+
+interface Services {
+  database: Database
+}
 
 const word = z.string().min(1).max(200)
 
@@ -46,11 +51,10 @@ export const listAuditLog = panelEndpoint({
     limit: z.int(),
     total: z.int(),
   }),
-  async handler({
-    services: { database },
-    visitor: { member },
-    query: { page, limit, actor, action, from, to },
-  }) {
+  async handler(
+    { visitor: { member }, query: { page, limit, actor, action, from, to } },
+    { database }: Services,
+  ) {
     const values = [member.workspaceId, actor ?? null, action ?? null, from ?? null, to ?? null]
     const where = `workspace_id = $1 and ($2::text is null or actor_name = $2 or actor_id = $2)
       and ($3::text is null or action = $3 or split_part(action, '.', 1) = $3)
@@ -80,7 +84,7 @@ export const exportAuditLog = panelEndpoint({
   summary: 'Export the whole audit log as NDJSON, for npx custody audit-log verify',
   needs: 'admin',
   params: z.strictObject(workspaceParams),
-  async handler({ services: { database }, visitor: { member } }) {
+  async handler({ visitor: { member } }, { database }: Services) {
     return {
       headers: {
         'content-type': 'application/x-ndjson; charset=utf-8',

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { ApiError } from '../../core/errors.ts'
-import type { Queryable } from '../../core/database/pool.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { People } from '../people/people.ts'
 import { cookieHeaders } from '../people/cookie.ts'
 import { panelEndpoint, type Visitor } from '../people/endpoint.ts'
 import { changeOwn } from '../people/factors.ts'
@@ -11,6 +12,12 @@ import { code, passkeyOptions, passkeyResponse, token } from '../people/schemas.
 import { countSignIn, showCode, type Factor } from '../people/sign-in.ts'
 import { beginStep, endStep, tryStep } from '../people/steps.ts'
 
+interface Services {
+  environment: Environment
+  database: Database
+  people: People
+}
+
 const response = z.object({ confirmed: z.literal(true) })
 
 /**
@@ -18,7 +25,7 @@ const response = z.object({ confirmed: z.literal(true) })
  * a new token.
  */
 async function confirmed(
-  services: Services,
+  services: Pick<Services, 'database' | 'people'>,
   visitor: Visitor,
   factor: Factor,
   proof: (tx: Queryable) => Promise<void>,
@@ -45,7 +52,7 @@ const byCode = (factor: 'totp' | 'recovery', summary: string) =>
     needs: 'anybody',
     body: z.strictObject({ code }),
     response,
-    async handler({ services, body, visitor }) {
+    async handler({ body, visitor }, services: Services) {
       countSignIn(services, visitor.from)
       const {
         session: { personId },
@@ -74,7 +81,10 @@ export const confirmPasskeyOptions = panelEndpoint({
   needs: 'anybody',
   body: z.strictObject({}),
   response: passkeyOptions,
-  async handler({ services: { database, environment }, visitor: { session, from } }) {
+  async handler(
+    { visitor: { session, from } },
+    { database, environment }: Pick<Services, 'environment' | 'database'>,
+  ) {
     const { options, challenge } = await authenticationOptions(environment, from)
     const data = { challenge, origin: from.origin, session: session.id }
     return {
@@ -99,7 +109,7 @@ export const confirmPasskey = panelEndpoint({
   needs: 'anybody',
   body: z.strictObject({ challenge_id: token, response: passkeyResponse }),
   response,
-  async handler({ services, body, visitor }) {
+  async handler({ body, visitor }, services: Pick<Services, 'database' | 'people'>) {
     const { database } = services
     const step = await tryStep(database, 'passkey-sign-in', body.challenge_id)
     if (step?.data.session !== visitor.session.id)

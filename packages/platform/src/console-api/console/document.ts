@@ -126,7 +126,7 @@ export function documentOf(endpoints: readonly PanelEndpoint[]): object {
  * Returns the endpoint that serves the document of all endpoints, including itself.
  * @param all called once, when all endpoints are known
  */
-export function openApiOf(all: () => readonly PanelEndpoint[]): PanelEndpoint {
+export function openApiOf(all: () => readonly PanelEndpoint[]): PanelEndpoint<unknown> {
   let text: string | null = null
   return panelEndpoint({
     method: 'GET',

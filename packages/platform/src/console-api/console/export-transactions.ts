@@ -1,6 +1,9 @@
 import { stringifyJson } from '@custody/request-auth'
 import { z } from 'zod'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
 import type { Caller } from '../../core/http/endpoint.ts'
 import { presentTransaction } from '../../core/engine/present.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
@@ -8,6 +11,13 @@ import { panelEndpoint } from '../people/endpoint.ts'
 import { matching, transactionFilter } from '../../custody/transactions/list-transactions.ts'
 import { csvLine } from './csv.ts'
 import { SUB_ACCOUNT, subAccountParams } from './mirror.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+}
 
 const BATCH = 500
 
@@ -47,7 +57,7 @@ export const exportTransactions = panelEndpoint({
   needs: 'viewer',
   params: z.strictObject(subAccountParams),
   query: z.strictObject({ format: z.enum(['csv', 'json']).default('csv'), ...transactionFilter }),
-  async handler({ services, caller, query: { format, ...filter } }) {
+  async handler({ caller, query: { format, ...filter } }, services: Services) {
     const { where, values } = await matching(services, caller, filter)
     const rows = (signal: AbortSignal) => read(services, where, values, signal)
     return {

@@ -1,8 +1,18 @@
 import { z } from 'zod'
-import type { Services } from '../../core/engine/services.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { SignerNodes } from '../../core/signing/nodes.ts'
+import type { DatabaseHold } from '../../core/engine/database-hold.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { readBans } from '../../core/signing/status.ts'
 import { WORKSPACE, workspaceParams } from './workspace.ts'
+
+interface Services {
+  database: Database
+  networks: Networks
+  signers: SignerNodes
+  hold: DatabaseHold
+}
 
 const NODE_TIMEOUT_MS = 1500
 /**
@@ -64,7 +74,7 @@ export const readHealth = panelEndpoint({
     webhooks: z.object({ pending: z.int(), oldest_s: z.int().nullable(), disabled: z.int() }),
     alerts: z.array(alert),
   }),
-  async handler({ services, visitor: { member } }) {
+  async handler({ visitor: { member } }, services: Services) {
     const { database } = services
     const now = database.now()
     const [nodes, scans, states, webhooks, tanks] = await Promise.all([

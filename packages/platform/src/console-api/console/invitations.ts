@@ -5,6 +5,15 @@ import { invite, linkOf } from '../people/invitations.ts'
 import { mayManage, type Role } from '../people/roles.ts'
 import { email, role, time } from '../people/schemas.ts'
 import { assertMayManage, changeWorkspace, WORKSPACE, workspaceParams } from './workspace.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { People } from '../people/people.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  people: People
+}
 
 export const listInvitations = panelEndpoint({
   method: 'GET',
@@ -25,7 +34,7 @@ export const listInvitations = panelEndpoint({
         .meta({ description: 'E-mail address of the inviting person; null: the operator' }),
     }),
   ),
-  async handler({ services: { database }, visitor: { member } }) {
+  async handler({ visitor: { member } }, { database }: Pick<Services, 'database'>) {
     return {
       body: await database.query(
         `select i.id, i.email, i.role, i.created_at, i.expires_at, p.email invited_by
@@ -50,7 +59,7 @@ export const createInvitation = panelEndpoint({
     role,
   }),
   response: z.object({ id: z.uuid(), link: z.string(), expires_at: time }),
-  async handler({ services, visitor, body }) {
+  async handler({ visitor, body }, services: Services) {
     assertMayManage(visitor, body.role)
     const { workspaceId } = visitor.member
     const { personId } = visitor.session
@@ -96,7 +105,7 @@ export const withdrawInvitation = panelEndpoint({
   needs: 'admin',
   params: z.strictObject({ ...workspaceParams, id: z.string() }),
   response: z.object({ withdrawn: z.literal(true) }),
-  async handler({ services, visitor, params: { id } }) {
+  async handler({ visitor, params: { id } }, services: Pick<Services, 'database' | 'people'>) {
     await changeWorkspace(
       services,
       visitor,

@@ -14,6 +14,19 @@ import {
 } from '../people/schemas.ts'
 import { countSignIn, signIn } from '../people/sign-in.ts'
 import { beginStep, endStep, tryStep } from '../people/steps.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { DatabaseHold } from '../../core/engine/database-hold.ts'
+import type { People } from '../people/people.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network' | 'prepaidTiers'>
+  environment: Environment
+  database: Database
+  hold: DatabaseHold
+  people: People
+}
 
 /** Returns the options for a passkey that the browser creates to accept an invitation. */
 export const joinPasskeyOptions = panelEndpoint({
@@ -24,7 +37,7 @@ export const joinPasskeyOptions = panelEndpoint({
   params: z.strictObject({ token: z.string() }),
   body: z.strictObject({ email, name: title(), workspace: workspaceName.optional() }),
   response: passkeyOptions,
-  async handler({ services, params, body, visitor: { from } }) {
+  async handler({ params, body, visitor: { from } }, services: Services) {
     const { database, environment } = services
     countSignIn(services, from)
     const joining = await readJoining(services, params.token, body)
@@ -54,7 +67,7 @@ export const joinPasskey = panelEndpoint({
     passkey_name: title().optional(),
   }),
   response: sessionShape,
-  async handler({ services, body, visitor: { from, someone } }) {
+  async handler({ body, visitor: { from, someone } }, services: Services) {
     countSignIn(services, from)
     const step = await tryStep(services.database, 'join-passkey', body.challenge_id)
     if (!step)

@@ -19,6 +19,19 @@ import {
 import { countSignIn, openSession, ownerOfTotp } from '../people/sign-in.ts'
 import { beginStep, endStep, tryStep } from '../people/steps.ts'
 import { newTotpSecret, otpauthUri, stepOfCode, takeStep } from '../people/totp.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { DatabaseHold } from '../../core/engine/database-hold.ts'
+import type { People } from '../people/people.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network' | 'prepaidTiers'>
+  environment: Environment
+  database: Database
+  hold: DatabaseHold
+  people: People
+}
 
 /**
  * Accepts an invitation with a password. Nothing is created before a code has proved that the
@@ -37,7 +50,7 @@ export const joinPassword = panelEndpoint({
     password: newPassword,
   }),
   response: z.object({ totp_token: z.string(), secret: z.string(), otpauth_uri: z.string() }),
-  async handler({ services, params, body, visitor: { from } }) {
+  async handler({ params, body, visitor: { from } }, services: Services) {
     const { database, environment, people } = services
     countSignIn(services, from)
     const joining = await readJoining(services, params.token, body)
@@ -73,7 +86,7 @@ export const joinTotp = panelEndpoint({
     recovery_codes: z.array(z.string()).meta({ description: 'Returned only in this response' }),
     session: sessionShape,
   }),
-  async handler({ services, body, visitor: { from, someone } }) {
+  async handler({ body, visitor: { from, someone } }, services: Services) {
     const { database, environment, people } = services
     countSignIn(services, from)
     const step = await tryStep(database, 'join-password', body.totp_token)

@@ -6,6 +6,19 @@ import { openInvitation } from '../people/invitations.ts'
 import { acceptInvitation, readWorkspace } from '../people/join.ts'
 import { presentSession } from '../people/present.ts'
 import { sessionShape, workspaceName } from '../people/schemas.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { DatabaseHold } from '../../core/engine/database-hold.ts'
+import type { People } from '../people/people.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network' | 'prepaidTiers'>
+  environment: Environment
+  database: Database
+  hold: DatabaseHold
+  people: People
+}
 
 /**
  * Accepts an invitation to another workspace for a signed-in person. Their session gets a new token
@@ -19,7 +32,7 @@ export const join = panelEndpoint({
   params: z.strictObject({ token: z.string() }),
   body: z.strictObject({ workspace: workspaceName.optional() }),
   response: sessionShape,
-  async handler({ services, params, body, visitor: { session, from } }) {
+  async handler({ params, body, visitor: { session, from } }, services: Services) {
     const { database, people } = services
     const cookie = await database.transaction(async (tx) => {
       const invitation = await openInvitation(tx, { token: params.token }, true)

@@ -12,7 +12,9 @@ export const subAccountParams = { workspace: z.string(), sub_account: z.string()
  * handlers, authenticated by a session instead of a signature. Writes require signed requests, so
  * they are not included.
  */
-export const mirrorOf = (endpoints: readonly Endpoint[]): PanelEndpoint[] =>
+export const mirrorOf = <Services>(
+  endpoints: readonly Endpoint<Services>[],
+): PanelEndpoint<Services>[] =>
   endpoints
     .filter(({ access }) => access === 'read')
     .map((definition) =>

@@ -5,6 +5,15 @@ import { assertCanSignIn, changeOwn, lockPerson } from '../people/factors.ts'
 import { addPasskey, registrationOptions, verifyRegistration } from '../people/passkeys.ts'
 import { passkeyOptions, passkeyResponse, time, title, token } from '../people/schemas.ts'
 import { beginStep, endStep, tryStep } from '../people/steps.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { People } from '../people/people.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  people: People
+}
 
 const PASSKEYS_MAX = 20
 
@@ -16,7 +25,7 @@ export const listMyPasskeys = panelEndpoint({
   response: z.array(
     z.object({ id: z.uuid(), name: z.string(), created_at: time, last_used_at: time.nullable() }),
   ),
-  async handler({ services: { database }, visitor: { session } }) {
+  async handler({ visitor: { session } }, { database }: Pick<Services, 'database'>) {
     return {
       body: await database.query(
         `select id, name, created_at, last_used_at from passkeys where person_id = $1
@@ -35,7 +44,10 @@ export const addMyPasskeyOptions = panelEndpoint({
   isSensitive: true,
   body: z.strictObject({}),
   response: passkeyOptions,
-  async handler({ services: { database, environment }, visitor: { session, from } }) {
+  async handler(
+    { visitor: { session, from } },
+    { database, environment }: Pick<Services, 'environment' | 'database'>,
+  ) {
     const { options, challenge } = await registrationOptions(environment, database, from, {
       ...session,
       id: session.personId,
@@ -56,7 +68,7 @@ export const addMyPasskey = panelEndpoint({
   isSensitive: true,
   body: z.strictObject({ challenge_id: token, response: passkeyResponse, name: title() }),
   response: z.object({ id: z.uuid() }),
-  async handler({ services, body, visitor }) {
+  async handler({ body, visitor }, services: Services) {
     const { personId } = visitor.session
     const step = await tryStep(services.database, 'passkey-add', body.challenge_id)
     if (step?.personId !== personId)
@@ -99,7 +111,7 @@ export const removeMyPasskey = panelEndpoint({
   isSensitive: true,
   params: z.strictObject({ id: z.string() }),
   response: z.object({ removed: z.literal(true) }),
-  async handler({ services, visitor, params: { id } }) {
+  async handler({ visitor, params: { id } }, services: Pick<Services, 'database' | 'people'>) {
     const { personId, id: sessionId } = visitor.session
     await changeOwn(
       services,

@@ -1,5 +1,7 @@
 import { z } from 'zod'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { People } from '../people/people.ts'
 import { ApiError } from '../../core/errors.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { assertCanSignIn, changeOwn, lockPerson } from '../people/factors.ts'
@@ -7,6 +9,12 @@ import { countTry, reset, type Trier } from '../people/failures.ts'
 import { hashPassword, isPassword } from '../people/password.ts'
 import { assertStrong } from '../people/password-strength.ts'
 import { newPassword, typedPassword } from '../people/schemas.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  people: People
+}
 
 /**
  * Sets or replaces the password; every other session ends. A sign-in with a password also requires
@@ -29,7 +37,7 @@ export const setMyPassword = panelEndpoint({
       description: 'False: set up an authenticator app before you can sign in with the password',
     }),
   }),
-  async handler({ services, body, visitor }) {
+  async handler({ body, visitor }, services: Services) {
     const { database, people } = services
     const { personId, id, email } = visitor.session
     const trier = { email, ip: visitor.from.ip }
@@ -93,7 +101,7 @@ export const removeMyPassword = panelEndpoint({
   needs: 'anybody',
   isSensitive: true,
   response: z.object({ removed: z.literal(true) }),
-  async handler({ services, visitor }) {
+  async handler({ visitor }, services: Pick<Services, 'database' | 'people'>) {
     const { personId, id } = visitor.session
     await changeOwn(services, visitor, { action: 'password.removed' }, async (tx) => {
       await lockPerson(tx, personId)

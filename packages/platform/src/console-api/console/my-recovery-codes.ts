@@ -2,6 +2,15 @@ import { z } from 'zod'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { changeOwn, lockPerson } from '../people/factors.ts'
 import { renewRecoveryCodes } from '../people/recovery-codes.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { People } from '../people/people.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  people: People
+}
 
 /** Generates ten recovery codes in place of the earlier ones. */
 export const renewMyRecoveryCodes = panelEndpoint({
@@ -12,7 +21,7 @@ export const renewMyRecoveryCodes = panelEndpoint({
   isSensitive: true,
   body: z.strictObject({}),
   response: z.object({ recovery_codes: z.array(z.string()) }),
-  async handler({ services, visitor }) {
+  async handler({ visitor }, services: Services) {
     const { personId } = visitor.session
     const codes = await changeOwn(
       services,

@@ -3,6 +3,13 @@ import { ApiError } from '../../core/errors.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { changeOwn } from '../people/factors.ts'
 import { time } from '../people/schemas.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { People } from '../people/people.ts'
+
+interface Services {
+  database: Database
+  people: People
+}
 
 const UUID = z.uuid()
 
@@ -22,7 +29,7 @@ export const listMySessions = panelEndpoint({
       is_current: z.boolean(),
     }),
   ),
-  async handler({ services: { database }, visitor: { session } }) {
+  async handler({ visitor: { session } }, { database }: Pick<Services, 'database'>) {
     const rows = await database.query<{
       id: string
       created_at: Date
@@ -46,7 +53,7 @@ export const endMySession = panelEndpoint({
   needs: 'anybody',
   params: z.strictObject({ id: z.string() }),
   response: z.object({ ended: z.literal(1) }),
-  async handler({ services, visitor, params: { id } }) {
+  async handler({ visitor, params: { id } }, services: Services) {
     if (!UUID.safeParse(id).success) throw new ApiError('NOT_FOUND', 'you have no such session')
     await changeOwn(services, visitor, { action: 'session.ended', object: id }, async (tx) => {
       const ended = await services.people.sessions.end(tx, visitor.session.personId, { id })
@@ -63,7 +70,7 @@ export const endOtherSessions = panelEndpoint({
   needs: 'anybody',
   body: z.strictObject({}),
   response: z.object({ ended: z.int() }),
-  async handler({ services, visitor }) {
+  async handler({ visitor }, services: Services) {
     const { personId, id } = visitor.session
     const ended = await changeOwn(services, visitor, { action: 'session.others_ended' }, (tx) =>
       services.people.sessions.end(tx, personId, { except: id }),

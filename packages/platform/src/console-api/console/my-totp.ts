@@ -7,6 +7,15 @@ import { code, token } from '../people/schemas.ts'
 import { ownerOfTotp } from '../people/sign-in.ts'
 import { beginStep, endStep, tryStep } from '../people/steps.ts'
 import { newTotpSecret, otpauthUri, stepOfCode } from '../people/totp.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { People } from '../people/people.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  people: People
+}
 
 /**
  * Sets up an authenticator app. The new secret replaces the current one after a code has proved
@@ -20,7 +29,7 @@ export const setMyTotp = panelEndpoint({
   isSensitive: true,
   body: z.strictObject({}),
   response: z.object({ totp_token: z.string(), secret: z.string(), otpauth_uri: z.string() }),
-  async handler({ services: { database, environment, people }, visitor: { session } }) {
+  async handler({ visitor: { session } }, { database, environment, people }: Services) {
     const secret = newTotpSecret(environment)
     const sealed = people.secrets.seal(ownerOfTotp(session.personId), secret).toString('base64')
     const id = await beginStep(database, environment, 'totp-add', session.personId, {
@@ -42,7 +51,7 @@ export const confirmMyTotp = panelEndpoint({
       description: 'Present if there were no recovery codes before; returned only in this response',
     }),
   }),
-  async handler({ services, body, visitor }) {
+  async handler({ body, visitor }, services: Services) {
     const { database, environment, people } = services
     const { personId, id } = visitor.session
     const begun = await tryStep(database, 'totp-add', body.totp_token)

@@ -1,4 +1,4 @@
-import { formatAmount } from '@custody/chains'
+import { formatAmount, type Registry } from '@custody/chains'
 import { z } from 'zod'
 import { exact, exactUsd } from '../../core/decimals.ts'
 import { gasTanksOf, tankShape } from '../../custody/gas-tanks/list-tanks.ts'
@@ -8,6 +8,20 @@ import { coinOf } from '../../custody/prices/coins.ts'
 import { usdValue } from '../../custody/prices/decimals.ts'
 import { HELD_ACCOUNTS } from './held-accounts.ts'
 import { SUB_ACCOUNT, subAccountParams } from './mirror.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Prices } from '../../custody/prices/prices.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network' | 'prepaidTiers'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  prices: Prices
+}
 
 const DAY_MS = 86_400_000
 
@@ -44,7 +58,7 @@ export const readOverview = panelEndpoint({
       tier: z.string(),
     }),
   }),
-  async handler({ services, caller }) {
+  async handler({ caller }, services: Services) {
     const { database, registry } = services
     const [rows, counts, tanks, prepaid] = await Promise.all([
       database.query<{

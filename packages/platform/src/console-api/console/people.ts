@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import { ApiError } from '../../core/errors.ts'
 import { cookieHeaders } from '../people/cookie.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
@@ -8,6 +8,16 @@ import { includesRole, type Role } from '../people/roles.ts'
 import { role, time } from '../people/schemas.ts'
 import { commandShape, revocationCommands } from './api-user-shapes.ts'
 import { assertMayManage, changeWorkspace, WORKSPACE, workspaceParams } from './workspace.ts'
+import type { SignerNodes } from '../../core/signing/nodes.ts'
+import type { Callers } from '../../core/http/callers.ts'
+import type { People } from '../people/people.ts'
+
+interface Services {
+  database: Database
+  signers: SignerNodes
+  callers: Callers
+  people: People
+}
 
 export const listPeople = panelEndpoint({
   method: 'GET',
@@ -26,7 +36,7 @@ export const listPeople = panelEndpoint({
       has_totp: z.boolean(),
     }),
   ),
-  async handler({ services: { database }, visitor: { member } }) {
+  async handler({ visitor: { member } }, { database }: Pick<Services, 'database'>) {
     return {
       body: await database.query(
         `select p.id, p.email, p.name, m.role, p.totp_secret is not null has_totp,
@@ -92,7 +102,10 @@ export const changePerson = panelEndpoint({
   params: personParams,
   body: z.strictObject({ role }),
   response: z.object({ id: z.uuid(), role }),
-  async handler({ services, visitor, params: { id }, body }) {
+  async handler(
+    { visitor, params: { id }, body },
+    services: Pick<Services, 'database' | 'people'>,
+  ) {
     const { member, session, from } = visitor
     const { sessions } = services.people
     const { cookie } = await changeWorkspace(
@@ -153,7 +166,7 @@ export const removePerson = panelEndpoint({
         'Commands for the operators, so that the signer nodes also stop signing for these keys',
     }),
   }),
-  async handler({ services, visitor, params: { id } }) {
+  async handler({ visitor, params: { id } }, services: Services) {
     const { member, session } = visitor
     const { keys } = await changeWorkspace(
       services,

@@ -2,6 +2,11 @@ import { z } from 'zod'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { openInvitation } from '../people/invitations.ts'
 import { role, time } from '../people/schemas.ts'
+import type { Database } from '../../core/database/pool.ts'
+
+interface Services {
+  database: Database
+}
 
 /** Returns the purpose of a link, before it is used. */
 export const readInvitation = panelEndpoint({
@@ -23,7 +28,7 @@ export const readInvitation = panelEndpoint({
       .meta({ description: 'Removes the factors of a person who lost them, and sets new ones' }),
     expires_at: time,
   }),
-  async handler({ services: { database }, params }) {
+  async handler({ params }, { database }: Services) {
     const match = await openInvitation(database, { token: params.token })
     return {
       body: {

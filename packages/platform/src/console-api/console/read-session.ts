@@ -1,6 +1,13 @@
 import { panelEndpoint } from '../people/endpoint.ts'
 import { presentSession } from '../people/present.ts'
 import { sessionShape } from '../people/schemas.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Database } from '../../core/database/pool.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network'>
+  database: Database
+}
 
 /** Returns the signed-in person and their workspaces. */
 export const readSession = panelEndpoint({
@@ -9,7 +16,7 @@ export const readSession = panelEndpoint({
   summary: 'Read the current session',
   needs: 'nobody',
   response: sessionShape,
-  async handler({ services, visitor: { someone, from } }) {
+  async handler({ visitor: { someone, from } }, services: Services) {
     return { body: await presentSession(services, someone?.personId ?? null, from) }
   },
 })

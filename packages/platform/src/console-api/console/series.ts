@@ -1,15 +1,24 @@
-import { formatAmount, type Asset } from '@custody/chains'
+import { formatAmount, type Asset, type Registry } from '@custody/chains'
 import { z } from 'zod'
 import { findAsset } from '../../custody/assets/find-asset.ts'
 import { exact, USD_DECIMALS } from '../../core/decimals.ts'
 import { ApiError } from '../../core/errors.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
 import type { Caller } from '../../core/http/endpoint.ts'
 import { assetName, integer } from '../../core/http/schemas.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { time } from '../people/schemas.ts'
 import { HELD_ACCOUNTS } from './held-accounts.ts'
 import { SUB_ACCOUNT, subAccountParams } from './mirror.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+}
 
 const DAY_MS = 86_400_000
 const DAYS_MAX = 366
@@ -47,7 +56,7 @@ export const readSeries = panelEndpoint({
     unit: z.string(),
     points: z.array(z.object({ at: time, value: z.number() })),
   }),
-  async handler({ services, caller, query: { metric, asset, network, days } }) {
+  async handler({ caller, query: { metric, asset, network, days } }, services: Services) {
     const today = Math.floor(services.environment.now() / DAY_MS) * DAY_MS
     const from = new Date(today - (days - 1) * DAY_MS)
     const match = asset === undefined ? null : findAsset(services, asset).asset

@@ -1,8 +1,26 @@
-import { formatAmount } from '@custody/chains'
+import { formatAmount, type Registry } from '@custody/chains'
 import { z } from 'zod'
 import { exact, showUsd } from '../../core/decimals.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { WORKSPACE, workspaceParams } from './workspace.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+
+interface Services {
+  settings: Pick<
+    Settings,
+    | 'authLegacy'
+    | 'feeBumpAfterMs'
+    | 'network'
+    | 'prepaidTiers'
+    | 'publicUrl'
+    | 'rateLimit'
+    | 'rateScope'
+    | 'trustProxy'
+  >
+  registry: Registry
+  networks: Networks
+}
 
 /**
  * Returns the installation's settings that are relevant for users of the panel, without endpoint
@@ -34,7 +52,7 @@ export const readSettings = panelEndpoint({
       }),
     ),
   }),
-  async handler({ services: { settings, networks, registry } }) {
+  async handler(_context, { settings, networks, registry }: Services) {
     const shown: [name: string, value: string, says: string][] = [
       [
         'CUSTODY_NETWORK',

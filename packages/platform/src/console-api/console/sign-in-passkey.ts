@@ -5,6 +5,17 @@ import { authenticationOptions, takePasskey } from '../people/passkeys.ts'
 import { passkeyOptions, passkeyResponse, sessionShape, token } from '../people/schemas.ts'
 import { countSignIn, signIn } from '../people/sign-in.ts'
 import { beginStep, endStep, tryStep } from '../people/steps.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { People } from '../people/people.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network'>
+  environment: Environment
+  database: Database
+  people: People
+}
 
 /** Returns the options for a sign-in with a passkey. */
 export const signInPasskeyOptions = panelEndpoint({
@@ -14,7 +25,10 @@ export const signInPasskeyOptions = panelEndpoint({
   needs: 'nobody',
   body: z.strictObject({}),
   response: passkeyOptions,
-  async handler({ services, visitor: { from } }) {
+  async handler(
+    { visitor: { from } },
+    services: Pick<Services, 'environment' | 'database' | 'people'>,
+  ) {
     const { database, environment } = services
     countSignIn(services, from)
     const { options, challenge } = await authenticationOptions(environment, from)
@@ -37,7 +51,7 @@ export const signInPasskey = panelEndpoint({
   needs: 'nobody',
   body: z.strictObject({ challenge_id: token, response: passkeyResponse }),
   response: sessionShape,
-  async handler({ services, body, visitor: { from, someone } }) {
+  async handler({ body, visitor: { from, someone } }, services: Services) {
     countSignIn(services, from)
     const step = await tryStep(services.database, 'passkey-sign-in', body.challenge_id)
     if (!step || step.data.session !== null)

@@ -2,6 +2,17 @@ import { z } from 'zod'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { code, email, sessionShape, token, typedPassword } from '../people/schemas.ts'
 import { checkPassword, finishSignIn } from '../people/sign-in.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { People } from '../people/people.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network'>
+  environment: Environment
+  database: Database
+  people: People
+}
 
 /** First step of a sign-in with a password. */
 export const signInPassword = panelEndpoint({
@@ -11,7 +22,10 @@ export const signInPassword = panelEndpoint({
   needs: 'nobody',
   body: z.strictObject({ email, password: typedPassword }),
   response: z.object({ mfa_token: z.string() }),
-  async handler({ services, body, visitor }) {
+  async handler(
+    { body, visitor },
+    services: Pick<Services, 'environment' | 'database' | 'people'>,
+  ) {
     return {
       body: { mfa_token: await checkPassword(services, body.email, body.password, visitor.from) },
     }
@@ -26,7 +40,7 @@ const secondHalf = (factor: 'totp' | 'recovery', summary: string) =>
     needs: 'nobody',
     body: z.strictObject({ mfa_token: token, code }),
     response: sessionShape,
-    handler: ({ services, body, visitor }) =>
+    handler: ({ body, visitor }, services: Services) =>
       finishSignIn(services, {
         token: body.mfa_token,
         factor,

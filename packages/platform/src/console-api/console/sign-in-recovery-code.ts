@@ -2,6 +2,17 @@ import { z } from 'zod'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { signInByRecoveryCode } from '../people/recover.ts'
 import { code, email, sessionShape } from '../people/schemas.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { People } from '../people/people.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network'>
+  environment: Environment
+  database: Database
+  people: People
+}
 
 /** Signs in a person without a password whose passkey is lost. */
 export const signInRecoveryCode = panelEndpoint({
@@ -12,6 +23,6 @@ export const signInRecoveryCode = panelEndpoint({
     'Sign in with an e-mail address and a recovery code, without a password; ends all other sessions',
   body: z.strictObject({ email, code }),
   response: sessionShape,
-  handler: ({ services, body, visitor }) =>
+  handler: ({ body, visitor }, services: Services) =>
     signInByRecoveryCode(services, body.email, body.code, visitor.from, visitor.someone),
 })

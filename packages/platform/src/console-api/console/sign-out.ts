@@ -5,6 +5,15 @@ import { panelEndpoint } from '../people/endpoint.ts'
 import { presentSession } from '../people/present.ts'
 import { actorOf } from '../people/sessions.ts'
 import { sessionShape } from '../people/schemas.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { People } from '../people/people.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network'>
+  database: Database
+  people: People
+}
 
 /** Ends the current session. */
 export const signOut = panelEndpoint({
@@ -14,7 +23,7 @@ export const signOut = panelEndpoint({
   needs: 'anybody',
   body: z.strictObject({}),
   response: sessionShape,
-  async handler({ services, visitor: { session, from } }) {
+  async handler({ visitor: { session, from } }, services: Services) {
     const { database, people } = services
     await database.transaction(async (tx) => {
       await people.sessions.end(tx, session.personId, { id: session.id })

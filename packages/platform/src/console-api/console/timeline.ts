@@ -1,7 +1,7 @@
-import { formatAmount } from '@custody/chains'
+import { formatAmount, type Registry } from '@custody/chains'
 import { z } from 'zod'
 import { exact, USD_DECIMALS } from '../../core/decimals.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Database } from '../../core/database/pool.ts'
 import { presentNow, presentTransaction, transactionNowShape } from '../../core/engine/present.ts'
 import { replacementsOf } from '../../core/engine/replacement.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
@@ -14,6 +14,11 @@ import {
   replacementShape,
 } from '../../custody/transactions/present-replacement.ts'
 import { SUB_ACCOUNT, subAccountParams } from './mirror.ts'
+
+interface Services {
+  database: Database
+  registry: Registry
+}
 
 const ROWS_MAX = 1000
 
@@ -123,7 +128,7 @@ export const readTimeline = panelEndpoint({
   needs: 'viewer',
   params: z.strictObject({ ...subAccountParams, id: z.string() }),
   response: storyShape,
-  async handler({ services, caller, params }) {
+  async handler({ caller, params }, services: Services) {
     const row = await findTransaction(services, caller, params.id)
     const { database, registry } = services
     const replacements = await replacementsOf(database, row)

@@ -2,6 +2,15 @@ import { z } from 'zod'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { title } from '../people/schemas.ts'
 import { changeWorkspace, WORKSPACE, workspaceParams } from './workspace.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { People } from '../people/people.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  people: People
+}
 
 const VIEWS_MAX = 100
 
@@ -21,7 +30,7 @@ export const listViews = panelEndpoint({
   needs: 'viewer',
   params: z.strictObject(workspaceParams),
   response: shown,
-  async handler({ services: { database }, visitor: { session, member } }) {
+  async handler({ visitor: { session, member } }, { database }: Pick<Services, 'database'>) {
     return { body: await database.query(LIST, [session.personId, member.workspaceId]) }
   },
 })
@@ -37,7 +46,7 @@ export const saveViews = panelEndpoint({
     views: z.array(z.strictObject({ id: z.uuid().optional(), ...view })).max(VIEWS_MAX),
   }),
   response: shown,
-  async handler({ services, visitor, body: { views } }) {
+  async handler({ visitor, body: { views } }, services: Services) {
     const own = [visitor.session.personId, visitor.member.workspaceId]
     const saved = await changeWorkspace(
       services,

@@ -1,11 +1,16 @@
 import { z } from 'zod'
 import { ApiError } from '../../core/errors.ts'
-import type { Queryable } from '../../core/database/pool.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
+import type { People } from '../people/people.ts'
 import { writeAudit, type AuditAction } from '../people/audit-log.ts'
 import type { Visitor } from '../people/endpoint.ts'
 import { mayManage, type Role } from '../people/roles.ts'
 import { actorOf } from '../people/sessions.ts'
+
+interface Services {
+  database: Database
+  people: People
+}
 
 /** Path prefix of a workspace's endpoints. */
 export const WORKSPACE = '/console/api/workspaces/{workspace}'

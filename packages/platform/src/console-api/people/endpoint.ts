@@ -33,19 +33,26 @@ type RequiredRole = 'nobody' | 'anybody' | Role
  * and cannot move coins.
  */
 export interface PanelEndpoint<
+  in Services = never,
   B extends z.ZodType = z.ZodType,
   Q extends z.ZodType = z.ZodType,
   P extends z.ZodType = z.ZodType,
-> extends Operation<B, Q, P> {
+> extends Operation<Services, B, Q, P> {
   needs: RequiredRole
   /** Only allowed if the person has confirmed a factor in the last 15 minutes. */
   isSensitive?: true
-  handler(context: PanelContext<z.output<B>, z.output<Q>, z.output<P>>): Promise<Reply>
+  handler(
+    context: PanelContext<z.output<B>, z.output<Q>, z.output<P>>,
+    services: Services,
+  ): Promise<Reply>
 }
 
 /** Preserves the types of an endpoint's schemas for its handler. */
-export function panelEndpoint<B extends z.ZodType, Q extends z.ZodType, P extends z.ZodType>(
-  definition: PanelEndpoint<B, Q, P>,
-): PanelEndpoint {
-  return definition as unknown as PanelEndpoint
+export function panelEndpoint<
+  Services,
+  B extends z.ZodType,
+  Q extends z.ZodType,
+  P extends z.ZodType,
+>(definition: PanelEndpoint<Services, B, Q, P>): PanelEndpoint<Services> {
+  return definition as unknown as PanelEndpoint<Services>
 }

@@ -1,9 +1,14 @@
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import { ApiError } from '../../core/errors.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { People } from './people.ts'
 import { writeAuditEverywhere, type AuditAction } from './audit-log.ts'
 import type { Visitor } from './endpoint.ts'
 import { actorOf } from './sessions.ts'
+
+interface Services {
+  database: Database
+  people: People
+}
 
 /**
  * Changes a person's own sign-in settings and records the change in the audit log of each of their

@@ -1,12 +1,16 @@
-import type { Services } from '../../core/engine/services.ts'
+import type { Database } from '../../core/database/pool.ts'
 import { FORGOTTEN_AFTER_MS } from './failures.ts'
+
+interface Services {
+  database: Database
+}
 
 /** Time in milliseconds after which ended sessions are deleted. The audit log refers to them. */
 const SESSIONS_KEPT_MS = 90 * 86_400_000
 const BATCH = 10_000
 
 /** Deletes unfinished steps, old failures, and sessions that ended long ago. */
-export async function forgetSignIns({ database }: Pick<Services, 'database'>): Promise<void> {
+export async function forgetSignIns({ database }: Services): Promise<void> {
   const now = database.now()
   const before = (ms: number) => new Date(now.getTime() - ms)
   await database.query(

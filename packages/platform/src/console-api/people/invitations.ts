@@ -1,8 +1,14 @@
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import { ApiError } from '../../core/errors.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
 import { mayManage, type Role } from './roles.ts'
 import { hashOfToken, newToken } from './token.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+}
 
 /** Lifetime of a link, in milliseconds. */
 const LIFE_MS = 7 * 86_400_000
@@ -45,7 +51,7 @@ export interface InvitationRequest {
  * @returns the token of its link, which is not stored
  */
 export async function invite(
-  { environment }: Services,
+  { environment }: Pick<Services, 'environment'>,
   tx: Queryable,
   { workspaceId, role, email, person, by }: InvitationRequest,
 ): Promise<{ id: string; token: string; expiresAt: Date }> {
@@ -103,10 +109,7 @@ export async function openInvitation(
  * Returns the origin of the control panel. It must have a host name, because passkeys cannot be
  * bound to an IP address.
  */
-export const consoleOrigin = (
-  { publicUrl }: Pick<Services['settings'], 'publicUrl'>,
-  port: number,
-): string =>
+export const consoleOrigin = ({ publicUrl }: Pick<Settings, 'publicUrl'>, port: number): string =>
   publicUrl?.startsWith('https://') ? new URL(publicUrl).origin : `http://localhost:${port}`
 
 /** Returns the URL of the link. */

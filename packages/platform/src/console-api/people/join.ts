@@ -1,6 +1,9 @@
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import { ApiError } from '../../core/errors.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { DatabaseHold } from '../../core/engine/database-hold.ts'
+import type { People } from './people.ts'
 import { ensureWorkspace } from '../../custody/prepaid-fee/ensure-workspace.ts'
 import { writeAudit, writeAuditEverywhere, type Actor } from './audit-log.ts'
 import {
@@ -14,12 +17,20 @@ import { includesRole, type Role } from './roles.ts'
 import type { From } from './sessions.ts'
 import type { Joining } from './steps.ts'
 
+interface Services {
+  settings: Pick<Settings, 'network' | 'prepaidTiers'>
+  environment: Environment
+  database: Database
+  hold: DatabaseHold
+  people: People
+}
+
 /**
  * Validates the details that an invited person enters, before they create a factor.
  * @throws ApiError that names the field
  */
 export async function readJoining(
-  services: Services,
+  services: Pick<Services, 'environment' | 'database' | 'hold'>,
   token: string,
   said: { email: string; name: string; workspace?: string | undefined },
 ): Promise<Joining> {
@@ -57,7 +68,7 @@ const emailTaken = () =>
  * an existing workspace.
  */
 export function readWorkspace(
-  services: Services,
+  services: Pick<Services, 'hold'>,
   invitation: Invitation,
   workspace: string | undefined,
 ): string | null {
@@ -80,7 +91,7 @@ export function readWorkspace(
  * new factors are added afterwards.
  */
 export async function makePerson(
-  services: Services,
+  services: Pick<Services, 'people'>,
   tx: Queryable,
   joining: Joining,
 ): Promise<void> {
@@ -107,7 +118,7 @@ export async function makePerson(
  * Accepts an invitation for an existing person, in the transaction that verifies their identity.
  */
 export async function acceptInvitation(
-  services: Services,
+  services: Pick<Services, 'settings' | 'environment'>,
   tx: Queryable,
   { id, workspace }: { id: string; workspace: string | null },
   person: { id: string; email: string },

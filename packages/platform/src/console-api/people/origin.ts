@@ -1,12 +1,16 @@
 import type { FastifyRequest } from 'fastify'
 import ipaddr from 'ipaddr.js'
 import { ApiError } from '../../core/errors.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
 import type { From } from './sessions.ts'
+
+interface Services {
+  settings: Pick<Settings, 'publicUrl'>
+}
 
 const LOOPBACK = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/i
 
-const isHttps = ({ publicUrl }: Services['settings']): boolean =>
+const isHttps = ({ publicUrl }: Pick<Settings, 'publicUrl'>): boolean =>
   publicUrl?.startsWith('https://') ?? false
 
 /** Headers that proxies add to forwarded requests. */

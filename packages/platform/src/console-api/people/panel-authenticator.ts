@@ -1,7 +1,10 @@
 import { SIGNED_BODY_BYTES_MAX } from '@custody/request-auth'
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../../core/errors.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { People } from './people.ts'
 import { countAddress, type Authenticator } from '../../core/http/authenticator.ts'
 import type { Caller } from '../../core/http/endpoint.ts'
 import type { AddressLimits } from '../../core/http/rate-limit.ts'
@@ -10,6 +13,13 @@ import type { PanelEndpoint, Visitor } from './endpoint.ts'
 import { assertOwnPage, fromOf } from './origin.ts'
 import { includesRole, type Role } from './roles.ts'
 import type { Session } from './sessions.ts'
+
+interface Services {
+  settings: Pick<Settings, 'publicUrl'>
+  environment: Environment
+  database: Database
+  people: People
+}
 
 /**
  * Time in milliseconds after the confirmation of a factor within which a person may change their
@@ -21,9 +31,12 @@ const RECENT_MS = 15 * 60_000
  * Authenticator of the control panel: requires a session cookie, a page of the panel, and a role in
  * the workspace of the path.
  */
-export const panelAuthenticator = (limits: AddressLimits): Authenticator<PanelEndpoint> => ({
+export const panelAuthenticator = (
+  services: Services,
+  limits: AddressLimits,
+): Authenticator<PanelEndpoint> => ({
   bodyBytesMax: () => SIGNED_BODY_BYTES_MAX,
-  async admit(services, request, _rawBody, definition) {
+  async admit(request, _rawBody, definition) {
     const { needs } = definition
     const from = fromOf(services, request)
     if (request.method !== 'GET' && request.method !== 'HEAD') assertOwnPage(request, from)

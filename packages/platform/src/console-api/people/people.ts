@@ -22,12 +22,6 @@ export interface People {
   requests: AddressLimit
 }
 
-declare module '../../core/engine/services.ts' {
-  interface Services {
-    people: People
-  }
-}
-
 export function createPeople({
   database,
   environment,

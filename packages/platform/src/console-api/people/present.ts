@@ -1,11 +1,17 @@
 import { readFileSync } from 'node:fs'
 import { commandName } from '@custody/chains/terminal'
 import type { z } from 'zod'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Database } from '../../core/database/pool.ts'
 import { rpIdOf } from './passkeys.ts'
 import type { Role } from './roles.ts'
 import type { From } from './sessions.ts'
 import type { sessionShape } from './schemas.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network'>
+  database: Database
+}
 
 const { version } = JSON.parse(
   readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'),

@@ -1,6 +1,8 @@
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import { ApiError } from '../../core/errors.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { People } from './people.ts'
 import type { Reply } from '../../core/http/endpoint.ts'
 import { writeAuditEverywhere } from './audit-log.ts'
 import { lockPerson } from './factors.ts'
@@ -9,6 +11,13 @@ import { isPassword } from './password.ts'
 import { ownerOfRecoveryCode, takeRecoveryCode } from './recovery-codes.ts'
 import { actorOf, type From, type Session } from './sessions.ts'
 import { countSignIn, signIn } from './sign-in.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network'>
+  environment: Environment
+  database: Database
+  people: People
+}
 
 const wrong = () =>
   new ApiError('SIGN_IN_FAILED', 'the e-mail address or the recovery code is wrong')

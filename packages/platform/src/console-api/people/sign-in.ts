@@ -1,6 +1,8 @@
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import { ApiError } from '../../core/errors.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { People } from './people.ts'
 import type { Reply } from '../../core/http/endpoint.ts'
 import { writeAuditEverywhere } from './audit-log.ts'
 import { cookieHeaders } from './cookie.ts'
@@ -12,6 +14,13 @@ import { actorOf, type From, type Session } from './sessions.ts'
 import { beginStep, endStep, tryStep } from './steps.ts'
 import { stepOfCode, takeStep } from './totp.ts'
 
+interface Services {
+  settings: Pick<Settings, 'network'>
+  environment: Environment
+  database: Database
+  people: People
+}
+
 /** The factor that a person used. */
 export type Factor = 'totp' | 'recovery' | 'passkey'
 
@@ -21,7 +30,10 @@ export const ownerOfTotp = (personId: string): string => `authenticator ${person
  * Counts a step of a sign-in.
  * @throws ApiError `RATE_LIMITED` if the client's address has made too many steps in this minute
  */
-export function countSignIn({ people, environment }: Services, { ip }: Pick<From, 'ip'>): void {
+export function countSignIn(
+  { people, environment }: Pick<Services, 'environment' | 'people'>,
+  { ip }: Pick<From, 'ip'>,
+): void {
   const { exceeded, reset } = people.signIns.count(ip, environment.now())
   if (!exceeded) return
   throw new ApiError(
@@ -38,7 +50,7 @@ export function countSignIn({ people, environment }: Services, { ip }: Pick<From
  * @throws ApiError `SIGN_IN_FAILED`, `RATE_LIMITED`, `UNAVAILABLE`
  */
 export async function checkPassword(
-  services: Services,
+  services: Pick<Services, 'environment' | 'database' | 'people'>,
   email: string,
   password: string,
   from: From,
@@ -49,7 +61,11 @@ export async function checkPassword(
   return services.people.hashing.run(trier, () => tryPassword(services, trier, password))
 }
 
-async function tryPassword(services: Services, trier: Trier, password: string): Promise<string> {
+async function tryPassword(
+  services: Pick<Services, 'environment' | 'database' | 'people'>,
+  trier: Trier,
+  password: string,
+): Promise<string> {
   const { database, environment, people } = services
   await database.transaction((tx) => countTry(tx, trier))
   const person = await database.one<{
@@ -127,7 +143,7 @@ class WrongCode extends ApiError {
  *   correct password or a session
  */
 export async function showCode<T>(
-  services: Services,
+  services: Pick<Services, 'environment' | 'database' | 'people'>,
   {
     personId,
     factor,
@@ -172,7 +188,7 @@ export async function showCode<T>(
  * @throws ApiError `UNAVAILABLE` if the secret cannot be decrypted
  */
 function stepNow(
-  { people, environment }: Services,
+  { people, environment }: Pick<Services, 'environment' | 'people'>,
   personId: string,
   sealed: Buffer | null,
   code: string,
@@ -205,7 +221,7 @@ interface ConfirmedSignIn {
  * @param proof further changes that are committed with it
  */
 export async function signIn(
-  services: Services,
+  services: Pick<Services, 'settings' | 'database' | 'people'>,
   confirmed: ConfirmedSignIn,
   proof: (tx: Queryable) => Promise<void>,
 ): Promise<Reply> {
@@ -227,7 +243,7 @@ export async function signIn(
  * @returns its token
  */
 export async function openSession(
-  { people }: Services,
+  { people }: Pick<Services, 'people'>,
   tx: Queryable,
   { personId, factor, from, before }: ConfirmedSignIn,
 ): Promise<string> {

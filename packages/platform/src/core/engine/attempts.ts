@@ -1,9 +1,20 @@
-import type { ExpectedTransfer, TransactionStatus, UnsignedTransaction } from '@custody/chains'
-import type { Queryable } from '../database/pool.ts'
+import type {
+  ExpectedTransfer,
+  TransactionStatus,
+  UnsignedTransaction,
+  Registry,
+} from '@custody/chains'
+import type { Queryable, Database } from '../database/pool.ts'
 import { ApiError } from '../errors.ts'
-import type { Services } from './services.ts'
+import type { Networks } from './networks.ts'
 import type { TransactionRow } from './transaction.ts'
 import type { ReplacementKind } from './replacement.ts'
+
+interface Services {
+  database: Database
+  registry: Registry
+  networks: Networks
+}
 
 type Owned = Pick<TransactionRow, 'workspace_id' | 'network'>
 
@@ -68,7 +79,7 @@ export function expectedOf(
  * and its status.
  */
 export async function findIncluded(
-  services: Services,
+  services: Pick<Services, 'registry' | 'networks'>,
   row: TransactionRow,
   attempts: readonly Attempt[],
   client = services.networks.client(row.network),

@@ -1,6 +1,18 @@
 import { changeSpender, type Attempt } from './attempts.ts'
-import type { Services } from './services.ts'
+import type { Environment } from '../environment.ts'
+import type { Database } from '../database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from './networks.ts'
+import type { Kinds } from './interfaces/kind.ts'
 import type { TransactionRow } from './transaction.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  kinds: Kinds
+}
 
 /**
  * Time between the first two replacements of a transaction for too little gas, in milliseconds. It
@@ -50,7 +62,7 @@ export async function bumpLowFee(
 ): Promise<void> {
   const [newest] = attempts
   const { replaceable } = services.networks.get(row.network)
-  const afterMs = services.kinds[row.kind].bumpAfterMs?.(services) ?? 0
+  const afterMs = services.kinds[row.kind].bumpAfterMs?.() ?? 0
   if (afterMs === 0 || !replaceable || !newest?.broadcast_at) return
   if (services.environment.now() - newest.broadcast_at.getTime() < afterMs) return
   if (!(await replaceable.marketPaysMore(row, newest))) return

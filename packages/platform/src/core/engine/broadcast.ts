@@ -1,10 +1,28 @@
-import type { Services } from './services.ts'
+import type { Environment } from '../environment.ts'
+import type { Database } from '../database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from './networks.ts'
+import type { SignerNodes } from '../signing/nodes.ts'
+import type { Metrics } from '../metrics.ts'
+import type { Logger } from 'pino'
+import type { Kinds } from './interfaces/kind.ts'
 import { advance } from './lease.ts'
 import type { TransactionRow } from './transaction.ts'
 import { findIncluded, liveAttempts } from './attempts.ts'
 import { replaceForGas } from './auto-bump.ts'
 import { buryDead } from './expiry.ts'
 import { startReplacing } from './replace.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  signers: SignerNodes
+  metrics: Metrics
+  log: Logger
+  kinds: Kinds
+}
 
 const REJECTED_RETRY_MS = 3000
 
@@ -27,7 +45,7 @@ export async function broadcast(services: Services, row: TransactionRow): Promis
           returning 1`,
         [row.id, row.lease_token, chain.hash, tx.now(), row.workspace_id],
       )
-      if (rows.length === 1) await services.kinds[row.kind].broadcast?.(services, tx, row)
+      if (rows.length === 1) await services.kinds[row.kind].broadcast?.(tx, row)
       return rows.length === 1
     })
     if (!written) return

@@ -1,10 +1,31 @@
-import { ChainError } from '@custody/chains'
+import { ChainError, type Registry } from '@custody/chains'
 import type { Fail, Task, Wait } from './chain.ts'
 import { commitBuilt } from './commit.ts'
 import { startFailing } from './fail.ts'
 import { advance } from './lease.ts'
-import type { Services } from './services.ts'
+import type { Environment } from '../environment.ts'
+import type { Database } from '../database/pool.ts'
+import type { Networks } from './networks.ts'
+import type { SignerNodes } from '../signing/nodes.ts'
+import type { WorkspaceKeys } from '../signing/keys.ts'
+import type { Metrics } from '../metrics.ts'
+import type { Logger } from 'pino'
+import type { Kinds } from './interfaces/kind.ts'
+import type { Tanks } from './interfaces/tanks.ts'
 import { planned, type TransactionRow } from './transaction.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  signers: SignerNodes
+  keys: WorkspaceKeys
+  metrics: Metrics
+  log: Logger
+  kinds: Kinds
+  tanks: Tanks
+}
 
 /**
  * QUEUED → SIGNING, or → FUELING if the workspace's gas tank pays: fixes the inputs or nonce and
@@ -12,24 +33,23 @@ import { planned, type TransactionRow } from './transaction.ts'
  */
 export async function build(services: Services, row: TransactionRow): Promise<void> {
   const kind = services.kinds[row.kind]
-  if (await kind.heldBack?.(services, row)) return
+  if (await kind.heldBack?.(row)) return
   const chain = services.networks.get(row.network)
   // A transaction sent by the gas tank itself was planned when its row was inserted.
   const isPlanned = chain.fuelled !== null && row.source_type === 'GAS_TANK'
   const task = await taskOf(services, row)
   if (task.sweeps && task.amount === 0n) return refuse(services, row, 'no amount is left to sweep')
-  const refusal = await kind.refusal?.(services, chain, task)
+  const refusal = await kind.refusal?.(chain, task)
   if (refusal) return refuse(services, row, refusal)
   if (!chain.fuelled || isPlanned) return prepareAndCommit(services, task)
-  const priced = await (kind.price?.(services, chain, task) ??
-    chain.fuelled.price(task, await services.tanks.maxGasPrice(services, row)))
+  const priced = await (kind.price?.(chain, task) ??
+    chain.fuelled.price(task, await services.tanks.maxGasPrice(row)))
   if (priced.kind !== 'priced') return halt(services, row, priced)
   // The cost of a sweep paid by the gas tank includes the fuel transaction. A sweep that pays for
   // itself only needs to move more than its own fee.
   const cost = priced.own ? priced.worst : priced.worst + priced.fuel.cost
-  if (await kind.postpones?.(services, row, chain, { amount: task.amount, cost, own: priced.own }))
-    return
-  if (!priced.own) return services.tanks.start(services, row, chain, priced)
+  if (await kind.postpones?.(row, chain, { amount: task.amount, cost, own: priced.own })) return
+  if (!priced.own) return services.tanks.start(row, chain, priced)
   await prepareAndCommit(services, { ...task, row: { ...row, plan: planned(row, priced.plan) } })
 }
 
@@ -39,7 +59,7 @@ export async function buildFuelled(services: Services, row: TransactionRow): Pro
   // A staking operation consists of several calls. The chain may now refuse a call that it allowed
   // before the first one.
   const refusal = task.action
-    ? await services.kinds[row.kind].refusal?.(services, services.networks.get(row.network), task)
+    ? await services.kinds[row.kind].refusal?.(services.networks.get(row.network), task)
     : null
   if (refusal) return refuse(services, row, refusal)
   await prepareAndCommit(services, task)
@@ -52,7 +72,7 @@ async function prepareAndCommit(services: Services, task: Task): Promise<void> {
   if (prepared.kind !== 'prepared') return halt(services, row, prepared)
   if (
     prepared.cost &&
-    (await services.kinds[row.kind].postpones?.(services, row, chain, {
+    (await services.kinds[row.kind].postpones?.(row, chain, {
       amount: task.amount,
       cost: prepared.cost.worst,
       own: prepared.cost.own,

@@ -1,5 +1,5 @@
-import { decode, formatAmount, type Network } from '@custody/chains'
-import type { Queryable } from '../database/pool.ts'
+import { decode, formatAmount, type Network, type Registry } from '@custody/chains'
+import type { Queryable, Database } from '../database/pool.ts'
 import { lockedBalance, post } from '../ledger/post.ts'
 import { changeSpender, type Attempt } from './attempts.ts'
 import { fail, type Built, type Fail, type Hold, type Prepared } from './chain.ts'
@@ -8,8 +8,26 @@ import { insertChainTransaction } from './insert.ts'
 import { advance } from './lease.ts'
 import { openAccount } from './nonce-order.ts'
 import type { Replacement } from './replacement.ts'
-import type { Services } from './services.ts'
+import type { Environment } from '../environment.ts'
+import type { Networks } from './networks.ts'
+import type { SignerNodes } from '../signing/nodes.ts'
+import type { WorkspaceKeys } from '../signing/keys.ts'
+import type { Metrics } from '../metrics.ts'
+import type { Logger } from 'pino'
+import type { Kinds } from './interfaces/kind.ts'
 import type { TransactionRow } from './transaction.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  signers: SignerNodes
+  keys: WorkspaceKeys
+  metrics: Metrics
+  log: Logger
+  kinds: Kinds
+}
 
 /**
  * The replacement being built and the attempts that it replaces. The attempts are waiting for a
@@ -100,7 +118,11 @@ async function unsweptOf(services: Services, tx: Queryable, row: TransactionRow)
 }
 
 /** Returns the failure if a fee exceeds the network's cap, otherwise null. */
-export function overCap(services: Services, network: Network, worst: bigint): Fail | null {
+export function overCap(
+  services: Pick<Services, 'registry'>,
+  network: Network,
+  worst: bigint,
+): Fail | null {
   const cap = BigInt(network.fee_cap)
   if (worst <= cap) return null
   const decimals = services.registry.asset(network.native_asset)?.decimals ?? 0

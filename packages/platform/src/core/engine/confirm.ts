@@ -1,4 +1,10 @@
-import { decode, type Network, type PublicKeyAt, type TransactionStatus } from '@custody/chains'
+import {
+  decode,
+  type Network,
+  type PublicKeyAt,
+  type TransactionStatus,
+  type Registry,
+} from '@custody/chains'
 import { isConfirmedByQuorum } from './endpoints/quorum.ts'
 import {
   expectedOf,
@@ -9,12 +15,30 @@ import {
 } from './attempts.ts'
 import { bumpLowFee } from './auto-bump.ts'
 import { buryDead } from './expiry.ts'
-import type { Queryable } from '../database/pool.ts'
+import type { Queryable, Database } from '../database/pool.ts'
 import { oneEndpoint } from './endpoints/group.ts'
 import { advance } from './lease.ts'
 import { startReplacing } from './replace.ts'
-import type { Services } from './services.ts'
+import type { Environment } from '../environment.ts'
+import type { Networks } from './networks.ts'
+import type { SignerNodes } from '../signing/nodes.ts'
+import type { WorkspaceKeys } from '../signing/keys.ts'
+import type { Metrics } from '../metrics.ts'
+import type { Logger } from 'pino'
+import type { Kinds } from './interfaces/kind.ts'
 import type { TransactionRow } from './transaction.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  signers: SignerNodes
+  keys: WorkspaceKeys
+  metrics: Metrics
+  log: Logger
+  kinds: Kinds
+}
 
 /** Status of a transaction that is in a block. */
 type Included = Extract<TransactionStatus, { state: 'included' }>
@@ -30,7 +54,7 @@ const isStored = (chain: Attempt, status: Included, fee: bigint): boolean =>
  * Returns the number of blocks that the scanner has read on top of a block, including the block
  * itself; 0 if the scanner has read no block or a different block at this height. Where finality is
  * defined by depth, a head that an endpoint only reports does not count. A block that is too old to
- * be stored (`BLOCKS_KEPT` of the scanner) was read before and is identified by its height only.
+ * be stored (`BLOCKS_KEPT` in `forget-blocks.ts`) was read before and is identified by its height only.
  */
 async function depthRead(
   database: Queryable,
@@ -185,7 +209,7 @@ async function bookInclusion(
       row.workspace_id,
     ],
   )
-  await kind.included?.(services, tx, row, {
+  await kind.included?.(tx, row, {
     fee,
     feeMax: BigInt(chain.fee_max),
     succeeded: status.succeeded,
@@ -214,5 +238,5 @@ async function bookInclusion(
     confirmations,
     staking: status.staking,
   }
-  await kind.settle(services, tx, { ...row, hash: chain.hash }, outcome)
+  await kind.settle(tx, { ...row, hash: chain.hash }, outcome)
 }

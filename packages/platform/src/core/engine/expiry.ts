@@ -1,9 +1,26 @@
-import { traitsOf, type UnsignedTransaction } from '@custody/chains'
+import { traitsOf, type UnsignedTransaction, type Registry } from '@custody/chains'
 import type { Chain } from './chain.ts'
 import { startFailing } from './fail.ts'
 import { advance } from './lease.ts'
-import type { Services } from './services.ts'
+import type { Environment } from '../environment.ts'
+import type { Database } from '../database/pool.ts'
+import type { Networks } from './networks.ts'
+import type { SignerNodes } from '../signing/nodes.ts'
+import type { Metrics } from '../metrics.ts'
+import type { Logger } from 'pino'
+import type { Kinds } from './interfaces/kind.ts'
 import type { TransactionRow } from './transaction.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  signers: SignerNodes
+  metrics: Metrics
+  log: Logger
+  kinds: Kinds
+}
 
 interface Expiring {
   id: string

@@ -1,13 +1,28 @@
 import { stringifyJson } from '@custody/request-auth'
-import type { Queryable } from '../database/pool.ts'
+import type { Queryable, Database } from '../database/pool.ts'
 import { emit } from '../ledger/post.ts'
 import { voidIntent } from '../signing/void.ts'
 import { recordEnd } from './record-end.ts'
 import { advance } from './lease.ts'
 import { wakeNextNonce } from './nonce-order.ts'
 import { presentTransaction } from './present.ts'
-import type { Services } from './services.ts'
+import type { Environment } from '../environment.ts'
+import type { Registry } from '@custody/chains'
+import type { SignerNodes } from '../signing/nodes.ts'
+import type { Metrics } from '../metrics.ts'
+import type { Logger } from 'pino'
+import type { Kinds } from './interfaces/kind.ts'
 import { ASKED_FOR, planned, type State, type TransactionRow } from './transaction.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  signers: SignerNodes
+  metrics: Metrics
+  log: Logger
+  kinds: Kinds
+}
 
 const RETURN_RETRY_MS = 30_000
 
@@ -151,7 +166,7 @@ async function finish(
   reason: string,
 ): Promise<void> {
   const kind = services.kinds[row.kind]
-  await kind.failing?.(services, tx, row, reason)
+  await kind.failing?.(tx, row, reason)
   await tx.query(
     `update utxos set spent_by = null
      where workspace_id = $2 and spent_by in (
@@ -166,7 +181,7 @@ async function finish(
     [row.id, row.workspace_id],
   )
   for (const place of inputs) if (place.nonce !== null) await wakeNextNonce(tx, row, place)
-  const ending = (await kind.release?.(services, tx, row, reason)) ?? {}
+  const ending = (await kind.release?.(tx, row, reason)) ?? {}
   if (row.plan.cancel) {
     await tx.query(
       `update replacements set state = 'DONE', updated_at = $2 where workspace_id = $3 and id = $1`,
@@ -189,7 +204,7 @@ async function finish(
   }
   await advance(tx, row, end)
   recordEnd(services, row, 'failed')
-  await kind.failed?.(services, tx, row, ending)
+  await kind.failed?.(tx, row, ending)
   if (!ASKED_FOR.has(row.kind)) return
   const shown = presentTransaction(
     { ...row, ...end, fee: end.fee.toString(), plan: planned(row, end.plan) },

@@ -1,8 +1,30 @@
 import { buildFuelled } from './build.ts'
 import { cancelUnsigned, startFailing } from './fail.ts'
 import { advance, wakeOne } from './lease.ts'
-import type { Services } from './services.ts'
+import type { Environment } from '../environment.ts'
+import type { Database } from '../database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from './networks.ts'
+import type { SignerNodes } from '../signing/nodes.ts'
+import type { WorkspaceKeys } from '../signing/keys.ts'
+import type { Metrics } from '../metrics.ts'
+import type { Logger } from 'pino'
+import type { Kinds } from './interfaces/kind.ts'
+import type { Tanks } from './interfaces/tanks.ts'
 import type { TransactionRow } from './transaction.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  signers: SignerNodes
+  keys: WorkspaceKeys
+  metrics: Metrics
+  log: Logger
+  kinds: Kinds
+  tanks: Tanks
+}
 
 const FUELLED = new Set(['FUELING'])
 
@@ -10,7 +32,7 @@ const FUELLED = new Set(['FUELING'])
 export async function awaitFuel(services: Services, row: TransactionRow): Promise<void> {
   const fails = (reason: string) =>
     services.database.transaction((tx) => startFailing(services, tx, row, reason))
-  const recorded = await services.kinds[row.kind].recorded?.(services, row)
+  const recorded = await services.kinds[row.kind].recorded?.(row)
   if (recorded && 'reason' in recorded) return fails(recorded.reason)
   if (recorded)
     return advance(services.database, row, {
@@ -19,16 +41,16 @@ export async function awaitFuel(services: Services, row: TransactionRow): Promis
       last_error: null,
       run_in_ms: 0,
     })
-  const fuel = await services.tanks.arrived(services, row)
+  const fuel = await services.tanks.arrived(row)
   if (fuel === 'waits') {
     await advance(services.database, row, { waits: 'GAS_TANK', run_in_ms: null })
     // Fuel that arrived during this step could not wake the transaction, so its arrival is checked
     // again.
-    if ((await services.tanks.arrived(services, row)) !== 'waits')
+    if ((await services.tanks.arrived(row)) !== 'waits')
       await wakeOne(services.database, row.workspace_id, row.id)
     return
   }
-  if (fuel === 'alone') return services.tanks.startAlone(services, row)
+  if (fuel === 'alone') return services.tanks.startAlone(row)
   if (fuel !== 'arrived') return fails(fuel.reason)
   if (await cancelUnsigned(services, row, FUELLED)) return
   await buildFuelled(services, row)

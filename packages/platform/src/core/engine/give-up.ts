@@ -1,8 +1,14 @@
-import type { Services } from './services.ts'
+import type { Database } from '../database/pool.ts'
+import type { Logger } from 'pino'
 import { advance } from './lease.ts'
 import type { TransactionRow } from './transaction.ts'
 import { refuse, type Replacement } from './replacement.ts'
 import { freeChange, liveAttempts } from './attempts.ts'
+
+interface Services {
+  database: Database
+  log: Logger
+}
 
 /**
  * Gives up a replacement that cannot be made. The pending transaction continues to wait for a

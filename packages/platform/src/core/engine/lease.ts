@@ -1,7 +1,10 @@
-import type { Queryable } from '../database/pool.ts'
-import type { Services } from './services.ts'
+import type { Queryable, Database } from '../database/pool.ts'
 import { reasonFor, type WaitCode } from './waiting.ts'
 import { ASKED_FOR, type Plan, type State, type TransactionRow } from './transaction.ts'
+
+interface Services {
+  database: Database
+}
 
 /**
  * Duration of a worker's lease on a row, in milliseconds. A worker renews the lease while it works.
@@ -41,10 +44,7 @@ export async function claim(services: Services, limit: number): Promise<Transact
 }
 
 /** Extends the leases with these tokens, including rows that were leased together with them. */
-export async function renew(
-  { database }: Pick<Services, 'database'>,
-  tokens: readonly string[],
-): Promise<void> {
+export async function renew({ database }: Services, tokens: readonly string[]): Promise<void> {
   await database.query(
     `update transactions set lease_until = $2::timestamptz + $3 * interval '1 millisecond'
       where lease_token = any($1::uuid[])`,

@@ -1,9 +1,18 @@
 import { withNonce, type UnsignedTransaction } from '@custody/chains'
-import type { Queryable } from '../database/pool.ts'
-import type { Services } from './services.ts'
+import type { Queryable, Database } from '../database/pool.ts'
+import type { Networks } from './networks.ts'
+import type { Logger } from 'pino'
+import type { Kinds } from './interfaces/kind.ts'
 import { advance, wakeOne } from './lease.ts'
 import { maySubmit, markSubmitted, submitWithoutNonce, requeue } from './submission.ts'
 import type { TransactionRow } from './transaction.ts'
+
+interface Services {
+  database: Database
+  networks: Networks
+  log: Logger
+  kinds: Kinds
+}
 
 /** Owner and network of an account. */
 type Owned = Pick<TransactionRow, 'network' | 'workspace_id'>

@@ -1,6 +1,12 @@
 import { noteWhole } from '@custody/tracing'
-import type { Services } from './services.ts'
+import type { Environment } from '../environment.ts'
+import type { Metrics } from '../metrics.ts'
 import type { TransactionRow } from './transaction.ts'
+
+interface Services {
+  environment: Environment
+  metrics: Metrics
+}
 
 /**
  * Records the end of a transaction in metrics and traces. If the commit that ends the transaction

@@ -1,14 +1,35 @@
-import type { UnsignedTransaction } from '@custody/chains'
+import type { UnsignedTransaction, Registry } from '@custody/chains'
 import { findIncluded, liveAttempts } from './attempts.ts'
 import type { FeeLevel, RequestedReplacement } from './chain.ts'
 import { commitBuilt, overCap } from './commit.ts'
 import { giveUp } from './give-up.ts'
 import { advance } from './lease.ts'
 import { openReplacement, whyFinal, type Replacement } from './replacement.ts'
-import type { Services } from './services.ts'
+import type { Environment } from '../environment.ts'
+import type { Database } from '../database/pool.ts'
+import type { Networks } from './networks.ts'
+import type { SignerNodes } from '../signing/nodes.ts'
+import type { WorkspaceKeys } from '../signing/keys.ts'
+import type { Metrics } from '../metrics.ts'
+import type { Logger } from 'pino'
+import type { Kinds } from './interfaces/kind.ts'
+import type { Tanks } from './interfaces/tanks.ts'
 import { markSubmitted } from './submission.ts'
 import { noteSigned, signBuilt, UNAVAILABLE_RETRY_MS } from './sign.ts'
 import { isForward, NO_REPLACEMENT, type TransactionRow } from './transaction.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  signers: SignerNodes
+  keys: WorkspaceKeys
+  metrics: Metrics
+  log: Logger
+  kinds: Kinds
+  tanks: Tanks
+}
 
 interface Built {
   id: string
@@ -20,7 +41,10 @@ interface Built {
 /**
  * Starts the requested replacement of a pending transaction; returns false if none was requested.
  */
-export async function startReplacing(services: Services, row: TransactionRow): Promise<boolean> {
+export async function startReplacing(
+  services: Pick<Services, 'database'>,
+  row: TransactionRow,
+): Promise<boolean> {
   if (!(await openReplacement(services.database, row))) return false
   await advance(services.database, row, { state: 'REPLACING', last_error: null, run_in_ms: 0 })
   return true
@@ -63,7 +87,7 @@ async function buildReplacement(
   const asset = services.registry.asset(row.asset)
   if (!asset) throw new Error(`asset ${row.asset} is not available`)
   if (replacement.state === 'FUELING') {
-    const fuel = await services.tanks.arrivedMore(services, row, replacement)
+    const fuel = await services.tanks.arrivedMore(row, replacement)
     if (fuel === 'waits') return advance(services.database, row, { run_in_ms: null })
     if (fuel !== 'arrived') return giveUp(services, row, replacement, fuel.reason)
   }
@@ -78,7 +102,7 @@ async function buildReplacement(
   while (prepared.kind === 'dearer') {
     const more =
       overCap(services, network, prepared.worst) ??
-      (await services.tanks.startMore(services, row, replacement, prepared))
+      (await services.tanks.startMore(row, replacement, prepared))
     if (more === 'started') return
     prepared = more === 'taken' ? await ask(false) : more
   }

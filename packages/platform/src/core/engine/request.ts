@@ -1,6 +1,10 @@
 import type { SignedRequest } from '@custody/request-auth'
-import type { Services } from './services.ts'
+import type { Database } from '../database/pool.ts'
 import type { TransactionRow } from './transaction.ts'
+
+interface Services {
+  database: Database
+}
 
 /**
  * Returns a caller's request in the form that the signer nodes accept, with the latest receipts,

@@ -1,13 +1,36 @@
-import { assemble, type SignedTransaction, type UnsignedTransaction } from '@custody/chains'
+import {
+  assemble,
+  type SignedTransaction,
+  type UnsignedTransaction,
+  type Registry,
+} from '@custody/chains'
 import { notePart } from '@custody/tracing'
-import type { Queryable } from '../database/pool.ts'
+import type { Queryable, Database } from '../database/pool.ts'
 import { RUN_MAX, signRun, type SignOrder } from '../signing/sign.ts'
 import { LEASE_MS, LeaseLost } from './lease.ts'
 import { lockAccount } from './nonce-order.ts'
 import { askPurpose } from './purpose.ts'
-import type { Services } from './services.ts'
+import type { Environment } from '../environment.ts'
+import type { Networks } from './networks.ts'
+import type { SignerNodes } from '../signing/nodes.ts'
+import type { WorkspaceKeys } from '../signing/keys.ts'
+import type { Metrics } from '../metrics.ts'
+import type { Logger } from 'pino'
+import type { Kinds } from './interfaces/kind.ts'
 import { maySubmit } from './submission.ts'
 import type { TransactionRow } from './transaction.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  signers: SignerNodes
+  keys: WorkspaceKeys
+  metrics: Metrics
+  log: Logger
+  kinds: Kinds
+}
 
 /**
  * A built transaction that is signed in the same session as the previous one, leased by the same
@@ -27,7 +50,7 @@ export interface Follower {
  * @param head the chain transaction before them, which is already submitted
  */
 export async function takeFollowers(
-  services: Services,
+  services: Pick<Services, 'database' | 'kinds'>,
   row: TransactionRow,
   head: { id: string; account: string },
 ): Promise<readonly Follower[]> {
@@ -87,7 +110,7 @@ export async function takeFollowers(
  * @returns the followers before the first one that may not be submitted
  */
 async function show(
-  services: Services,
+  services: Pick<Services, 'database' | 'kinds'>,
   row: TransactionRow,
   account: string,
   all: readonly Follower[],
@@ -121,12 +144,14 @@ async function show(
  * Returns the transactions of a run that precede the first one that must not be signed now;
  * releases that one and those after it.
  */
-async function keepReady(services: Services, taken: readonly Follower[]): Promise<Follower[]> {
+async function keepReady(
+  services: Pick<Services, 'database' | 'kinds'>,
+  taken: readonly Follower[],
+): Promise<Follower[]> {
   const ready: Follower[] = []
   for (const follower of taken) {
     const kind = services.kinds[follower.row.kind]
-    if (!kind.isSignedTogether?.(follower.row) || (await kind.heldBack?.(services, follower.row)))
-      break
+    if (!kind.isSignedTogether?.(follower.row) || (await kind.heldBack?.(follower.row))) break
     ready.push(follower)
   }
   await letGo(services.database, taken.slice(ready.length))

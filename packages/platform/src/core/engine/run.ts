@@ -1,6 +1,17 @@
 import { reasonOf } from '@custody/chains/reason'
 import { inTrace } from '@custody/tracing'
-import type { Services, Step } from './services.ts'
+import type { Environment } from '../environment.ts'
+import type { Database } from '../database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from './networks.ts'
+import type { SignerNodes } from '../signing/nodes.ts'
+import type { WorkspaceKeys } from '../signing/keys.ts'
+import type { Metrics } from '../metrics.ts'
+import type { Logger } from 'pino'
+import type { Notifier } from '../ledger/notifier.ts'
+import type { LoadMonitor } from '../load-monitor.ts'
+import type { Tanks } from './interfaces/tanks.ts'
+import type { Step, Kinds } from './interfaces/kind.ts'
 import { advance, claim, LeaseLost, RENEW_MS, renew, type Change } from './lease.ts'
 import type { Loop } from './loops/loop.ts'
 import { build } from './build.ts'
@@ -12,6 +23,21 @@ import { sign } from './sign.ts'
 import { cancelUnsigned, voidAndFail } from './fail.ts'
 import type { State, TransactionRow } from './transaction.ts'
 import { codeOf } from './waiting.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  signers: SignerNodes
+  keys: WorkspaceKeys
+  metrics: Metrics
+  log: Logger
+  work: Notifier
+  pressure: LoadMonitor
+  kinds: Kinds
+  tanks: Tanks
+}
 
 const CONCURRENCY = 16
 /**
@@ -31,7 +57,7 @@ const GIVE_BACK_MS = 90_000
 /**
  * The step for each state of an outgoing transaction. A kind may have states and steps of its own.
  */
-const STEPS: Partial<Record<State, Step>> = {
+const STEPS: Partial<Record<State, (services: Services, row: TransactionRow) => Promise<void>>> = {
   QUEUED: build,
   FUELING: awaitFuel,
   SIGNING: sign,
@@ -53,11 +79,17 @@ export async function runStep(services: Services, row: TransactionRow): Promise<
   )
 }
 
+/** Returns the step of a transaction's state: its kind's own, or the engine's. */
+function stepOf(services: Services, row: TransactionRow): Step | undefined {
+  const step = STEPS[row.state]
+  return services.kinds[row.kind].steps?.[row.state] ?? (step && ((other) => step(services, other)))
+}
+
 async function doStep(services: Services, row: TransactionRow): Promise<void> {
-  const step = services.kinds[row.kind].steps?.[row.state] ?? STEPS[row.state]
+  const step = stepOf(services, row)
   try {
     if (!step) throw new Error(`the state ${row.state} has no step`)
-    if (!(await cancelUnsigned(services, row))) await step(services, row)
+    if (!(await cancelUnsigned(services, row))) await step(row)
     services.metrics.steps.labels(row.kind, row.state, 'done').inc()
     services.log.debug(
       {

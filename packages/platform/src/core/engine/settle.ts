@@ -4,8 +4,17 @@ import { emit } from '../ledger/post.ts'
 import { recordEnd } from './record-end.ts'
 import { advance } from './lease.ts'
 import { presentTransaction } from './present.ts'
-import type { Outcome, Services } from './services.ts'
+import type { Outcome } from './interfaces/kind.ts'
+import type { Environment } from '../environment.ts'
+import type { Registry } from '@custody/chains'
+import type { Metrics } from '../metrics.ts'
 import type { TransactionRow } from './transaction.ts'
+
+interface Services {
+  environment: Environment
+  registry: Registry
+  metrics: Metrics
+}
 
 const CANCELLED =
   'it was cancelled; the amount was released, the network fee of the cancellation was spent'

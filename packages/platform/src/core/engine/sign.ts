@@ -4,9 +4,16 @@ import {
   type DecodedTransaction,
   type SignedTransaction,
   type UnsignedTransaction,
+  type Registry,
 } from '@custody/chains'
-import type { Queryable } from '../database/pool.ts'
-import type { Services } from './services.ts'
+import type { Queryable, Database } from '../database/pool.ts'
+import type { Environment } from '../environment.ts'
+import type { Networks } from './networks.ts'
+import type { SignerNodes } from '../signing/nodes.ts'
+import type { WorkspaceKeys } from '../signing/keys.ts'
+import type { Metrics } from '../metrics.ts'
+import type { Logger } from 'pino'
+import type { Kinds } from './interfaces/kind.ts'
 import { signOrder, type SignOutcome } from '../signing/sign.ts'
 import { advance, wakeBuilding } from './lease.ts'
 import type { TransactionRow } from './transaction.ts'
@@ -16,6 +23,18 @@ import { placeToSign, wakeNextNonce } from './nonce-order.ts'
 import { askPurpose } from './purpose.ts'
 import { letGo, signTogether, takeFollowers, type Member, type Together } from './run-together.ts'
 import { rebuildStale, returnToEarlier, STILL_BUILT } from './stale.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  signers: SignerNodes
+  keys: WorkspaceKeys
+  metrics: Metrics
+  log: Logger
+  kinds: Kinds
+}
 
 /**
  * Milliseconds until signing is retried while signer nodes are unavailable. Their clocks may need
@@ -86,7 +105,7 @@ export async function noteSigned(
 
 /** SIGNING → SIGNED: commits the signed bytes and the hash before any broadcast. */
 export async function sign(services: Services, row: TransactionRow): Promise<void> {
-  if (await services.kinds[row.kind].heldBack?.(services, row)) return
+  if (await services.kinds[row.kind].heldBack?.(row)) return
   const built = await services.database.one<{
     id: string
     unsigned: UnsignedTransaction

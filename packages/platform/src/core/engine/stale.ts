@@ -1,7 +1,13 @@
-import type { Services } from './services.ts'
+import type { Database } from '../database/pool.ts'
+import type { Networks } from './networks.ts'
 import { advance } from './lease.ts'
 import { nothingExcludes } from './expiry.ts'
 import type { TransactionRow } from './transaction.ts'
+
+interface Services {
+  database: Database
+  networks: Networks
+}
 
 /**
  * SQL condition that means `state = 'BUILT'`, for a row of `chain_transactions` that is selected by

@@ -1,19 +1,24 @@
 import type { UnsignedTransaction } from '@custody/chains'
-import type { Queryable } from '../database/pool.ts'
+import type { Queryable, Database } from '../database/pool.ts'
 import { advance, LeaseLost } from './lease.ts'
-import type { Services } from './services.ts'
+import type { Kinds } from './interfaces/kind.ts'
 import type { TransactionRow } from './transaction.ts'
+
+interface Services {
+  database: Database
+  kinds: Kinds
+}
 
 /**
  * Whether a transaction may be submitted to the signer nodes. Must be called before every other
  * lock of the commit that marks it as submitted.
  */
 export async function maySubmit(
-  services: Services,
+  services: Pick<Services, 'kinds'>,
   tx: Queryable,
   row: TransactionRow,
 ): Promise<boolean> {
-  return (await services.kinds[row.kind].maySubmit?.(services, tx, row)) ?? true
+  return (await services.kinds[row.kind].maySubmit?.(tx, row)) ?? true
 }
 
 /**

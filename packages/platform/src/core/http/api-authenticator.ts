@@ -1,34 +1,39 @@
 import { SIGNED_BODY_BYTES_MAX, type SignedRequest } from '@custody/request-auth'
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../errors.ts'
-import type { Services } from '../engine/services.ts'
+import type { Settings } from '../settings/settings.ts'
+import type { Environment } from '../environment.ts'
+import type { DatabaseHold } from '../engine/database-hold.ts'
 import { authenticate } from './authenticate.ts'
-import type { KnownCaller } from './callers.ts'
+import type { KnownCaller, Callers } from './callers.ts'
 import { countAddress, type Authenticator, type Principal } from './authenticator.ts'
 import type { Endpoint } from './endpoint.ts'
 import { assertExactTarget } from './exact-target.ts'
 import type { AddressLimits, RateState } from './rate-limit.ts'
 
+interface Services {
+  settings: Pick<Settings, 'authLegacy' | 'rateLimit' | 'rateScope'>
+  environment: Environment
+  hold: DatabaseHold
+  callers: Callers
+}
+
 /**
  * Writes a requested change to the audit log before it is made: requests of API keys that belong to
  * a person, and changes of settings by any key.
  */
-export type AuditWrite = (
-  services: Services,
-  caller: KnownCaller,
-  signed: SignedRequest,
-  ip: string,
-) => Promise<void>
+export type AuditWrite = (caller: KnownCaller, signed: SignedRequest, ip: string) => Promise<void>
 
 /** Authenticator of the API: callers sign each request. */
 export function apiAuthenticator(
+  services: Services,
   limits: AddressLimits,
   auditWrite: AuditWrite | null,
 ): Authenticator<Endpoint> {
   return {
     // The signed bytes of a write request are passed on to the signer nodes.
     bodyBytesMax: ({ access }) => (access === 'write' ? SIGNED_BODY_BYTES_MAX : null),
-    async admit(services, request, rawBody, definition) {
+    async admit(request, rawBody, definition) {
       if (definition.access === 'public') {
         countAddress(limits.open, services, request)
         return { admission: {}, holder: null }
@@ -36,7 +41,7 @@ export function apiAuthenticator(
       const { caller, signed } = await admitCaller(services, limits, request, rawBody, definition)
       const isAudited =
         definition.access === 'write' && (caller.personId !== null || definition.isSetting)
-      if (isAudited) await auditWrite?.(services, caller, signed, request.ip)
+      if (isAudited) await auditWrite?.(caller, signed, request.ip)
       const holder: Principal = {
         name: `key ${caller.apiKey}`,
         share: `workspace ${caller.workspaceId}`,

@@ -2,10 +2,17 @@ import type { IncomingMessage } from 'node:http'
 import { AuthError, verifyRequest, type SignedRequest } from '@custody/request-auth'
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../errors.ts'
-import type { Services } from '../engine/services.ts'
-import type { KnownCaller } from './callers.ts'
+import type { Settings } from '../settings/settings.ts'
+import type { Environment } from '../environment.ts'
+import type { KnownCaller, Callers } from './callers.ts'
 import { isAllowed } from './ip-allow-list.ts'
 import type { RateState } from './rate-limit.ts'
+
+interface Services {
+  settings: Pick<Settings, 'authLegacy' | 'rateLimit' | 'rateScope'>
+  environment: Environment
+  callers: Callers
+}
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 /**

@@ -1,8 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../errors.ts'
-import type { Services } from '../engine/services.ts'
+import type { Environment } from '../environment.ts'
 import type { Operation } from './endpoint.ts'
 import type { AddressLimit } from './rate-limit.ts'
+
+interface Services {
+  environment: Environment
+}
 
 /** Owner of an open stream. */
 export interface Principal {
@@ -18,7 +22,7 @@ export interface Principal {
 }
 
 /** Authenticates and authorizes the requests of one list of endpoints. */
-export interface Authenticator<O extends Operation = Operation> {
+export interface Authenticator<in O extends Operation = Operation> {
   /** Maximum size of a request body in bytes; null: the server's default. */
   bodyBytesMax(definition: O): number | null
   /**
@@ -29,7 +33,6 @@ export interface Authenticator<O extends Operation = Operation> {
    * @throws ApiError if the caller may not make the request
    */
   admit(
-    services: Services,
     request: FastifyRequest,
     rawBody: string,
     definition: O,

@@ -182,9 +182,3 @@ export class Callers {
     this.#looking.clear()
   }
 }
-
-declare module '../engine/services.ts' {
-  interface Services {
-    callers: Callers
-  }
-}

@@ -1,6 +1,5 @@
 import type { SignedRequest } from '@custody/request-auth'
 import { z } from 'zod'
-import type { Services } from '../engine/services.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { Tag } from './openapi/tags.ts'
 
@@ -25,7 +24,6 @@ export interface Admission {
 }
 
 export interface Context<Body, Query, Params> extends Admission {
-  services: Services
   body: Body
   query: Query
   params: Params
@@ -49,7 +47,6 @@ export interface ServerEvent {
  * A request that may have an idempotency key, including a request whose other fields are rejected.
  */
 export interface Repeated<Body> {
-  services: Services
   caller: Caller
   /** Fields of the JSON body as sent; their types are not validated. */
   fields: Readonly<Record<string, unknown>>
@@ -80,8 +77,12 @@ export interface Reply {
   pieces?(signal: AbortSignal): AsyncIterable<string>
 }
 
-/** An operation: one method of one path, for any kind of caller. */
+/**
+ * An operation: one method of one path, for any kind of caller. `Services`: what its handler needs
+ * of the platform; `never`: unknown, so that it can be described but not called.
+ */
 export interface Operation<
+  in Services = never,
   B extends z.ZodType = z.ZodType,
   Q extends z.ZodType = z.ZodType,
   P extends z.ZodType = z.ZodType,
@@ -98,21 +99,25 @@ export interface Operation<
   streams?: true
   /** Media type of the 200 response, if it is not JSON. */
   mediaType?: string
-  handler(context: Context<z.output<B>, z.output<Q>, z.output<P>>): Promise<Reply>
+  handler(
+    context: Context<z.output<B>, z.output<Q>, z.output<P>>,
+    services: Services,
+  ): Promise<Reply>
   /**
    * Returns the earlier response to the request's idempotency key, or null if the key is new or
    * cannot be read. It is called when the request is rejected, and its result replaces the error:
    * the object that was made under the key exists, whatever is wrong with this request.
    */
-  earlier?(request: Repeated<z.output<B>>): Promise<Reply | null>
+  earlier?(request: Repeated<z.output<B>>, services: Services): Promise<Reply | null>
 }
 
 /** One endpoint of the API. Each endpoint has a file with its schemas and handler. */
 export interface Endpoint<
+  in Services = never,
   B extends z.ZodType = z.ZodType,
   Q extends z.ZodType = z.ZodType,
   P extends z.ZodType = z.ZodType,
-> extends Operation<B, Q, P> {
+> extends Operation<Services, B, Q, P> {
   /**
    * `operationId` of the OpenAPI document: the method's name in generated clients. Never changed.
    */
@@ -137,8 +142,8 @@ export interface Endpoint<
 }
 
 /** Preserves the types of an endpoint's schemas for its handler. */
-export function endpoint<B extends z.ZodType, Q extends z.ZodType, P extends z.ZodType>(
-  definition: Endpoint<B, Q, P>,
-): Endpoint {
-  return definition as unknown as Endpoint
+export function endpoint<Services, B extends z.ZodType, Q extends z.ZodType, P extends z.ZodType>(
+  definition: Endpoint<Services, B, Q, P>,
+): Endpoint<Services> {
+  return definition as unknown as Endpoint<Services>
 }

@@ -1,10 +1,17 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { ApiError, type ErrorCode } from '../errors.ts'
-import type { Services } from '../engine/services.ts'
+import type { Environment } from '../environment.ts'
+import type { Logger } from 'pino'
 import { problemOf } from './problems.ts'
 import type { Routes } from './routes.ts'
 import { rateHeaders, type AddressLimits } from './rate-limit.ts'
+
+interface Services {
+  environment: Environment
+  log: Logger
+  checkout: { base: string }
+}
 
 const MEANINGS: Record<string, [ErrorCode, string]> = {
   HPE_HEADER_OVERFLOW: ['HEADERS_TOO_LARGE', 'the path and headers together exceed 16 KiB'],

@@ -3,7 +3,10 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
-import type { Services } from '../engine/services.ts'
+import type { Settings } from '../settings/settings.ts'
+import type { Environment } from '../environment.ts'
+import type { Metrics } from '../metrics.ts'
+import type { Readiness } from './readiness.ts'
 import { shared } from '../engine/shared.ts'
 import type { JsonSchema } from './openapi/components.ts'
 import type { OpenOperation } from './openapi/document.ts'
@@ -11,6 +14,14 @@ import { withTextAmounts } from './openapi/text-amounts.ts'
 import type { AddressLimits } from './rate-limit.ts'
 import { countAddress } from './authenticator.ts'
 import { readQuery } from './validate.ts'
+
+interface Services {
+  settings: Pick<Settings, 'metricsAllow'>
+  environment: Environment
+  metrics: Metrics
+  checkout: { base: string }
+  readiness(): Promise<Readiness>
+}
 
 /**
  * Cache time of the readiness checks, in milliseconds. Requests for readiness need no key, and each
@@ -121,7 +132,7 @@ const takesNoQuery = (request: FastifyRequest) =>
 /** Registers the routes that need no key and are not endpoints of the API: index and documents. */
 export function registerOpenRoutes(
   server: FastifyInstance,
-  services: Services,
+  services: Pick<Services, 'environment' | 'checkout'>,
   limits: AddressLimits,
   document: (base: string) => JsonSchema,
 ): void {

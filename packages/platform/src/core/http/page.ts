@@ -1,7 +1,11 @@
 import type { FastifyInstance } from 'fastify'
-import type { Services } from '../engine/services.ts'
+import type { Environment } from '../environment.ts'
 import type { AddressLimits } from './rate-limit.ts'
 import { countAddress } from './authenticator.ts'
+
+interface Services {
+  environment: Environment
+}
 
 /** A response for a browser: bytes of any type, with the required headers. */
 interface PageReply {
@@ -14,36 +18,40 @@ interface PageReply {
  * A public page or a file that belongs to it. It is not an endpoint of the API and is not in the
  * OpenAPI document.
  */
-export interface Page {
+export interface Page<in Services = never> {
   path: string
   /**
    * Whether a request counts against the client address's limit for open endpoints; responses from
    * memory do not count.
    */
   isCounted: boolean
-  handler(context: {
-    services: Services
-    params: Record<string, string>
-    /** Returns a request header by its lower-case name. */
-    header(name: string): string | undefined
-  }): Promise<PageReply> | PageReply
+  handler(context: PageRequest, services: Services): Promise<PageReply> | PageReply
+}
+
+/** A request for a page. */
+interface PageRequest {
+  params: Record<string, string>
+  /** Returns a request header by its lower-case name. */
+  header(name: string): string | undefined
 }
 
 /** Registers a page as a route. */
-export function registerPage(
+export function registerPage<S extends Services>(
   server: FastifyInstance,
-  services: Services,
-  page: Page,
+  services: S,
+  page: Page<S>,
   limits: AddressLimits,
 ): void {
   server.get(page.path.replaceAll(/\{(\w+)\}/g, ':$1'), async (request, reply) => {
     if (page.isCounted) countAddress(limits.open, services, request)
     else request.rate = limits.open.look(request.ip, services.environment.now())
-    const { status, headers, body } = await page.handler({
+    const { status, headers, body } = await page.handler(
+      {
+        params: request.params as Record<string, string>,
+        header: (name) => request.headers[name]?.toString(),
+      },
       services,
-      params: request.params as Record<string, string>,
-      header: (name) => request.headers[name]?.toString(),
-    })
+    )
     return reply
       .code(status)
       .headers(headers)

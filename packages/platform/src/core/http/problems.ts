@@ -3,9 +3,16 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { MESSAGE_MAX } from '../bounds.ts'
 import { CommitUnknown, isConnectionError, shortageOfDatabase } from '../database/pool.ts'
 import { ApiError, ERRORS, type ErrorCode } from '../errors.ts'
-import type { Services } from '../engine/services.ts'
+import type { Environment } from '../environment.ts'
+import type { Logger } from 'pino'
 import { problemType, reasonOf } from './openapi/problems.ts'
 import { windowOf, type RateState } from './rate-limit.ts'
+
+interface Services {
+  environment: Environment
+  log: Logger
+  checkout: { base: string }
+}
 
 const FIELD_LOGGED_MAX = 100
 const PATH_LOGGED_MAX = 200
@@ -73,7 +80,11 @@ export async function sendError(
  * Logs one line for each error response. Query and body are omitted, because they are private to
  * the caller.
  */
-export function logProblem(services: Services, request: FastifyRequest, reply: FastifyReply): void {
+export function logProblem(
+  services: Pick<Services, 'log'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
   const { code, field } = request.problem ?? {}
   const path = withoutToken(request.url.split('?', 1)[0] as string).slice(0, PATH_LOGGED_MAX)
   const line = {

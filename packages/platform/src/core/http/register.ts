@@ -1,6 +1,8 @@
 import { stringifyJson } from '@custody/request-auth'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Services } from '../engine/services.ts'
+import type { Database } from '../database/pool.ts'
+import type { Environment } from '../environment.ts'
+import type { LoadMonitor } from '../load-monitor.ts'
 import { ApiError } from '../errors.ts'
 import { decimalsOf, TEXT_AMOUNTS, wantsTexts, withTexts, type Decimals } from './amounts.ts'
 import type { Authenticator, Principal } from './authenticator.ts'
@@ -9,13 +11,19 @@ import { Components } from './openapi/components.ts'
 import type { Streams } from './streams.ts'
 import { assertStorablePath, fieldsOf, readBody, readParams, readQuery } from './validate.ts'
 
+interface Services {
+  environment: Environment
+  database: Database
+  pressure: LoadMonitor
+}
+
 /**
  * Registers an endpoint as a route: authenticates the caller, validates the request and calls the
  * handler.
  */
-export function register<O extends Operation>(
+export function register<S extends Services, O extends Operation<S>>(
   server: FastifyInstance,
-  services: Services,
+  services: S,
   definition: O,
   authenticator: Authenticator<O>,
   streams: Streams,
@@ -57,14 +65,14 @@ export function register<O extends Operation>(
     assertStorablePath(request.params as Record<string, string>)
     const rawBody = request.body instanceof Buffer ? request.body.toString('utf8') : ''
     const { admission, holder } = await services.database.withShortTimeout(() =>
-      authenticator.admit(services, request, rawBody, definition),
+      authenticator.admit(request, rawBody, definition),
     )
     let body: unknown
     try {
       const input = readInput(definition, request, rawBody)
       body = input.body
-      const context = { services, ...(admission as Admission), ...input, askedAt }
-      const handled = () => definition.handler(context)
+      const context = { ...(admission as Admission), ...input, askedAt }
+      const handled = () => definition.handler(context, services)
       // A write has a longer timeout, because after a timeout the caller would not know whether it
       // was done.
       return {
@@ -107,8 +115,8 @@ function readInput(definition: Operation, request: FastifyRequest, rawBody: stri
  * Returns the earlier response to the request's idempotency key, which replaces the error. A lost
  * database connection is not a rejection, so it returns nothing.
  */
-async function earlierAnswer(
-  definition: Operation,
+async function earlierAnswer<S>(
+  definition: Operation<S>,
   refusal: unknown,
   {
     services,
@@ -117,7 +125,7 @@ async function earlierAnswer(
     params,
     caller,
   }: {
-    services: Services
+    services: S
     rawBody: string
     body: unknown
     params: Record<string, string>
@@ -126,7 +134,7 @@ async function earlierAnswer(
 ): Promise<Reply | null> {
   if (definition.earlier === undefined || !(refusal instanceof ApiError)) return null
   const fields = fieldsOf(rawBody)
-  return fields && definition.earlier({ services, caller, fields, body, params })
+  return fields && definition.earlier({ caller, fields, body, params }, services)
 }
 
 /**

@@ -2,7 +2,15 @@ import { isUtf8 } from 'node:buffer'
 import { stringifyJson } from '@custody/request-auth'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { ApiError } from '../errors.ts'
-import type { Services } from '../engine/services.ts'
+import type { Environment } from '../environment.ts'
+import type { Metrics } from '../metrics.ts'
+import type { Logger } from 'pino'
+import type { Database } from '../database/pool.ts'
+import type { DatabaseHold } from '../engine/database-hold.ts'
+import type { LoadMonitor } from '../load-monitor.ts'
+import type { Settings } from '../settings/settings.ts'
+import type { Callers } from './callers.ts'
+import type { Readiness } from './readiness.ts'
 import { apiAuthenticator, type AuditWrite } from './api-authenticator.ts'
 import { countAddress, type Authenticator } from './authenticator.ts'
 import type { Endpoint, Operation } from './endpoint.ts'
@@ -18,6 +26,19 @@ import { parseQuery } from './query.ts'
 import { register } from './register.ts'
 import { Routes } from './routes.ts'
 import { originForm } from './target.ts'
+
+interface Services {
+  settings: Pick<Settings, 'authLegacy' | 'metricsAllow' | 'rateLimit' | 'rateScope' | 'trustProxy'>
+  environment: Environment
+  database: Database
+  callers: Callers
+  hold: DatabaseHold
+  pressure: LoadMonitor
+  metrics: Metrics
+  log: Logger
+  checkout: { base: string }
+  readiness(): Promise<Readiness>
+}
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -71,8 +92,8 @@ export interface OtherEndpoints<O extends Operation = never> {
  * Parts of the server besides the API's endpoints. `webhooks`: the requests that it sends itself,
  * for the OpenAPI document.
  */
-export interface ServerOptions<O extends Operation = never> {
-  pages?: readonly Page[]
+export interface ServerOptions<S, O extends Operation<S> = never> {
+  pages?: readonly Page<S>[]
   webhooks?(components: Components): Record<string, object>
   others?: OtherEndpoints<O>
   auditWrite?: AuditWrite
@@ -82,10 +103,10 @@ export interface ServerOptions<O extends Operation = never> {
  * Builds the HTTP server, which does not listen yet. Without endpoints it serves only the health
  * probes.
  */
-export async function buildServer<O extends Operation = never>(
-  services: Services,
-  endpoints: readonly Endpoint[],
-  { pages = [], webhooks = () => ({}), others, auditWrite }: ServerOptions<O> = {},
+export async function buildServer<S extends Services, O extends Operation<S> = never>(
+  services: S,
+  endpoints: readonly Endpoint<S>[],
+  { pages = [], webhooks = () => ({}), others, auditWrite }: ServerOptions<S, O> = {},
 ): Promise<FastifyInstance> {
   const limits = new AddressLimits(services.settings.rateLimit)
   const finish = (request: FastifyRequest, reply: FastifyReply): void => {
@@ -152,7 +173,7 @@ export async function buildServer<O extends Operation = never>(
 /** Handles the requests that Node passes to no route: CONNECT, and unknown expectations. */
 function handleUnusualRequests(
   server: FastifyInstance,
-  services: Services,
+  services: Pick<Services, 'environment' | 'log' | 'checkout'>,
   limits: AddressLimits,
 ): void {
   server.server.on('connect', (_request, socket) =>
@@ -183,9 +204,9 @@ function setBodyHandling(server: FastifyInstance): void {
 }
 
 /** Registers all endpoints, pages and probes. */
-function registerRoutes<O extends Operation>(
+function registerRoutes<S extends Services, O extends Operation<S>>(
   server: FastifyInstance,
-  services: Services,
+  services: S,
   limits: AddressLimits,
   {
     endpoints,
@@ -194,8 +215,8 @@ function registerRoutes<O extends Operation>(
     others,
     auditWrite,
   }: {
-    endpoints: readonly Endpoint[]
-    pages: readonly Page[]
+    endpoints: readonly Endpoint<S>[]
+    pages: readonly Page<S>[]
     webhooks: (components: Components) => Record<string, object>
     others: OtherEndpoints<O> | undefined
     auditWrite: AuditWrite | undefined
@@ -204,7 +225,7 @@ function registerRoutes<O extends Operation>(
   const streams = new Streams(services)
   // Closing waits for every open response, and a stream does not end by itself.
   server.addHook('preClose', async () => streams.close())
-  const authenticator = apiAuthenticator(limits, auditWrite ?? null)
+  const authenticator = apiAuthenticator(services, limits, auditWrite ?? null)
   for (const definition of endpoints) register(server, services, definition, authenticator, streams)
   const otherAuthenticator = others?.authenticator(limits)
   if (others && otherAuthenticator)
@@ -243,7 +264,11 @@ function assertForm(request: FastifyRequest): void {
 }
 
 /** Counts a response in the metrics, and logs an error response. */
-function observeResponse(services: Services, request: FastifyRequest, reply: FastifyReply): void {
+function observeResponse(
+  services: Pick<Services, 'metrics' | 'log'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
   const path = request.routeOptions.url ?? 'none'
   services.metrics.requests.labels(request.method, path, String(reply.statusCode)).inc()
   services.metrics.requestSeconds.labels(request.method, path).observe(reply.elapsedTime / 1000)

@@ -1,12 +1,18 @@
 import { Readable } from 'node:stream'
 import { reasonOf } from '@custody/chains/reason'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Services } from '../engine/services.ts'
+import type { Environment } from '../environment.ts'
+import type { Logger } from 'pino'
 import { ApiError } from '../errors.ts'
 import { clientNetworks } from './client-network.ts'
 import type { Principal } from './authenticator.ts'
 import type { ServerEvent } from './endpoint.ts'
 import { StreamQuota, type StreamOwner } from './stream-quota.ts'
+
+interface Services {
+  environment: Environment
+  log: Logger
+}
 
 /**
  * Interval of comments in milliseconds. They keep proxies from closing an idle stream, and detect

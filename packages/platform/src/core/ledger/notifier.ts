@@ -5,11 +5,11 @@ import type { Environment } from '../environment.ts'
  * stored until the next wait.
  */
 export class Notifier {
-  readonly #environment: Environment
+  readonly #environment: Pick<Environment, 'sleep'>
   #isRung = false
   #wake: (() => void) | null = null
 
-  constructor(environment: Environment) {
+  constructor(environment: Pick<Environment, 'sleep'>) {
     this.#environment = environment
   }
 

@@ -1,8 +1,20 @@
 import type { Network } from '@custody/chains'
 import type { Owner } from '../../core/engine/chain.ts'
-import type { Addresses, Services } from '../../core/engine/services.ts'
+import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { WorkspaceKeys } from '../../core/signing/keys.ts'
+import type { Logger } from 'pino'
 import { ensureChange, ensureOmnibus } from './derive.ts'
 import { commitScanStart } from './start-scan.ts'
+
+interface Services {
+  database: Database
+  networks: Networks
+  keys: WorkspaceKeys
+  addresses: Addresses
+  log: Logger
+}
 
 const KEPT_MAX = 100_000
 

@@ -4,6 +4,23 @@ import { endpoint } from '../../core/http/endpoint.ts'
 import { assetName, text } from '../../core/http/schemas.ts'
 import { handOutAddress, readyForAddresses } from './deposit-address.ts'
 import { addressShape, presentAddress } from './present.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { WorkspaceKeys } from '../../core/signing/keys.ts'
+import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
+
+interface Services {
+  settings: Pick<Settings, 'allowDeprecated'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  keys: WorkspaceKeys
+  addresses: Addresses
+}
 
 /**
  * Assigns a deposit address. The first call for a wallet returns its omnibus address, without a
@@ -28,7 +45,7 @@ export const createAddress = endpoint({
   access: 'write',
   body: z.strictObject({ asset: assetName, label: text(200).optional() }),
   response: addressShape,
-  async handler({ services, caller, body }) {
+  async handler({ caller, body }, services: Services) {
     const match = findOpenAsset(services, body.asset)
     await readyForAddresses(services, caller.workspaceId, match.network)
     const row = await services.database.transaction((tx) =>

@@ -7,15 +7,26 @@ import {
   type Network,
 } from '@custody/chains'
 import { ApiError } from '../../core/errors.ts'
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import type { Owner } from '../../core/engine/chain.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { WorkspaceKeys } from '../../core/signing/keys.ts'
+import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
 import { assertOpen } from '../assets/find-asset.ts'
 import { findWallet } from '../assets/find-wallet.ts'
 import { emit } from '../../core/ledger/post.ts'
 import { ensureAddress, ensureOmnibus } from './derive.ts'
 import { handOutOmnibus, listOmnibus } from './omnibus.ts'
 import { presentAddress, type AddressRow } from './present.ts'
+
+interface Services {
+  settings: Pick<Settings, 'allowDeprecated'>
+  environment: Environment
+  database: Database
+  keys: WorkspaceKeys
+  addresses: Addresses
+}
 
 const TAG_LEAST = 100_000_000
 const TAGS = 900_000_000
@@ -48,7 +59,7 @@ async function nextIndex(tx: Queryable, network: Network, owner: SubAccount): Pr
  * @throws ApiError 503
  */
 export async function likelyAddress(
-  services: Services,
+  services: Pick<Services, 'database' | 'keys' | 'addresses'>,
   owner: SubAccount,
   network: Network,
 ): Promise<string> {
@@ -71,7 +82,7 @@ export type SubAccount = Owner & { subAccountId: string }
  * @throws ApiError 503
  */
 export async function readyForAddresses(
-  services: Services,
+  services: Pick<Services, 'keys' | 'addresses'>,
   workspaceId: string,
   network: Network,
 ): Promise<void> {

@@ -8,7 +8,13 @@ import {
 } from '@custody/chains'
 import type { Queryable } from '../../core/database/pool.ts'
 import type { Owner } from '../../core/engine/chain.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { WorkspaceKeys } from '../../core/signing/keys.ts'
+import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
+
+interface Services {
+  keys: WorkspaceKeys
+  addresses: Addresses
+}
 
 export type AddressKind = 'omnibus' | 'deposit' | 'change' | 'tank'
 
@@ -16,7 +22,7 @@ export type AddressKind = 'omnibus' | 'deposit' | 'change' | 'tank'
  * Derives an address from the certified workspace key. It is not stored, so no scan covers it yet.
  */
 export async function deriveAddress(
-  services: Services,
+  services: Pick<Services, 'keys'>,
   network: Network,
   owner: Owner,
   index: number,

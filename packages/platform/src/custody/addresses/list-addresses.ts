@@ -4,6 +4,15 @@ import { ApiError } from '../../core/errors.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { assetName, integer, LIMIT_MAX } from '../../core/http/schemas.ts'
 import { addressShape, presentAddress, type AddressRow } from './present.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+
+interface Services {
+  database: Database
+  registry: Registry
+  networks: Networks
+}
 
 /** Maximum number of addresses in a response that is a single array. */
 const ALL_MAX = 10_000
@@ -42,7 +51,7 @@ export const listAddresses = endpoint({
     ).optional(),
   }),
   response: z.union([z.array(addressShape).max(ALL_MAX), pageShape]),
-  async handler({ services, caller, query: { asset, after, limit } }) {
+  async handler({ caller, query: { asset, after, limit } }, services: Services) {
     const match = findAsset(services, asset)
     const isPaged = after !== undefined || limit !== undefined
     const most = isPaged ? (limit ?? PAGE_USUAL) : ALL_MAX

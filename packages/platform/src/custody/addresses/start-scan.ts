@@ -4,7 +4,15 @@ import { ApiError } from '../../core/errors.ts'
 import type { Chain } from '../../core/engine/chain.ts'
 import type { Agreement } from '../../core/engine/endpoints/group.ts'
 import { finalAt } from '../../core/engine/final.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Logger } from 'pino'
+
+interface Services {
+  database: Database
+  networks: Networks
+  log: Logger
+}
 
 // A network is not queried, and causes no cost, until a platform address exists on it. Before the
 // first address is assigned, the start height of the scan is committed, so that every payment to the
@@ -98,7 +106,7 @@ async function agreedStart(network: Network, { quorum, votes }: Agreement): Prom
 }
 
 /** Returns the networks that are scanned. */
-export async function startedNetworks(services: Services): Promise<Set<string>> {
+export async function startedNetworks(services: Pick<Services, 'database'>): Promise<Set<string>> {
   const rows = await services.database.query<{ network: string }>(
     'select network from network_scans where height is not null',
   )

@@ -1,10 +1,17 @@
-import { familyOf, validateAddress, type Asset, type Network } from '@custody/chains'
+import { familyOf, validateAddress, type Asset, type Network, type Registry } from '@custody/chains'
 import { z } from 'zod'
 import { findAsset } from '../assets/find-asset.ts'
 import { withTimeout } from '../../core/engine/with-timeout.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Networks } from '../../core/engine/networks.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { assetName } from '../../core/http/schemas.ts'
+
+interface Services {
+  environment: Environment
+  registry: Registry
+  networks: Networks
+}
 
 /**
  * An amount sufficient to create any account, so that only the tag can be the reason for a refusal.
@@ -47,7 +54,7 @@ export const postValidateAddress = endpoint({
         'true: the account rejects payments without a tag; null: its chain did not respond within two seconds',
     }),
   }),
-  async handler({ services, body }) {
+  async handler({ body }, services: Services) {
     const { asset, network } = findAsset(services, body.asset)
     const result = validateAddress(services.registry, body.asset, body.address, body.address_tag)
     if (!result.valid) return { body: { valid: false, reason: result.reason } }

@@ -37,9 +37,3 @@ export function createAml(o: {
     secrets: o.secrets,
   }
 }
-
-declare module '../../core/engine/services.ts' {
-  interface Services {
-    aml: Aml
-  }
-}

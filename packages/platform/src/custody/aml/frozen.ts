@@ -2,9 +2,16 @@ import type { Registry } from '@custody/chains'
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../../core/database/pool.ts'
 import { emit } from '../../core/ledger/post.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Logger } from 'pino'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import type { RiskLevel } from './levels.ts'
+
+interface Services {
+  environment: Environment
+  registry: Registry
+  log: Logger
+}
 
 /** A row of `frozen_addresses`: one freeze event. */
 export interface FrozenRow {

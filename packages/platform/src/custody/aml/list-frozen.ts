@@ -4,6 +4,15 @@ import { endpoint } from '../../core/http/endpoint.ts'
 import { assetName } from '../../core/http/schemas.ts'
 import { spaceOf } from './address-key.ts'
 import { presentFrozen, type FrozenRow } from './frozen.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+
+interface Services {
+  database: Database
+  registry: Registry
+  networks: Networks
+}
 
 const ROWS_MAX = 10_000
 
@@ -37,7 +46,7 @@ export const listFrozen = endpoint({
   access: 'read',
   query: z.strictObject({ asset: assetName.optional() }),
   response: z.array(frozenShape).max(ROWS_MAX),
-  async handler({ services, caller, query }) {
+  async handler({ caller, query }, services: Services) {
     const space =
       query.asset === undefined ? null : spaceOf(findAsset(services, query.asset).network)
     const rows = await services.database.query<FrozenRow & { held: number }>(

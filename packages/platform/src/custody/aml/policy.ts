@@ -1,6 +1,10 @@
 import type { Queryable } from '../../core/database/pool.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Aml } from './aml.ts'
 import type { ProviderName, RiskLevel } from './levels.ts'
+
+interface Services {
+  aml: Aml
+}
 
 export type Direction = 'deposit' | 'withdrawal'
 

@@ -4,6 +4,15 @@ import { ApiError } from '../../core/errors.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { openToken, readPolicy } from './policy.ts'
 import { amlShape, presentAml } from './present.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Logger } from 'pino'
+import type { Aml } from './aml.ts'
+
+interface Services {
+  database: Database
+  log: Logger
+  aml: Aml
+}
 
 /** Returns the screening settings of the caller's sub-account, with the token masked. */
 export const readAmlSettings = endpoint({
@@ -17,7 +26,7 @@ export const readAmlSettings = endpoint({
   access: 'read',
   query: z.strictObject({}),
   response: amlShape,
-  async handler({ services, caller }) {
+  async handler({ caller }, services: Services) {
     const row = await readPolicy(services.database, caller.workspaceId, caller.subAccountId)
     if (!row)
       throw new ApiError(

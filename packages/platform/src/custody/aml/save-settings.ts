@@ -6,6 +6,17 @@ import { LEVELS, PROVIDERS, readLevels, readProvider } from './levels.ts'
 import { sealToken, type AmlRow } from './policy.ts'
 import { amlShape, presentAml } from './present.ts'
 import { ProviderError } from './providers/provider.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Logger } from 'pino'
+import type { Aml } from './aml.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  log: Logger
+  aml: Aml
+}
 
 /**
  * Saves the screening settings of the caller's sub-account, once the provider has accepted the
@@ -39,7 +50,7 @@ export const saveAmlSettings = endpoint({
     aml_withdrawal: z.boolean(),
   }),
   response: amlShape,
-  async handler({ services, caller, body }) {
+  async handler({ caller, body }, services: Services) {
     const provider = readProvider(body.provider)
     const levels = readLevels(body.aml_risk_levels)
     const token = body.aml_token

@@ -1,12 +1,20 @@
 import type { Network } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Aml } from './aml.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { accountOf, addressKey, addressKeys, spaceOf } from './address-key.ts'
 import { clearedFor, frozenAmong, type Hit } from './frozen.ts'
 import { higher, type RiskLevel } from './levels.ts'
 import { isOn, openToken, readPolicy, type AmlRow, type Direction } from './policy.ts'
 import { ProviderError } from './providers/provider.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  aml: Aml
+}
 
 /** Time in milliseconds for which a provider's response is valid. */
 export const FRESH_MS = 10 * 60_000
@@ -180,7 +188,7 @@ async function levelsOf(
  * the current settings, and newer than the last freeze of the address.
  */
 export async function freshAnswers(
-  services: Services,
+  services: Pick<Services, 'environment' | 'database'>,
   row: TransactionRow,
   network: Network,
   policy: AmlRow,

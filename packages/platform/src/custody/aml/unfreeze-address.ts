@@ -7,6 +7,19 @@ import { assetName, text } from '../../core/http/schemas.ts'
 import { emit } from '../../core/ledger/post.ts'
 import { addressKeys, spaceOf } from './address-key.ts'
 import { findFrozen, lift, lockFreezing, presentFrozen } from './frozen.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Aml } from './aml.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  aml: Aml
+}
 
 /**
  * Removes an address from the frozen list; the transactions that this freeze event held continue,
@@ -30,7 +43,7 @@ export const unfreezeAddress = endpoint({
     address_tag: z.string().nullable(),
     unfrozen_at: z.string(),
   }),
-  async handler({ services, caller, body }) {
+  async handler({ caller, body }, services: Services) {
     const { asset, network } = findAsset(services, body.asset)
     const unfrozen = await services.database.transaction(async (tx) => {
       await lockFreezing(tx, caller.subAccountId)

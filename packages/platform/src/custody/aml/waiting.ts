@@ -1,8 +1,16 @@
 import { emit } from '../../core/ledger/post.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Logger } from 'pino'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { advance } from '../../core/engine/lease.ts'
 import type { ScreeningWaits } from './screen.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  log: Logger
+}
 
 const RETRY_MIN_MS = 1000
 const RETRY_MAX_MS = 5 * 60_000

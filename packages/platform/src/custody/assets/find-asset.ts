@@ -1,6 +1,13 @@
-import type { Asset, Network } from '@custody/chains'
+import type { Asset, Network, Registry } from '@custody/chains'
 import { ApiError } from '../../core/errors.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+
+interface Services {
+  settings: Pick<Settings, 'allowDeprecated'>
+  registry: Registry
+  networks: Networks
+}
 
 /**
  * Returns the asset of a ticker and its network.
@@ -8,7 +15,7 @@ import type { Services } from '../../core/engine/services.ts'
  * @throws ApiError `UNSUPPORTED_ASSET`, which suggests the right ticker if only the case differs
  */
 export function findAsset(
-  services: Services,
+  services: Pick<Services, 'registry' | 'networks'>,
   ticker: string,
   field = 'asset',
 ): { asset: Asset; network: Network } {
@@ -84,7 +91,10 @@ export function findOpenAsset(
  * An asset whose network is not connected still has a history.
  * @throws ApiError `UNSUPPORTED_ASSET`
  */
-export function assertKnownAsset(services: Services, ticker: string | undefined): void {
+export function assertKnownAsset(
+  services: Pick<Services, 'registry' | 'networks'>,
+  ticker: string | undefined,
+): void {
   if (ticker !== undefined && !services.registry.asset(ticker)) findAsset(services, ticker)
 }
 

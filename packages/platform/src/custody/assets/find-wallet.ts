@@ -74,9 +74,3 @@ export class KnownWallets {
     return { id, prepaid_tier }
   }
 }
-
-declare module '../../core/engine/services.ts' {
-  interface Services {
-    knownWallets: KnownWallets
-  }
-}

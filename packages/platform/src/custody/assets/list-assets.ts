@@ -2,8 +2,16 @@ import { z } from 'zod'
 import { ASSETS_MAX } from '../../core/bounds.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { exact } from '../../core/decimals.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
 import { listAssets } from './find-asset.ts'
+
+interface Services {
+  settings: Pick<Settings, 'allowDeprecated'>
+  registry: Registry
+  networks: Networks
+}
 
 export const assetShape = z
   .object({
@@ -67,5 +75,5 @@ export const getAssets = endpoint({
   summary: 'List assets',
   access: 'public',
   response: z.array(assetShape).max(ASSETS_MAX),
-  handler: async ({ services }) => ({ body: assetsForCallers(services) }),
+  handler: async (_context, services: Services) => ({ body: assetsForCallers(services) }),
 })

@@ -2,6 +2,15 @@ import { z } from 'zod'
 import { ASSETS_MAX } from '../../core/bounds.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { assetShape, assetsForCallers } from './list-assets.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+
+interface Services {
+  settings: Pick<Settings, 'allowDeprecated'>
+  registry: Registry
+  networks: Networks
+}
 
 /** `GET /assets` with authentication. */
 export const getSupportedAssets = endpoint({
@@ -14,5 +23,5 @@ export const getSupportedAssets = endpoint({
   access: 'read',
   query: z.strictObject({}),
   response: z.array(assetShape).max(ASSETS_MAX),
-  handler: async ({ services }) => ({ body: assetsForCallers(services) }),
+  handler: async (_context, services: Services) => ({ body: assetsForCallers(services) }),
 })

@@ -1,6 +1,10 @@
 import type { Queryable } from '../../core/database/pool.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
 import type { RuleRow } from './rule.ts'
+
+interface Services {
+  environment: Environment
+}
 
 const DAY_MS = 86_400_000
 

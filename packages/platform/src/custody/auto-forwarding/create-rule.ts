@@ -1,4 +1,4 @@
-import { formatAmount, type Asset, type Network } from '@custody/chains'
+import { formatAmount, type Asset, type Network, type Registry } from '@custody/chains'
 import {
   claimedNonceAndSubject,
   stringifyJson,
@@ -12,11 +12,26 @@ import { readAmount } from '../assets/read-amount.ts'
 import { ApiError } from '../../core/errors.ts'
 import { endpoint, type Caller } from '../../core/http/endpoint.ts'
 import { emit } from '../../core/ledger/post.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { SignerNodes } from '../../core/signing/nodes.ts'
+import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
+import type { Logger } from 'pino'
 import { checkTransfer, refusalError, refusalSoon } from '../transactions/payment.ts'
 import { findWallet } from '../assets/find-wallet.ts'
 import { expireRules, presentRule, ruleShape, type RuleRow } from './rule.ts'
 import { NODES_NEEDED, showRule } from './show-nodes.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  signers: SignerNodes
+  addresses: Addresses
+  log: Logger
+}
 
 /**
  * Creates a standing rule. The signer nodes must receive the request before the response is sent,
@@ -44,7 +59,7 @@ export const createRule = endpoint({
   isSetting: true,
   body: ruleBody,
   response: ruleShape,
-  async handler({ services, caller, body, signed }) {
+  async handler({ caller, body, signed }, services: Services) {
     const { asset, network } = findAsset(services, body.asset)
     const wallet = await findWallet(services.database, caller, asset.asset_name)
     if (wallet.status !== 'active') {

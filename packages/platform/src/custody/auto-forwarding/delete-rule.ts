@@ -4,6 +4,19 @@ import { endpoint } from '../../core/http/endpoint.ts'
 import { pathId } from '../../core/http/schemas.ts'
 import { endRule } from './end-rules.ts'
 import { findRule, presentRule, ruleShape } from './rule.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { SignerNodes } from '../../core/signing/nodes.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  signers: SignerNodes
+}
 
 /**
  * Ends a rule permanently by sending the caller's signed request to the nodes. The status is
@@ -24,7 +37,7 @@ export const deleteRule = endpoint({
   params: z.strictObject({ id: pathId }),
   body: emptyBody,
   response: ruleShape,
-  async handler({ services, caller, params, signed }) {
+  async handler({ caller, params, signed }, services: Services) {
     const rule = await findRule(services, caller, params.id)
     // From here on nothing more is forwarded, even if the nodes have not received the deletion yet.
     await services.database.query(

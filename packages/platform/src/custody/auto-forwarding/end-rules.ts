@@ -1,11 +1,22 @@
 import { stringifyJson } from '@custody/request-auth'
 import { emit } from '../../core/ledger/post.ts'
-import type { Services } from '../../core/engine/services.ts'
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { SignerNodes } from '../../core/signing/nodes.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import { openCancellation, UNSIGNED_STATES } from '../../core/engine/replacement.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { presentRule, RULE_COLUMNS, type RuleRow } from './rule.ts'
 import { endAtNodes } from './show-nodes.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  signers: SignerNodes
+}
 
 const RETRY_S = 10
 /**

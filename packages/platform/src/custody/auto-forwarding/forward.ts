@@ -1,18 +1,32 @@
-import { formatAmount, type Asset, type Network } from '@custody/chains'
+import { formatAmount, type Asset, type Network, type Registry } from '@custody/chains'
 import { claimedNonceAndSubject, stringifyJson } from '@custody/request-auth'
 import { findAsset } from '../assets/find-asset.ts'
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import { SQL_ERRORS, sqlErrorOf } from '../../core/database/sql-errors.ts'
 import { ApiError } from '../../core/errors.ts'
 import type { Caller } from '../../core/http/endpoint.ts'
 import { quotePlatformFee } from '../prepaid-fee/fees.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
+import type { Prices } from '../prices/prices.ts'
 import { checkFeeWallet, checkTransfer, refusalSoon } from '../transactions/payment.ts'
 import { presentTransaction } from '../../core/engine/present.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { findWallet } from '../assets/find-wallet.ts'
 import { capOf } from './cap.ts'
 import type { RuleRow } from './rule.ts'
+
+interface Services {
+  settings: Pick<Settings, 'prepaidTiers' | 'prices'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  addresses: Addresses
+  prices: Prices
+}
 
 const SWEEP_WAIT_MS = 2000
 const HELD_WAIT_MS = 60_000

@@ -1,4 +1,4 @@
-import type { Forwards } from '../../core/engine/services.ts'
+import type { Forwards } from '../../core/engine/interfaces/listeners.ts'
 import { noteIncoming, takeBackIncoming } from './incoming.ts'
 import { forwardDone, returnForward } from './outcome.ts'
 

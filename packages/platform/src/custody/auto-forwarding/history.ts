@@ -4,6 +4,13 @@ import { pageOf, pageQuery, pathId } from '../../core/http/schemas.ts'
 import { presentNow, transactionNowShape } from '../../core/engine/present.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { findRule } from './rule.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+
+interface Services {
+  database: Database
+  registry: Registry
+}
 
 /** Lists the transfers that a rule has created, newest first. */
 export const ruleHistory = endpoint({
@@ -18,7 +25,7 @@ export const ruleHistory = endpoint({
   params: z.strictObject({ id: pathId }),
   query: z.strictObject(pageQuery),
   response: pageOf(transactionNowShape),
-  async handler({ services, caller, params, query: { page, limit } }) {
+  async handler({ caller, params, query: { page, limit } }, services: Services) {
     const rule = await findRule(services, caller, params.id)
     const [rows, count] = await Promise.all([
       services.database.query<TransactionRow>(

@@ -10,6 +10,17 @@ import {
   STATUSES,
   type RuleRow,
 } from './rule.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+}
 
 /**
  * Lists the rules of the sub-account, newest first. Deleted ones are listed only if a filter asks
@@ -30,7 +41,7 @@ export const listRules = endpoint({
     ...pageQuery,
   }),
   response: pageOf(ruleShape),
-  async handler({ services, caller, query: { asset, status, page, limit } }) {
+  async handler({ caller, query: { asset, status, page, limit } }, services: Services) {
     assertKnownAsset(services, asset)
     const now = new Date(services.environment.now())
     const where = `workspace_id = $5 and sub_account_id = $1 and ($2::text is null or asset = $2)

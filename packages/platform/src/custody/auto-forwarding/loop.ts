@@ -1,9 +1,29 @@
 import { reasonOf } from '@custody/chains/reason'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { SignerNodes } from '../../core/signing/nodes.ts'
+import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
+import type { Logger } from 'pino'
+import type { Prices } from '../prices/prices.ts'
 import type { Loop } from '../../core/engine/loops/loop.ts'
 import { endRules, IS_ABANDONED } from './end-rules.ts'
 import { forwardRule } from './forward.ts'
 import { expireRules, IS_EXPIRED, type RuleRow } from './rule.ts'
+
+interface Services {
+  settings: Pick<Settings, 'pollMs' | 'prepaidTiers' | 'prices'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  signers: SignerNodes
+  addresses: Addresses
+  log: Logger
+  prices: Prices
+}
 
 const RULES_PER_RUN = 20
 /** Seconds until a rule whose chain or nodes are unreachable is checked again. */

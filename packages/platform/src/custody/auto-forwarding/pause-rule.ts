@@ -3,6 +3,15 @@ import { ApiError } from '../../core/errors.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { pathId } from '../../core/http/schemas.ts'
 import { findRule, presentRule, ruleShape, type RuleRow } from './rule.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+}
 
 /**
  * Creates the endpoint that pauses or resumes a rule. Only the platform knows about a pause. Funds
@@ -24,7 +33,7 @@ const turn = (verb: 'pause' | 'resume', summary: string) =>
     isSetting: true,
     params: z.strictObject({ id: pathId }),
     response: ruleShape,
-    async handler({ services, caller, params }) {
+    async handler({ caller, params }, services: Services) {
       const rule = await findRule(services, caller, params.id)
       const now = new Date(services.environment.now())
       const [from, to] = verb === 'pause' ? ['ACTIVE', 'PAUSED'] : ['PAUSED', 'ACTIVE']

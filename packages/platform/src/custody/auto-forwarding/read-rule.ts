@@ -2,6 +2,15 @@ import { z } from 'zod'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { pathId } from '../../core/http/schemas.ts'
 import { findRule, presentRule, ruleShape } from './rule.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+}
 
 export const readRule = endpoint({
   id: 'readForwardingRule',
@@ -14,7 +23,7 @@ export const readRule = endpoint({
   access: 'read',
   params: z.strictObject({ id: pathId }),
   response: ruleShape,
-  async handler({ services, caller, params }) {
+  async handler({ caller, params }, services: Services) {
     return {
       body: presentRule(
         await findRule(services, caller, params.id),

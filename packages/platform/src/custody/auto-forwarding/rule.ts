@@ -2,11 +2,14 @@ import { formatAmount, type Registry } from '@custody/chains'
 import type { SignedRequest } from '@custody/request-auth'
 import { z } from 'zod'
 import { NAMED_MAX, NODES } from '../../core/bounds.ts'
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import { ApiError } from '../../core/errors.ts'
 import type { Caller } from '../../core/http/endpoint.ts'
 import { exact } from '../../core/decimals.ts'
-import type { Services } from '../../core/engine/services.ts'
+
+interface Services {
+  database: Database
+}
 
 export type RuleState = 'PENDING' | 'ACTIVE' | 'PAUSED' | 'EXPIRED' | 'ENDING' | 'ENDED'
 

@@ -1,9 +1,12 @@
 import { reasonOf } from '@custody/chains/reason'
 import type { SignedRequest } from '@custody/request-auth'
-import type { Services } from '../../core/engine/services.ts'
-import { NodeRefused, NodeUnavailable } from '../../core/signing/nodes.ts'
+import { NodeRefused, NodeUnavailable, type SignerNodes } from '../../core/signing/nodes.ts'
 import { askForVoid } from '../../core/signing/void.ts'
 import type { RuleRow } from './rule.ts'
+
+interface Services {
+  signers: SignerNodes
+}
 
 const TIMEOUT_MS = 5000
 /**

@@ -1,12 +1,29 @@
-import type { Asset, ChainTip, Network } from '@custody/chains'
+import type { Asset, ChainTip, Network, Registry } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import type { Chain } from '../../core/engine/chain.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Logger } from 'pino'
+import type { Notifier } from '../../core/ledger/notifier.ts'
+import type { Forwards, Invoices } from '../../core/engine/interfaces/listeners.ts'
+import type { Prices } from '../prices/prices.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { revert } from './credit.ts'
 import { expectedBalances } from './expected.ts'
 import { insertDeposit, type OwnAddress } from './record.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  log: Logger
+  work: Notifier
+  forwards: Forwards
+  invoices: Invoices
+  prices: Prices
+}
 
 /**
  * Maximum number of checks of an address until two in a row show the expected amount; number of

@@ -1,6 +1,10 @@
 import type { AsideCoin, ChainBlock, Network } from '@custody/chains'
 import type { Queryable } from '../../core/database/pool.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+
+interface Services {
+  environment: Environment
+}
 
 /**
  * Outputs at platform addresses that are neither credited nor spent, with the owner of each

@@ -1,8 +1,14 @@
 import { traitsOf, type ChainBlock, type ChainClient, type Network } from '@custody/chains'
 import type { Chain } from '../../core/engine/chain.ts'
 import { finalAt } from '../../core/engine/final.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Metrics } from '../../core/metrics.ts'
+import type { Logger } from 'pino'
 import { contentOf, occurrences } from './identity.ts'
+
+interface Services {
+  metrics: Metrics
+  log: Logger
+}
 
 /** A recorded deposit at its depth. `position` -1: native value of an account-based chain. */
 export interface ConfirmedDeposit {

@@ -1,10 +1,32 @@
-import { RpcUnavailable } from '@custody/chains'
-import type { Services } from '../../core/engine/services.ts'
+import { RpcUnavailable, type Registry } from '@custody/chains'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Metrics } from '../../core/metrics.ts'
+import type { Logger } from 'pino'
+import type { Notifier } from '../../core/ledger/notifier.ts'
+import type { Forwards, Invoices } from '../../core/engine/interfaces/listeners.ts'
+import type { Aml } from '../aml/aml.ts'
+import type { Prices } from '../prices/prices.ts'
 import type { Chain } from '../../core/engine/chain.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { depositsConfirmedByQuorum, type ConfirmedDeposit } from './confirmed-by-quorum.ts'
 import { adoptedDue, stillHeld } from './adopted.ts'
 import { depthReached } from './screening.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  metrics: Metrics
+  log: Logger
+  work: Notifier
+  forwards: Forwards
+  invoices: Invoices
+  aml: Aml
+  prices: Prices
+}
 
 /**
  * Number of blocks with deposits that are checked with several endpoints concurrently, so that a

@@ -1,10 +1,21 @@
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../../core/database/pool.ts'
 import { emit, lockedBalance, post, type Posting } from '../../core/ledger/post.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Registry } from '@custody/chains'
+import type { Logger } from 'pino'
+import type { Forwards, Invoices } from '../../core/engine/interfaces/listeners.ts'
 import { presentTransaction } from '../../core/engine/present.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { queueSweep } from './sweeps.ts'
+
+interface Services {
+  environment: Environment
+  registry: Registry
+  log: Logger
+  forwards: Forwards
+  invoices: Invoices
+}
 
 /**
  * Returns the ledger reference of a deposit. Its generation grows with every reorganisation that

@@ -5,17 +5,32 @@ import {
   type ChainTransfer,
   type Network,
   type Senders,
+  type Registry,
 } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import { stringifyJson } from '@custody/request-auth'
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import { insertTransaction } from '../../core/engine/insert.ts'
 import { emit } from '../../core/ledger/post.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Logger } from 'pino'
+import type { Invoices } from '../../core/engine/interfaces/listeners.ts'
+import type { Prices } from '../prices/prices.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { presentTransaction } from '../../core/engine/present.ts'
 import { valueNow } from '../prices/value.ts'
 import { occurrences, tagOf } from './identity.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  log: Logger
+  invoices: Invoices
+  prices: Prices
+}
 
 /** Maximum time that the scanner waits for the senders of one block's deposits, in milliseconds. */
 const SENDERS_PATIENCE_MS = 3000

@@ -1,13 +1,35 @@
-import { ChainError, RpcUnavailable, type ChainBlock, type Network } from '@custody/chains'
+import {
+  ChainError,
+  RpcUnavailable,
+  type ChainBlock,
+  type Network,
+  type Registry,
+} from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import type { Chain } from '../../core/engine/chain.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Logger } from 'pino'
+import type { Notifier } from '../../core/ledger/notifier.ts'
+import type { Invoices } from '../../core/engine/interfaces/listeners.ts'
+import type { Prices } from '../prices/prices.ts'
 import { BlocksAhead, following } from './blocks-ahead.ts'
 import { findAside, recordAside } from './coins-aside.ts'
 import { findDeposits, recordDeposit } from './record.ts'
 import { recordUtxoTokens } from './utxo-tokens.ts'
 import { placeCoins, placedCoins } from './coin-heights.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  log: Logger
+  work: Notifier
+  invoices: Invoices
+  prices: Prices
+}
 
 /**
  * Milliseconds without a write after which a process is considered dead, so that another may
@@ -49,7 +71,10 @@ interface Row {
   updated_at: Date
 }
 
-export async function readRescan({ database }: Services, network: string): Promise<Rescan | null> {
+export async function readRescan(
+  { database }: Pick<Services, 'database'>,
+  network: string,
+): Promise<Rescan | null> {
   const row = await database.one<Row>(
     `select from_height::text, to_height::text, next_height::text, found, last_error, token,
       updated_at from rescans where network = $1`,
@@ -79,7 +104,7 @@ export async function readRescan({ database }: Services, network: string): Promi
  * @returns its token; null if another process is working on the network's rescan
  */
 export async function takeRescan(
-  { database, environment }: Services,
+  { database, environment }: Pick<Services, 'environment' | 'database'>,
   network: string,
   from: number,
   to: number,
@@ -111,7 +136,7 @@ export async function takeRescan(
  * @param token token of the rescan; null: stop it whichever process is working on it
  */
 export async function stopRescan(
-  { database }: Services,
+  { database }: Pick<Services, 'database'>,
   network: string,
   token: string | null,
   error: string | null,

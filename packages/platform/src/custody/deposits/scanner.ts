@@ -1,7 +1,21 @@
-import { RpcUnavailable, type ChainBlock, type ChainTip, type Network } from '@custody/chains'
+import {
+  RpcUnavailable,
+  type ChainBlock,
+  type ChainTip,
+  type Network,
+  type Registry,
+} from '@custody/chains'
 import { isStarted } from '../addresses/start-scan.ts'
-import type { Queryable } from '../../core/database/pool.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Metrics } from '../../core/metrics.ts'
+import type { Logger } from 'pino'
+import type { Notifier } from '../../core/ledger/notifier.ts'
+import type { Forwards, Invoices } from '../../core/engine/interfaces/listeners.ts'
+import type { Aml } from '../aml/aml.ts'
+import type { Prices } from '../prices/prices.ts'
 import type { Chain } from '../../core/engine/chain.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { oneEndpoint } from '../../core/engine/endpoints/group.ts'
@@ -14,9 +28,25 @@ import { revert } from './credit.ts'
 import { creditReady, WAITS_FOR_DEPTH } from './credit-ready.ts'
 import { placeCoins, placedCoins } from './coin-heights.ts'
 import { checkMissing, missingAt, type MissingBlock } from './missing-block.ts'
+import { BLOCKS_FORGOTTEN, forgetBlocks, forgottenBelow } from './forget-blocks.ts'
 import { findDeposits, recordDeposit } from './record.ts'
 import { hasTokens, recordUtxoTokens } from './utxo-tokens.ts'
 import { TakenOver, WatchedAddresses } from './watched.ts'
+
+interface Services {
+  settings: Pick<Settings, 'pollMs'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  metrics: Metrics
+  log: Logger
+  work: Notifier
+  forwards: Forwards
+  invoices: Invoices
+  aml: Aml
+  prices: Prices
+}
 
 const SCAN_LEASE_MS = 20_000
 /**
@@ -24,19 +54,6 @@ const SCAN_LEASE_MS = 20_000
  * called again immediately.
  */
 const TURNS_PER_RUN = 50
-/**
- * Minimum number of blocks stored per network. A reorganisation deeper than the stored blocks stops
- * the scanner with an error.
- */
-const BLOCKS_KEPT = 2000
-/**
- * Maximum number of blocks stored per network. Blocks that are not final are stored up to this
- * number; at 200 ms per block, they cover five and a half hours.
- */
-const BLOCKS_KEPT_MAX = 100_000
-/** Old blocks are deleted whenever a height divisible by this number was passed. */
-const BLOCKS_FORGOTTEN = 100
-
 /** Interval in milliseconds at which a full pass runs while the head does not change. */
 const FULL_PASS_MS = 5000
 
@@ -69,13 +86,6 @@ interface Pass {
   isKnown: boolean
   isShort: boolean
 }
-
-/**
- * Returns the height below which blocks are deleted: final ones beyond {@link BLOCKS_KEPT}, and any
- * beyond {@link BLOCKS_KEPT_MAX}.
- */
-export const forgottenBelow = (height: number, final: number): number =>
-  Math.max(Math.min(height - BLOCKS_KEPT, final), height - BLOCKS_KEPT_MAX)
 
 const isSame = (a: ChainTip, b: ChainTip): boolean =>
   a.hash === b.hash && a.height === b.height && a.finalHeight === b.finalHeight
@@ -258,7 +268,7 @@ async function scanOnce(
     services.metrics.scanned.labels(network.code).set(scan.height)
     const passed = blocks.find(({ height }) => height % BLOCKS_FORGOTTEN === 0)
     if (passed)
-      await forget(
+      await forgetBlocks(
         services.database,
         network,
         scan,
@@ -476,23 +486,6 @@ async function move(
   )
   if (!row) throw new TakenOver(network)
   return row
-}
-
-/**
- * Deletes blocks below a height. This is a separate statement, because as part of the statement of
- * `move` it would be planned each time, which takes longer than the deletion.
- */
-async function forget(
-  database: Queryable,
-  network: Network,
-  { token }: Scan,
-  below: number,
-): Promise<void> {
-  await database.query(
-    `delete from blocks where network = $1 and height < $2
-       and exists (select 1 from network_scans where network = $1 and lease_token = $3)`,
-    [network.code, below, token],
-  )
 }
 
 /**

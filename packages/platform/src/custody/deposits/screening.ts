@@ -1,8 +1,13 @@
 import { stringifyJson } from '@custody/request-auth'
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import { credit, depositReference } from './credit.ts'
 import { emit, post } from '../../core/ledger/post.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Logger } from 'pino'
+import type { Forwards, Invoices } from '../../core/engine/interfaces/listeners.ts'
+import type { Aml } from '../aml/aml.ts'
 import { presentTransaction } from '../../core/engine/present.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { advance, LeaseLost } from '../../core/engine/lease.ts'
@@ -12,6 +17,17 @@ import { screen, ScreeningWaits } from '../aml/screen.ts'
 import { partiesOf } from './senders.ts'
 import { isOn, readPolicy } from '../aml/policy.ts'
 import { NO_WAIT, waitForProvider } from '../aml/waiting.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  log: Logger
+  forwards: Forwards
+  invoices: Invoices
+  aml: Aml
+}
 
 const HELD_POLL_MS = 10 * 60_000
 
@@ -147,7 +163,7 @@ async function freeze(
  * FROZEN → SCREENING, once no freeze holds the deposit; its other senders may still need screening.
  */
 export async function awaitDepositUnfreezing(
-  services: Services,
+  services: Pick<Services, 'database' | 'invoices'>,
   row: TransactionRow,
 ): Promise<void> {
   await services.database.transaction(async (tx) => {

@@ -1,9 +1,15 @@
 import type { Network, Senders } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import { occurrences, tagOf } from './identity.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { ScreeningWaits, type Counterparty } from '../aml/screen.ts'
+
+interface Services {
+  database: Database
+  networks: Networks
+}
 
 interface Deposit {
   senders: string[] | null

@@ -1,6 +1,12 @@
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import { otherWalletPostings } from '../../core/engine/other-wallet.ts'
-import type { Kind, Outcome, Services } from '../../core/engine/services.ts'
+import type { Kind, Outcome } from '../../core/engine/interfaces/kind.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Metrics } from '../../core/metrics.ts'
+import type { Prices } from '../prices/prices.ts'
 import { endTransaction } from '../../core/engine/settle.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { floatPostings, overdraws } from '../gas-tanks/float.ts'
@@ -10,11 +16,21 @@ import { post } from '../../core/ledger/post.ts'
 import { sweepWaits } from './sweep-policy.ts'
 import { queueSweep } from './sweeps.ts'
 
+interface Services {
+  settings: Pick<Settings, 'sweep'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  metrics: Metrics
+  prices: Prices
+}
+
 /** A sweep: moves a deposit address's full balance of an asset to the omnibus address. */
-export const sweep: Kind<'SWEEP'> = {
+export const sweepKind = (services: Services): Kind<'SWEEP'> => ({
   sweeps: true,
-  postpones: sweepWaits,
-  async purpose(services, row) {
+  postpones: (row, chain, o) => sweepWaits(services, row, chain, o),
+  async purpose(row) {
     const address = await services.database.one<{ path_index: number; sub: number }>(
       `select c.path_index, s.path_index sub from chain_addresses c
         join sub_accounts s on s.workspace_id = c.workspace_id
@@ -30,7 +46,7 @@ export const sweep: Kind<'SWEEP'> = {
       address_index: address.path_index,
     }
   },
-  async settle(services, tx, row, o) {
+  async settle(tx, row, o) {
     await book(services, tx, row, o)
     if (o.succeeded) {
       await tx.query(
@@ -45,11 +61,11 @@ export const sweep: Kind<'SWEEP'> = {
     await endTransaction(services, tx, row, o, false)
     await queueSweep(services, tx, row)
   },
-  async release(services, tx, row) {
+  async release(tx, row) {
     await releaseNetworkFee(services, tx, row)
     return {}
   },
-}
+})
 
 async function book(
   services: Services,

@@ -1,13 +1,21 @@
-import { formatAmount, type Asset, type Network } from '@custody/chains'
+import { formatAmount, type Asset, type Network, type Registry } from '@custody/chains'
 import type { Chain } from '../../core/engine/chain.ts'
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import { lockedBalance } from '../../core/ledger/post.ts'
 import { coinOf } from '../prices/coins.ts'
 import { usdValue } from '../prices/decimals.ts'
 import { MULTIPLE_DECIMALS } from '../../core/settings/sweep-rules.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Prices } from '../prices/prices.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { advance } from '../../core/engine/lease.ts'
+
+interface Services {
+  settings: Pick<Settings, 'sweep'>
+  database: Database
+  registry: Registry
+  prices: Prices
+}
 
 const SCALE = 10n ** BigInt(MULTIPLE_DECIMALS)
 /**
@@ -32,7 +40,7 @@ const scopesOf = (asset: Pick<Asset, 'asset_name' | 'network'>): string[] => [
  * override the configuration; the narrowest scope with a value decides.
  */
 export async function sweepPolicyOf(
-  services: Services,
+  services: Pick<Services, 'settings'>,
   database: Queryable,
   asset: Pick<Asset, 'asset_name' | 'network'>,
 ): Promise<SweepPolicy> {

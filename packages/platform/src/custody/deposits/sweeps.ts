@@ -1,15 +1,20 @@
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import { insertUnlessThere } from '../../core/engine/insert.ts'
 import type { Loop } from '../../core/engine/loops/loop.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+}
 
 /**
  * Queues a sweep of a deposit address's balance to the omnibus address, unless one is pending or
  * was already made at this block height. A postponed sweep is evaluated again.
  */
 export async function queueSweep(
-  services: Services,
+  services: Pick<Services, 'environment'>,
   tx: Queryable,
   of: Pick<
     TransactionRow,

@@ -1,12 +1,20 @@
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../../core/database/pool.ts'
 import { emit, post } from '../../core/ledger/post.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Registry } from '@custody/chains'
+import type { Invoices } from '../../core/engine/interfaces/listeners.ts'
 import { presentTransaction } from '../../core/engine/present.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import type { WalletOwner, WalletRow } from '../assets/find-wallet.ts'
 import { isSuspended } from './credit.ts'
 import { queueSweep } from './sweeps.ts'
+
+interface Services {
+  environment: Environment
+  registry: Registry
+  invoices: Invoices
+}
 
 /**
  * Moves coins that arrived before the wallet of their asset existed from suspense to the new

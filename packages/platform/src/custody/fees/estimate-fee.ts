@@ -1,4 +1,4 @@
-import { formatAmount, traitsOf, validateAddress, type Asset } from '@custody/chains'
+import { formatAmount, traitsOf, validateAddress, type Asset, type Registry } from '@custody/chains'
 import { z } from 'zod'
 import { findAsset } from '../assets/find-asset.ts'
 import { readAmount } from '../assets/read-amount.ts'
@@ -7,6 +7,12 @@ import { endpoint } from '../../core/http/endpoint.ts'
 import { exact } from '../../core/decimals.ts'
 import { assetName, positive, text } from '../../core/http/schemas.ts'
 import { feeRateInteger } from '../../core/engine/fee-rate.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+
+interface Services {
+  registry: Registry
+  networks: Networks
+}
 
 /** Maximum fee rate in the chain's integer unit, above any possible value. */
 const RATE_MAX = (1n << 128n) - 1n
@@ -63,7 +69,7 @@ export const estimateFeeEndpoint = endpoint({
         'Part of `fee` that an OP Stack roll-up charges in addition to gas: publication on the parent chain and the operator fee',
     }),
   }),
-  async handler({ services, caller, body }) {
+  async handler({ caller, body }, services: Services) {
     const { asset, network } = findAsset(services, body.asset)
     const native = services.registry.asset(network.native_asset) as Asset
     let rate: bigint

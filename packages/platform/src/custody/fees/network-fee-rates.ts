@@ -3,6 +3,15 @@ import { findAsset } from '../assets/find-asset.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { exact } from '../../core/decimals.ts'
 import { quotedRates } from './rates.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+
+interface Services {
+  environment: Environment
+  registry: Registry
+  networks: Networks
+}
 
 /**
  * Returns the current fee rates of an asset's network, at most ten seconds old; `warning` is set if
@@ -34,7 +43,7 @@ export const networkFeeRates = endpoint({
         'Present only if the node has no estimate now: explains which rates are returned instead',
     }),
   }),
-  async handler({ services, params }) {
+  async handler({ params }, services: Services) {
     const { asset, network } = findAsset(services, params.asset)
     const chain = services.networks.get(network.code)
     const rates = await quotedRates(chain, asset)

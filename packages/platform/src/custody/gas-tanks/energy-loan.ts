@@ -1,12 +1,20 @@
 import type { TronAction } from '@custody/chains'
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import { lockedBalance, post, type Posting } from '../../core/ledger/post.ts'
 import type { Loan } from '../../core/engine/chain.ts'
 import { insertTransaction } from '../../core/engine/insert.ts'
 import { advance, wakeOne } from '../../core/engine/lease.ts'
-import type { Kind, Outcome, Services } from '../../core/engine/services.ts'
+import type { Kind, Outcome } from '../../core/engine/interfaces/kind.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Logger } from 'pino'
 import type { Plan, TransactionRow } from '../../core/engine/transaction.ts'
 import { fuelOf, type Supply } from './float.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  log: Logger
+}
 
 const scopeOf = (row: TransactionRow) => ({ workspace: row.workspace_id, asset: row.fee_asset })
 
@@ -75,7 +83,7 @@ export async function canLend(tx: Queryable, row: TransactionRow, loan: Loan): P
  * @returns id of the loan transaction
  */
 export async function reserveLoan(
-  services: Services,
+  services: Pick<Services, 'environment'>,
   tx: Queryable,
   row: TransactionRow,
   loan: Loan,
@@ -210,7 +218,11 @@ async function settleLoan(
 }
 
 /** Queues the return of a loan. */
-async function queueReturn(services: Services, tx: Queryable, loan: TransactionRow): Promise<void> {
+async function queueReturn(
+  services: Pick<Services, 'environment'>,
+  tx: Queryable,
+  loan: TransactionRow,
+): Promise<void> {
   await insertLoan(tx, loan, {
     kind: 'LEND_BACK',
     id: services.environment.uuid(),
@@ -226,7 +238,7 @@ async function queueReturn(services: Services, tx: Queryable, loan: TransactionR
  * soon as the loan is final.
  */
 export async function reclaimEnergy(
-  services: Services,
+  services: Pick<Services, 'environment'>,
   tx: Queryable,
   row: TransactionRow,
 ): Promise<void> {
@@ -270,25 +282,32 @@ async function releaseLoan(tx: Queryable, row: TransactionRow, whole = true): Pr
  * Kinds of the calls that delegate energy for one transfer and undelegate it, authorised by that
  * transfer's request.
  */
-const lending = (kind: 'delegate' | 'undelegate'): Kind<'LEND' | 'LEND_BACK'> => ({
+const lending = (
+  services: Services,
+  kind: 'delegate' | 'undelegate',
+): Kind<'LEND' | 'LEND_BACK'> => ({
   action: callOf,
-  async purpose(services, row, _replacement, of) {
+  async purpose(row, _replacement, of) {
     const parent = await services.database.one<TransactionRow>(
       'select * from transactions where workspace_id = $2 and id = $1',
       [row.parent_id, row.workspace_id],
     )
     if (!parent) throw new Error('a loan of energy has no parent transaction')
-    return { kind: 'lend', step: kind, for: await of(services, parent) }
+    return { kind: 'lend', step: kind, for: await of(parent) }
   },
-  settle: settleLoan,
+  settle: (tx, row, o) => settleLoan(services, tx, row, o),
 })
 
-export const lend: Kind<'LEND'> = {
-  ...lending('delegate'),
-  async release(_services, tx, row) {
+export const loanKind = (services: Services): Kind<'LEND'> => ({
+  ...lending(services, 'delegate'),
+  async release(tx, row) {
     await releaseLoan(tx, row)
     return {}
   },
-}
+})
+
 /** The return of a loan, which is retried until the tank has the stake back. */
-export const returnLoan: Kind<'LEND_BACK'> = { ...lending('undelegate'), retriesFailure: true }
+export const loanReturnKind = (services: Services): Kind<'LEND_BACK'> => ({
+  ...lending(services, 'undelegate'),
+  retriesFailure: true,
+})

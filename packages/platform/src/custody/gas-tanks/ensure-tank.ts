@@ -1,9 +1,23 @@
-import type { Network } from '@custody/chains'
+import type { Network, Registry } from '@custody/chains'
 import type { Chain, Fuelled } from '../../core/engine/chain.ts'
 import { ensureTank } from '../addresses/derive.ts'
-import type { Queryable } from '../../core/database/pool.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { WorkspaceKeys } from '../../core/signing/keys.ts'
+import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
+import type { DevnetControl } from '../../core/devnet.ts'
 import type { Loop } from '../../core/engine/loops/loop.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network'>
+  database: Database
+  registry: Registry
+  networks: Networks
+  keys: WorkspaceKeys
+  addresses: Addresses
+  devnet: DevnetControl | null
+}
 
 /** Whether network fees are paid by the workspace's gas tank. */
 export const hasTank = (chain: Chain): chain is Chain & { fuelled: Fuelled } =>
@@ -13,12 +27,12 @@ const oneCoin = (services: Services, { native_asset: name }: Network): bigint =>
   10n ** BigInt(services.registry.asset(name)?.decimals ?? 18)
 
 /** Returns the amount that a local tank receives on first use; 0 on mainnet. */
-export const firstFill = (services: Services, { fuelled }: Chain): bigint =>
+export const firstFill = (services: Pick<Services, 'settings'>, { fuelled }: Chain): bigint =>
   services.settings.network === 'local' ? (fuelled?.firstFill ?? 0n) : 0n
 
 /** Returns the threshold and first funding of a gas tank, in the smallest unit. */
 export const tankTerms = (
-  services: Services,
+  services: Pick<Services, 'settings'>,
   chain: Chain & { fuelled: Fuelled },
 ): { threshold: string; first_fill: string } => ({
   threshold: chain.fuelled.threshold.toString(),

@@ -1,18 +1,34 @@
-import { formatAmount, type Asset } from '@custody/chains'
-import type { Queryable } from '../../core/database/pool.ts'
+import { formatAmount, type Asset, type Registry } from '@custody/chains'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import { fail, type Chain, type Fail, type Priced } from '../../core/engine/chain.ts'
 import { overCap } from '../../core/engine/commit.ts'
 import { lockCounting, stillCounts } from '../../core/engine/counted.ts'
 import { startFailing } from '../../core/engine/fail.ts'
 import { insertTransaction } from '../../core/engine/insert.ts'
 import { advance } from '../../core/engine/lease.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { SignerNodes } from '../../core/signing/nodes.ts'
+import type { Metrics } from '../../core/metrics.ts'
+import type { Logger } from 'pino'
+import type { Kinds } from '../../core/engine/interfaces/kind.ts'
 import type { Plan, TransactionRow } from '../../core/engine/transaction.ts'
 import { lockedBalance, post } from '../../core/ledger/post.ts'
 import { isFilling } from './ensure-tank.ts'
 import { canLend, reserveLoan } from './energy-loan.ts'
 import { tankLimits } from './limits.ts'
 import { addPart, dueAt, joinFuel, partsOf } from './shared-fuel.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  signers: SignerNodes
+  metrics: Metrics
+  log: Logger
+  kinds: Kinds
+}
 
 const TANK_FILL_RETRY_MS = 500
 
@@ -99,7 +115,7 @@ function holdsTooLittle(
  * @returns its id
  */
 async function insertFuel(
-  services: Services,
+  services: Pick<Services, 'environment'>,
   tx: Queryable,
   row: TransactionRow,
   {
@@ -229,7 +245,7 @@ interface FuelNeed extends Pick<Priced, 'need' | 'fuel'> {
  * Takes float, and the missing rest from the tank. Returns a failure if the tank holds too little.
  */
 export async function reserveFuel(
-  services: Services,
+  services: Pick<Services, 'environment' | 'networks' | 'kinds'>,
   tx: Queryable,
   row: TransactionRow,
   { native, need, fuel: { cost, plan }, replacementId }: FuelNeed,

@@ -1,12 +1,24 @@
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import { nothingExcludes } from '../../core/engine/expiry.ts'
 import { replacementsOf } from '../../core/engine/replacement.ts'
-import type { AskPurpose, Included, Kind, Services } from '../../core/engine/services.ts'
+import type { AskPurpose, Included, Kind } from '../../core/engine/interfaces/kind.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Metrics } from '../../core/metrics.ts'
 import { endTransaction } from '../../core/engine/settle.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { post } from '../../core/ledger/post.ts'
 import type { Purpose } from '../../core/signing/sign.ts'
 import { awaitsCompany, partsOf, wakeFuelled } from './shared-fuel.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  metrics: Metrics
+}
 
 /**
  * Milliseconds after which fuel is bumped, even if the operator has not enabled fee bumps, because
@@ -18,10 +30,10 @@ const FUEL_BUMP_AFTER_MS = 60_000
  * Fuel: native coin from a gas tank that pays for the fee of one transfer, or of several at one
  * address, authorised by their requests.
  */
-export const fuel: Kind<'FUEL'> = {
-  heldBack: awaitsCompany,
+export const fuelKind = (services: Services): Kind<'FUEL'> => ({
+  heldBack: (row) => awaitsCompany(services, row),
   isSignedTogether: (row) => row.plan.together !== undefined,
-  async purpose(services, row, _replacement, of) {
+  async purpose(row, _replacement, of) {
     const parts = await partsOf(services.database, row.workspace_id, row.id)
     if (parts.length > 0) return sharedPurpose(services, row.workspace_id, parts, of)
     const parent = await services.database.one<TransactionRow>(
@@ -40,7 +52,7 @@ export const fuel: Kind<'FUEL'> = {
       : undefined
     return {
       kind: 'fuel',
-      for: await of(services, parent, replacement),
+      for: await of(parent, replacement),
       gas: String(gas),
       max_fee_per_gas: String(price),
       l1_fee: l1Fee ?? '0',
@@ -49,13 +61,13 @@ export const fuel: Kind<'FUEL'> = {
   // Fuel is booked as soon as it is in a block: the transfer waits for it, and its bytes stay valid
   // if the block is reorganised. On chains where transactions may expire, it is booked when it is
   // final.
-  async included(services, tx, row, o) {
+  async included(tx, row, o) {
     if (o.final || !nothingExcludes(services.networks.get(row.network))) await bookFuel(tx, row, o)
   },
-  settle: (services, tx, row, o) => endTransaction(services, tx, row, o, false),
+  settle: (tx, row, o) => endTransaction(services, tx, row, o, false),
   bumpAfterMs: () => FUEL_BUMP_AFTER_MS,
-  release: (_services, tx, row) => giveBack(tx, row, BigInt(row.plan.need ?? '0')),
-}
+  release: (tx, row) => giveBack(tx, row, BigInt(row.plan.need ?? '0')),
+})
 
 /** Returns a purpose that contains each transfer's own request and its maximum cost. */
 async function sharedPurpose(
@@ -72,7 +84,7 @@ async function sharedPurpose(
     parts.map(async ({ transaction_id: id, gas, max_fee_per_gas, l1_fee }) => {
       const row = rows.find((each) => each.id === id)
       if (!row) throw new Error('a fuel transaction has no parent transaction')
-      return { for: await of(services, row), gas, max_fee_per_gas, l1_fee }
+      return { for: await of(row), gas, max_fee_per_gas, l1_fee }
     }),
   )
   const [first, ...beside] = shown
@@ -136,9 +148,11 @@ async function correctFee(tx: Queryable, row: TransactionRow, fee: bigint): Prom
 }
 
 /** Drain: sends the full balance of a gas tank to the address in the operator's recorded order. */
-export const drain: Kind<'DRAIN'> = {
-  purpose: async (_services, row) => ({ kind: 'drain', order: String(row.plan.order) }),
-  async settle(services, tx, row, o) {
+export const drainKind = (
+  services: Pick<Services, 'environment' | 'registry' | 'metrics'>,
+): Kind<'DRAIN'> => ({
+  purpose: async (row) => ({ kind: 'drain', order: String(row.plan.order) }),
+  async settle(tx, row, o) {
     const scope = { workspace: row.workspace_id, asset: row.asset }
     const reserved = BigInt(row.amount) + BigInt(row.plan.reserved_fee ?? '0')
     const moved = o.succeeded ? BigInt(row.amount) : 0n
@@ -149,11 +163,11 @@ export const drain: Kind<'DRAIN'> = {
     ])
     await endTransaction(services, tx, row, o, false)
   },
-  release: (_services, tx, row) => giveBack(tx, row, BigInt(row.plan.reserved_fee ?? '0')),
-}
+  release: (tx, row) => giveBack(tx, row, BigInt(row.plan.reserved_fee ?? '0')),
+})
 
 /** A payment into a gas tank, which the scanner credits. */
-export const tankDeposit: Kind<'TANK_DEPOSIT'> = {}
+export const tankDepositKind: Kind<'TANK_DEPOSIT'> = {}
 
 async function giveBack(
   tx: Queryable,

@@ -1,10 +1,18 @@
-import { formatAmount, type Asset } from '@custody/chains'
+import { formatAmount, type Asset, type Registry } from '@custody/chains'
 import { z } from 'zod'
 import { ApiError } from '../../core/errors.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { exact } from '../../core/decimals.ts'
 import { pageOf, pageQuery, text } from '../../core/http/schemas.ts'
 import { hasTank } from './ensure-tank.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+
+interface Services {
+  database: Database
+  registry: Registry
+  networks: Networks
+}
 
 const TYPES: Record<string, string> = {
   deposit: 'deposit',
@@ -61,7 +69,7 @@ export const listTankEntries = endpoint({
       created_at: z.string(),
     }),
   ),
-  async handler({ services, caller, params, query: { page, limit } }) {
+  async handler({ caller, params, query: { page, limit } }, services: Services) {
     const match = services.networks.all().find(({ network }) => network.code === params.network)
     if (!match || !hasTank(match)) {
       throw new ApiError(

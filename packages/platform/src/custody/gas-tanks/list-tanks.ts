@@ -1,10 +1,19 @@
-import { formatAmount, traitsOf } from '@custody/chains'
+import { formatAmount, traitsOf, type Registry } from '@custody/chains'
 import { z } from 'zod'
 import { ASSETS_MAX } from '../../core/bounds.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { exact } from '../../core/decimals.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
 import { firstFill, hasTank, IS_FILLED } from './ensure-tank.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network'>
+  database: Database
+  registry: Registry
+  networks: Networks
+}
 
 export const tankShape = z
   .object({
@@ -116,7 +125,7 @@ export const listGasTanks = endpoint({
   access: 'read',
   query: z.strictObject({}),
   response: z.array(tankShape).max(ASSETS_MAX),
-  handler: async ({ services, caller }) => ({
+  handler: async ({ caller }, services: Services) => ({
     body: await gasTanksOf(services, caller.workspaceId),
   }),
 })

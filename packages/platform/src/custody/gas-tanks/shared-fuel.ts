@@ -1,10 +1,15 @@
 import type { Asset, Network } from '@custody/chains'
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import type { Priced } from '../../core/engine/chain.ts'
 import { advance } from '../../core/engine/lease.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
 import type { Plan, TransactionRow } from '../../core/engine/transaction.ts'
 import { post } from '../../core/ledger/post.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+}
 
 /** Maximum number of requests per fuel transaction; the signer nodes accept no more. */
 const PARTS_MAX = 64

@@ -1,9 +1,15 @@
-import type { Asset } from '@custody/chains'
+import type { Asset, Registry } from '@custody/chains'
 import { fail, type FuelShortfall, type Fail } from '../../core/engine/chain.ts'
 import { advance } from '../../core/engine/lease.ts'
 import type { Replacement } from '../../core/engine/replacement.ts'
-import type { Queryable } from '../../core/database/pool.ts'
-import type { Services, Tanks } from '../../core/engine/services.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { SignerNodes } from '../../core/signing/nodes.ts'
+import type { Metrics } from '../../core/metrics.ts'
+import type { Logger } from 'pino'
+import type { Kinds } from '../../core/engine/interfaces/kind.ts'
+import type { Tanks } from '../../core/engine/interfaces/tanks.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { lockedBalance, post } from '../../core/ledger/post.ts'
 import { fuelOf, type Supply } from './float.ts'
@@ -12,12 +18,24 @@ import { loanOf } from './energy-loan.ts'
 import { tankLimits } from './limits.ts'
 import { partsOf } from './shared-fuel.ts'
 
-/** The workspaces' gas tanks, as used by the engine. */
-export const tanks: Tanks = {
-  maxGasPrice: async ({ database }, row) =>
-    (await tankLimits(database, row.workspace_id, row.network)).maxGasPrice,
-  start: startFuelling,
-  async arrived({ database }, row) {
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  signers: SignerNodes
+  metrics: Metrics
+  log: Logger
+  kinds: Kinds
+}
+
+/** Creates the engine's interface to the workspaces' gas tanks. */
+export const createTanks = (services: Services): Tanks => ({
+  maxGasPrice: async (row) =>
+    (await tankLimits(services.database, row.workspace_id, row.network)).maxGasPrice,
+  start: (row, chain, priced) => startFuelling(services, row, chain, priced),
+  async arrived(row) {
+    const { database } = services
     const fuel = row.plan.fuel_id
       ? await fuelOf(database, row.workspace_id, row.plan.fuel_id)
       : undefined
@@ -30,13 +48,13 @@ export const tanks: Tanks = {
       return fail(`energy of the gas tank could not be lent: ${loan.failure_reason ?? 'unknown'}`)
     return loan && loan.settled !== '1' ? 'waits' : 'arrived'
   },
-  startAlone: refuelAlone,
-  startMore: (services, row, replacement, dearer) =>
+  startAlone: (row) => refuelAlone(services, row),
+  startMore: (row, replacement, dearer) =>
     row.source_type === 'GAS_TANK'
       ? reserveMore(services, row, dearer.more)
       : fuelMore(services, row, replacement, dearer),
-  arrivedMore,
-}
+  arrivedMore: (row, replacement) => arrivedMore(services, row, replacement),
+})
 
 const isShared = async (
   database: Queryable,

@@ -1,9 +1,21 @@
 import { stringifyJson } from '@custody/request-auth'
 import { emit } from '../../core/ledger/post.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Logger } from 'pino'
 import type { Loop } from '../../core/engine/loops/loop.ts'
 import { IS_FILLED } from './ensure-tank.ts'
 import { gasTanksOf } from './list-tanks.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network'>
+  database: Database
+  registry: Registry
+  networks: Networks
+  log: Logger
+}
 
 /**
  * Interval in milliseconds at which the tanks are checked. The query reads every gas tank, so it

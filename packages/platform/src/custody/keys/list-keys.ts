@@ -1,6 +1,13 @@
 import { z } from 'zod'
 import { NODES } from '../../core/bounds.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Database } from '../../core/database/pool.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network'>
+  database: Database
+}
 
 const HEX = 'lower-case hex'
 /** Curves; a workspace has one key for each. */
@@ -50,7 +57,7 @@ export const listKeys = endpoint({
   summary: "List the workspace's keys with the signer nodes' certificates",
   access: 'read',
   response: z.object({ network: z.string(), keys: z.array(keyShape).max(CURVES.length) }),
-  async handler({ services, caller }) {
+  async handler({ caller }, services: Services) {
     const mode = services.settings.network
     const rows = await services.database.query<KeyRow>(
       `select curve, key_id, encode(public_key, 'hex') public_key,

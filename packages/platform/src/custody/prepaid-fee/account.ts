@@ -1,8 +1,16 @@
 import type { JsonNumber } from '@custody/request-auth'
 import { exact, exactUsd } from '../../core/decimals.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
 import { utcDay } from './fees.ts'
 import { tierNamed } from '../../core/settings/tiers.ts'
+
+interface Services {
+  settings: Pick<Settings, 'prepaidTiers'>
+  environment: Environment
+  database: Database
+}
 
 /** Number of days whose volume determines the tier, including the current day. */
 export const VOLUME_DAYS = 30

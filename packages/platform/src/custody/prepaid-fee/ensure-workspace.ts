@@ -1,5 +1,11 @@
 import type { Queryable } from '../../core/database/pool.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network' | 'prepaidTiers'>
+  environment: Environment
+}
 
 const LOCAL_PREPAID_MICRO_USD = 100_000n * 1_000_000n
 

@@ -4,10 +4,19 @@ import { SQL_ERRORS, sqlErrorOf } from '../../core/database/sql-errors.ts'
 import { ApiError } from '../../core/errors.ts'
 import { coinOf } from '../prices/coins.ts'
 import { usdValue } from '../prices/decimals.ts'
-import type { Kind, Services } from '../../core/engine/services.ts'
+import type { Kind } from '../../core/engine/interfaces/kind.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Prices } from '../prices/prices.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { feeOf, tierNamed } from '../../core/settings/tiers.ts'
 import { showUsd } from '../../core/decimals.ts'
+
+interface Services {
+  settings: Pick<Settings, 'prepaidTiers' | 'prices'>
+  environment: Environment
+  prices: Prices
+}
 
 /** Platform fee of a transfer, in millionths of a US dollar. */
 export interface FeeQuote {
@@ -19,7 +28,7 @@ export interface FeeQuote {
 }
 
 /** Returns the current UTC day as YYYY-MM-DD. */
-export const utcDay = (services: Services): string =>
+export const utcDay = (services: Pick<Services, 'environment'>): string =>
   new Date(services.environment.now()).toISOString().slice(0, 10)
 
 /**
@@ -30,7 +39,7 @@ export const utcDay = (services: Services): string =>
  *   older than 5 minutes, and the operator has configured no fee for that case
  */
 export function quotePlatformFee(
-  services: Services,
+  services: Pick<Services, 'settings' | 'prices'>,
   tierName: string | null,
   asset: Asset,
   amount: bigint,
@@ -120,7 +129,7 @@ export async function reservePlatformFee(
  * reserved.
  */
 export async function chargePlatformFee(
-  services: Services,
+  services: Pick<Services, 'environment'>,
   tx: Queryable,
   row: TransactionRow,
 ): Promise<void> {
@@ -136,14 +145,15 @@ export async function chargePlatformFee(
  * Platform fee handlers of a transaction kind: the fee is charged when the transaction is sent, and
  * released (`refunded`) if it never was.
  */
-export const platformFee = {
-  broadcast: chargePlatformFee,
-  async failed(services, tx, row, { plan }) {
-    if (plan?.['refunded'])
-      await tx.query('select prepaid_release($1, $2, $3)', [
-        row.workspace_id,
-        row.id,
-        utcDay(services),
-      ])
-  },
-} satisfies Kind<'WITHDRAWAL' | 'STAKE' | 'UNSTAKE' | 'RELEASE'>
+export const platformFee = (services: Pick<Services, 'environment'>) =>
+  ({
+    broadcast: (tx, row) => chargePlatformFee(services, tx, row),
+    async failed(tx, row, { plan }) {
+      if (plan?.['refunded'])
+        await tx.query('select prepaid_release($1, $2, $3)', [
+          row.workspace_id,
+          row.id,
+          utcDay(services),
+        ])
+    },
+  }) satisfies Kind<'WITHDRAWAL' | 'STAKE' | 'UNSTAKE' | 'RELEASE'>

@@ -2,6 +2,11 @@ import { z } from 'zod'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { pageOf, pageQuery } from '../../core/http/schemas.ts'
 import { exactUsd } from '../../core/decimals.ts'
+import type { Database } from '../../core/database/pool.ts'
+
+interface Services {
+  database: Database
+}
 
 const TYPES: Record<string, string> = {
   'prepaid-reserve': 'reservation',
@@ -39,7 +44,7 @@ export const listPrepaidEntries = endpoint({
       created_at: z.string(),
     }),
   ),
-  async handler({ services, caller, query: { page, limit } }) {
+  async handler({ caller, query: { page, limit } }, services: Services) {
     // A charge moves an amount that is already reserved; every other entry changes the balance.
     const from = `from ledger_accounts a join ledger_postings p on p.workspace_id = a.workspace_id and p.account_id = a.id
         join ledger_entries e on e.workspace_id = p.workspace_id and e.id = p.entry_id

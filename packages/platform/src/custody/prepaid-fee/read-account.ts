@@ -1,6 +1,15 @@
 import { z } from 'zod'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { accountOf } from './account.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+
+interface Services {
+  settings: Pick<Settings, 'prepaidTiers'>
+  environment: Environment
+  database: Database
+}
 
 /**
  * Returns the workspace's prepaid fee account. The API defines it as a POST, but it changes
@@ -30,7 +39,7 @@ export const readPrepaidFee = endpoint({
     }),
     volume_30d: z.number(),
   }),
-  async handler({ services, caller }) {
+  async handler({ caller }, services: Services) {
     return { body: await accountOf(services, caller.workspaceId) }
   },
 })

@@ -1,11 +1,20 @@
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import { emit, post } from '../../core/ledger/post.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Logger } from 'pino'
 import type { Loop } from '../../core/engine/loops/loop.ts'
 import { VOLUME_DAYS } from './account.ts'
 import { utcDay } from './fees.ts'
 import { tierNamed, tierOfVolume, type Tier } from '../../core/settings/tiers.ts'
 import { showUsd } from '../../core/decimals.ts'
+
+interface Services {
+  settings: Pick<Settings, 'prepaidTiers'>
+  environment: Environment
+  database: Database
+  log: Logger
+}
 
 interface Account {
   workspace_id: string

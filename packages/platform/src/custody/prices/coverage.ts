@@ -1,9 +1,16 @@
 import type { Asset, Registry } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
-import type { Services } from '../../core/engine/services.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Prices } from './prices.ts'
 import { STALE_MS } from './consensus-price.ts'
 import { coinOf } from './coins.ts'
 import type { PriceSource } from './source.ts'
+
+interface Services {
+  registry: Registry
+  networks: Networks
+  prices: Prices
+}
 
 /**
  * Returns the coins of the assets that an installation transacts: those of its networks, without
@@ -18,11 +25,7 @@ export function coinsInUse(
 }
 
 /** Returns the coins in use without a price that is recent enough to charge fees. */
-export function unpricedCoins({
-  registry,
-  networks,
-  prices,
-}: Pick<Services, 'registry' | 'networks' | 'prices'>): string[] {
+export function unpricedCoins({ registry, networks, prices }: Services): string[] {
   return coinsInUse(registry, (network) => networks.has(network)).filter(
     (coin) => prices.price(coin)?.stale ?? true,
   )

@@ -1,4 +1,4 @@
-import { formatAmount } from '@custody/chains'
+import { formatAmount, type Registry } from '@custody/chains'
 import { z } from 'zod'
 import { findAsset, listAssets } from '../assets/find-asset.ts'
 import { ASSETS_MAX as REGISTRY_MAX, EXCHANGES_MAX } from '../../core/bounds.ts'
@@ -7,6 +7,16 @@ import { endpoint } from '../../core/http/endpoint.ts'
 import { exact } from '../../core/decimals.ts'
 import { coinOf } from './coins.ts'
 import { PRICE_DECIMALS } from './decimals.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Prices } from './prices.ts'
+
+interface Services {
+  settings: Pick<Settings, 'allowDeprecated'>
+  registry: Registry
+  networks: Networks
+  prices: Prices
+}
 
 const ASSETS_MAX = 100
 const NAME_MAX = 64
@@ -41,7 +51,7 @@ export const listPrices = endpoint({
     }),
   }),
   response: z.array(priceShape).max(REGISTRY_MAX),
-  async handler({ services, query }) {
+  async handler({ query }, services: Services) {
     const named =
       query.assets === undefined
         ? null

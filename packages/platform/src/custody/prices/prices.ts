@@ -104,9 +104,3 @@ export class Prices {
     }
   }
 }
-
-declare module '../../core/engine/services.ts' {
-  interface Services {
-    prices: Prices
-  }
-}

@@ -1,11 +1,14 @@
-import { validateAddress, type Asset } from '@custody/chains'
+import { validateAddress, type Asset, type Registry } from '@custody/chains'
 import type { SignedRequest } from '@custody/request-auth'
 import { STAKED_ASSET, type stakeBody } from '@custody/request-auth/bodies'
 import { z } from 'zod'
 import { readAmount } from '../assets/read-amount.ts'
 import { ApiError } from '../../core/errors.ts'
-import type { Services } from '../../core/engine/services.ts'
 import type { Caller } from '../../core/http/endpoint.ts'
+
+interface Services {
+  registry: Registry
+}
 
 /**
  * Response of stake, unstake and release; the transaction is read with GET
@@ -21,7 +24,6 @@ export const stakingShape = z
 
 /** A request to stake or unstake. `address`: the address that has the resource, validated. */
 export interface StakeRequest {
-  services: Services
   caller: Caller
   body: z.output<typeof stakeBody>
   signed: SignedRequest

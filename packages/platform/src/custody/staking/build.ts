@@ -8,10 +8,16 @@ import {
   type Wait,
 } from '../../core/engine/chain.ts'
 import { othersRely } from '../../core/engine/counted.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Aml } from '../aml/aml.ts'
 import { lendableAfter, MATURED_FIRST, receiverRefusal, TOO_MANY, unstakeRefusal } from './chain.ts'
 import { receiverStops } from './receiver.ts'
 import { actionOf, stakingOf } from './steps.ts'
+
+interface Services {
+  database: Database
+  aml: Aml
+}
 
 const OTHERS_RETRY_MS = 2000
 
@@ -20,7 +26,7 @@ const OTHERS_RETRY_MS = 2000
  * amount.
  */
 export async function priceStaking(
-  { database }: Services,
+  { database }: Pick<Services, 'database'>,
   chain: Chain,
   { row }: Task,
 ): Promise<Priced | Wait> {

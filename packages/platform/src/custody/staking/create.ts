@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Asset, Network, TronResource } from '@custody/chains'
+import type { Asset, Network, TronResource, Registry } from '@custody/chains'
 import {
   claimedNonceAndSubject,
   stringifyJson,
@@ -8,18 +8,30 @@ import {
 } from '@custody/request-auth'
 import { STAKED_ASSET } from '@custody/request-auth/bodies'
 import { findAsset } from '../assets/find-asset.ts'
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import type { Caller, Repeated, Reply } from '../../core/http/endpoint.ts'
 import { UNREADABLE_PAYLOAD } from '../../core/engine/payload.ts'
 import { insertTransaction } from '../../core/engine/insert.ts'
 import { emit } from '../../core/ledger/post.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Receipts } from '../../core/signing/receipts.ts'
+import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
 import { presentTransaction } from '../../core/engine/present.ts'
 import { answeredBefore, answeredInWallet, sequenceIdIn, onceOnly } from '../../core/http/replay.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { findWallet } from '../assets/find-wallet.ts'
 import { lockCounting } from '../../core/engine/counted.ts'
 import type { StakingKind } from './steps.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  receipts: Receipts
+  addresses: Addresses
+}
 
 /** Common data of all staking requests. */
 export interface StakingContext {
@@ -44,7 +56,10 @@ const hashStaking = (kind: StakingKind, body: StakingBody): string =>
  */
 export const earlierStaking =
   (kind: StakingKind) =>
-  ({ services, caller, fields, body }: Repeated<StakingBody>): Promise<Reply | null> =>
+  (
+    { caller, fields, body }: Repeated<StakingBody>,
+    services: Pick<Services, 'database'>,
+  ): Promise<Reply | null> =>
     answeredInWallet(
       services.database,
       caller,

@@ -1,6 +1,11 @@
 import { fail } from '../../core/engine/chain.ts'
 import { receiptsOf } from '../../core/engine/request.ts'
-import type { Kind } from '../../core/engine/services.ts'
+import type { Kind } from '../../core/engine/interfaces/kind.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Metrics } from '../../core/metrics.ts'
+import type { Aml } from '../aml/aml.ts'
 import { releaseFloat } from '../gas-tanks/float.ts'
 import { releaseTankFee, reclaimEnergy } from '../gas-tanks/energy-loan.ts'
 import { platformFee } from '../prepaid-fee/fees.ts'
@@ -10,16 +15,24 @@ import { nextRecorded } from './recorded.ts'
 import { settleStaking } from './settle.ts'
 import { actionOf, stakingOf, type StakingKind } from './steps.ts'
 
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  metrics: Metrics
+  aml: Aml
+}
+
 /**
  * A stake, an unstake or a release: consecutive calls to the chain, requested by a caller or by an
  * operator's order.
  */
-export const staking: Kind<StakingKind> = {
-  ...platformFee,
+export const stakingKind = (services: Services): Kind<StakingKind> => ({
+  ...platformFee(services),
   action: (row) => actionOf(stakingOf(row)),
-  refusal: stepRefusal,
-  price: priceStaking,
-  async recorded(services, row) {
+  refusal: (chain, task) => stepRefusal(services, chain, task),
+  price: (chain, task) => priceStaking(services, chain, task),
+  async recorded(row) {
     if (row.plan.adopted_steps === undefined) return null
     const hash = await nextRecorded(services, row)
     if (hash !== null) return { hash }
@@ -27,7 +40,7 @@ export const staking: Kind<StakingKind> = {
       ? null
       : fail('its next call was never signed, and its request is no longer available')
   },
-  async purpose(services, row) {
+  async purpose(row) {
     if (row.plan.order !== undefined) return { kind: 'tank-stake', order: row.plan.order }
     return {
       kind: 'stake',
@@ -35,11 +48,11 @@ export const staking: Kind<StakingKind> = {
       ...(await receiptsOf(services, row.request, 'transactions', row.id)),
     }
   },
-  async settle(services, tx, row, o) {
+  async settle(tx, row, o) {
     if (!o.staking) throw new Error('the chain does not report the result of a staking call')
     await settleStaking(services, tx, row, stakingOf(row), { ...o, staking: o.staking })
   },
-  async release(services, tx, row, reason) {
+  async release(tx, row, reason) {
     const under = stakingOf(row)
     await giveBackStake(tx, row, under)
     await reclaimEnergy(services, tx, row)
@@ -53,4 +66,4 @@ export const staking: Kind<StakingKind> = {
       ...(row.platform_fee && !isPartial ? { plan: { refunded: '1' } } : {}),
     }
   },
-}
+})

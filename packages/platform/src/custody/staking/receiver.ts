@@ -1,9 +1,14 @@
 import type { Network } from '@custody/chains'
 import { addressKeys, spaceOf } from '../aml/address-key.ts'
 import { findFrozen } from '../aml/frozen.ts'
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import { ApiError } from '../../core/errors.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Aml } from '../aml/aml.ts'
+
+interface Services {
+  database: Database
+  aml: Aml
+}
 
 interface Owner {
   workspaceId: string
@@ -16,7 +21,7 @@ interface Owner {
  * addresses and those that the sub-account has frozen are still refused.
  */
 export async function receiverStops(
-  services: Services,
+  services: Pick<Services, 'aml'>,
   database: Queryable,
   owner: Owner,
   network: Network,

@@ -1,6 +1,10 @@
-import type { Services } from '../../core/engine/services.ts'
+import type { Database } from '../../core/database/pool.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { actionOf, isStaking, stakingOf, type StakingStep } from './steps.ts'
+
+interface Services {
+  database: Database
+}
 
 /** Returns the current call of a staking row; null for other kinds, and once all calls are done. */
 export const stepUnderWay = (row: TransactionRow): StakingStep | null => {

@@ -5,6 +5,21 @@ import { checkedAddress, stakingShape } from './body.ts'
 import { callChain } from './chain.ts'
 import { create, earlierStaking, once } from './create.ts'
 import { feeOf, stepsOf } from './steps.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Receipts } from '../../core/signing/receipts.ts'
+import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  receipts: Receipts
+  addresses: Addresses
+}
 
 /**
  * Releases TRX whose cooldown is over. The chain does not release parts: everything that has
@@ -35,7 +50,7 @@ export const releaseUnstaked = endpoint({
   body: releaseBody,
   response: stakingShape,
   earlier: earlierStaking('RELEASE'),
-  async handler({ services, caller, body, signed }) {
+  async handler({ caller, body, signed }, services: Services) {
     const address = checkedAddress(services, body.address)
     return once(services, caller, 'RELEASE', body, async (opened) => {
       const { network, wallet, account } = opened

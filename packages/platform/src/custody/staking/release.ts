@@ -1,11 +1,14 @@
-import { formatAmount } from '@custody/chains'
+import { formatAmount, type Registry } from '@custody/chains'
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../../core/database/pool.ts'
 import { emit, post } from '../../core/ledger/post.ts'
 import { exact } from '../../core/decimals.ts'
-import type { Services } from '../../core/engine/services.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { poolsOf } from './steps.ts'
+
+interface Services {
+  registry: Registry
+}
 
 interface Cooldown {
   transaction_id: string

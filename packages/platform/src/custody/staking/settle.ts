@@ -1,7 +1,9 @@
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../../core/database/pool.ts'
 import { emit, post, type Posting } from '../../core/ledger/post.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Registry } from '@custody/chains'
+import type { Metrics } from '../../core/metrics.ts'
 import { presentTransaction } from '../../core/engine/present.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { floatPostings, overdraws } from '../gas-tanks/float.ts'
@@ -11,6 +13,12 @@ import { tankFeePostings } from '../gas-tanks/energy-loan.ts'
 import { giveBackStake, leftOver } from './fail.ts'
 import { release } from './release.ts'
 import { actionOf, poolsOf, stakeAccounts, type Staking, type StakingStep } from './steps.ts'
+
+interface Services {
+  environment: Environment
+  registry: Registry
+  metrics: Metrics
+}
 
 const DAY_MS = 86_400_000
 const EVENTS = {

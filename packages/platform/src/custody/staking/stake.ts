@@ -1,4 +1,4 @@
-import { formatAmount, type Asset } from '@custody/chains'
+import { formatAmount, type Asset, type Registry } from '@custody/chains'
 import { stakeBody } from '@custody/request-auth/bodies'
 import { ApiError } from '../../core/errors.ts'
 import { endpoint, type Reply } from '../../core/http/endpoint.ts'
@@ -9,6 +9,26 @@ import { callChain, lendableAfter, receiverRefusal, worthOf } from './chain.ts'
 import { create, earlierStaking, once, type StakingContext } from './create.ts'
 import { assertReceivable } from './receiver.ts'
 import { feeOf, stepsOf } from './steps.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Receipts } from '../../core/signing/receipts.ts'
+import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
+import type { Aml } from '../aml/aml.ts'
+import type { Prices } from '../prices/prices.ts'
+
+interface Services {
+  settings: Pick<Settings, 'prepaidTiers' | 'prices'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  receipts: Receipts
+  addresses: Addresses
+  aml: Aml
+  prices: Prices
+}
 
 /** Minimum amount that the chain accepts, in sun. */
 const LEAST_SUN = 1_000_000n
@@ -50,10 +70,10 @@ export const stake = endpoint({
   body: stakeBody,
   response: stakingShape,
   earlier: earlierStaking('STAKE'),
-  async handler({ services, caller, body, signed }) {
+  async handler({ caller, body, signed }, services: Services) {
     const address = checkedAddress(services, body.address)
     return once(services, caller, 'STAKE', body, (context) =>
-      createStake({ services, caller, body, signed, address }, context),
+      createStake(services, { caller, body, signed, address }, context),
     )
   },
 })
@@ -62,8 +82,12 @@ export const stake = endpoint({
  * Checks the balance and the delegation, and creates the stake.
  * @throws ApiError if a check fails
  */
-async function createStake(request: StakeRequest, context: StakingContext): Promise<Reply> {
-  const { services, caller, body, signed, address } = request
+async function createStake(
+  services: Services,
+  request: StakeRequest,
+  context: StakingContext,
+): Promise<Reply> {
+  const { caller, body, signed, address } = request
   const { asset, network, wallet, account } = context
   const amount = checkedAmount(body.amount, asset)
   if (amount < LEAST_SUN) {
@@ -83,7 +107,7 @@ async function createStake(request: StakeRequest, context: StakingContext): Prom
     throw insufficient(amount, BigInt(row?.balance ?? '0'), asset)
   const client = services.networks.stakes(network.code).client
   const own = address === account
-  if (!own) await checkDelegation(request, context, amount)
+  if (!own) await checkDelegation(services, request, context, amount)
   const quote = quotePlatformFee(services, wallet.prepaid_tier, asset, amount)
   const { bandwidthSun } = await callChain(network, () =>
     services.networks.stakes(network.code).parameters(),
@@ -132,7 +156,8 @@ async function createStake(request: StakeRequest, context: StakingContext): Prom
  * @throws ApiError `INVALID_ADDRESS`, `INVALID_AMOUNT`, `ADDRESS_FROZEN` or `SANCTIONED`
  */
 async function checkDelegation(
-  { services, caller, body, address }: StakeRequest,
+  services: Services,
+  { caller, body, address }: StakeRequest,
   { asset, network, account }: StakingContext,
   amount: bigint,
 ): Promise<void> {

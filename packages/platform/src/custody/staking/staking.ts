@@ -1,4 +1,4 @@
-import { formatAmount } from '@custody/chains'
+import { formatAmount, type Registry } from '@custody/chains'
 import { STAKED_ASSET } from '@custody/request-auth/bodies'
 import { z } from 'zod'
 import { findAsset } from '../assets/find-asset.ts'
@@ -8,6 +8,14 @@ import { text } from '../../core/http/schemas.ts'
 import { findWallet } from '../assets/find-wallet.ts'
 import { checkedAddress } from './body.ts'
 import { callChain } from './chain.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+
+interface Services {
+  database: Database
+  registry: Registry
+  networks: Networks
+}
 
 /** Maximum number of entries of each kind; the chain allows 32 pending unstakes per account. */
 const COOLING_MAX = 500
@@ -50,7 +58,7 @@ export const readStaking = endpoint({
       .max(2 * COOLING_MAX),
     releasable: z.number(),
   }),
-  async handler({ services, caller, query }) {
+  async handler({ caller, query }, services: Services) {
     const address = checkedAddress(services, query.address)
     const { asset, network } = findAsset(services, STAKED_ASSET)
     const wallet = await findWallet(services.database, caller, asset.asset_name)

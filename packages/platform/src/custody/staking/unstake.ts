@@ -1,13 +1,26 @@
-import { formatAmount, type Asset, type TronResource } from '@custody/chains'
+import { formatAmount, type Asset, type TronResource, type Registry } from '@custody/chains'
 import { stakeBody } from '@custody/request-auth/bodies'
 import { ApiError } from '../../core/errors.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Receipts } from '../../core/signing/receipts.ts'
+import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
 import { endpoint, type Caller, type Reply } from '../../core/http/endpoint.ts'
 import { lockedBalance, post } from '../../core/ledger/post.ts'
 import { checkedAddress, checkedAmount, stakingShape, type StakeRequest } from './body.ts'
 import { callChain, MATURED_FIRST, TOO_MANY, unstakeRefusal, worthOf } from './chain.ts'
 import { create, earlierStaking, once, type StakingContext } from './create.ts'
 import { feeOf, stakeAccounts, stepsOf } from './steps.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  receipts: Receipts
+  addresses: Addresses
+}
 
 /** SQL that counts unstakes which the chain has not seen. */
 const PENDING_UNSTAKES = `select count(*)::text count from transactions t
@@ -54,10 +67,10 @@ export const unstake = endpoint({
   body: stakeBody,
   response: stakingShape,
   earlier: earlierStaking('UNSTAKE'),
-  async handler({ services, caller, body, signed }) {
+  async handler({ caller, body, signed }, services: Services) {
     const address = checkedAddress(services, body.address)
     return once(services, caller, 'UNSTAKE', body, (context) =>
-      createUnstake({ services, caller, body, signed, address }, context),
+      createUnstake(services, { caller, body, signed, address }, context),
     )
   },
 })
@@ -67,7 +80,8 @@ export const unstake = endpoint({
  * @throws ApiError if the stake is too small or the chain would refuse the unstake
  */
 async function createUnstake(
-  { services, caller, body, signed, address }: StakeRequest,
+  services: Services,
+  { caller, body, signed, address }: StakeRequest,
   context: StakingContext,
 ): Promise<Reply> {
   const { asset, network, wallet, account } = context

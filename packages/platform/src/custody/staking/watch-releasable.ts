@@ -1,9 +1,16 @@
-import { formatAmount } from '@custody/chains'
+import { formatAmount, type Registry } from '@custody/chains'
 import { stringifyJson } from '@custody/request-auth'
 import { emit } from '../../core/ledger/post.ts'
 import { exact } from '../../core/decimals.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
 import type { Loop } from '../../core/engine/loops/loop.ts'
+
+interface Services {
+  database: Database
+  registry: Registry
+  networks: Networks
+}
 
 const IS_AWAITED = 'released_by is null and told_at is null'
 

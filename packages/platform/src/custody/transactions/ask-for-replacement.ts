@@ -1,8 +1,14 @@
 import type { SignedRequest } from '@custody/request-auth'
 import { requestReplacement, type ReplacementKind } from '../../core/engine/replacement.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import type { Caller } from '../../core/http/endpoint.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+}
 
 interface ReplacementRequest {
   kind: ReplacementKind

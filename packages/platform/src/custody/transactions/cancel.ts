@@ -13,6 +13,19 @@ import {
 } from '../../core/engine/replacement.ts'
 import { askForReplacement } from './ask-for-replacement.ts'
 import { assertUnspentChange, waitingAttempts } from '../../core/engine/attempts.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Receipts } from '../../core/signing/receipts.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  receipts: Receipts
+}
 
 /**
  * Cancels a transfer. Before it is signed, it ends at no cost. After that, a payment to its own
@@ -39,7 +52,7 @@ export const cancelTransaction = endpoint({
   params: z.strictObject({ id: pathId }),
   body: emptyBody,
   response: transactionNowShape,
-  async handler({ services, caller, params, signed }) {
+  async handler({ caller, params, signed }, services: Services) {
     const row = await findTransaction(services, caller, params.id)
     const shown = async () => ({
       body: presentNow(await findTransaction(services, caller, row.id), services.registry),

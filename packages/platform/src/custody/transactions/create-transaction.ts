@@ -1,4 +1,4 @@
-import { formatAmount, type Asset, type Network } from '@custody/chains'
+import { formatAmount, type Asset, type Network, type Registry } from '@custody/chains'
 import {
   claimedNonceAndSubject,
   stringifyJson,
@@ -12,11 +12,17 @@ import { SQL_ERRORS, sqlErrorOf } from '../../core/database/sql-errors.ts'
 import { ApiError } from '../../core/errors.ts'
 import { endpoint, type Caller, type Repeated, type Reply } from '../../core/http/endpoint.ts'
 import { hashPayload, isSamePayload, UNREADABLE_PAYLOAD } from '../../core/engine/payload.ts'
-import type { ExchangeDestination } from './exchange-destinations.ts'
+import type { ExchangeDestination, ExchangeDestinations } from './exchange-destinations.ts'
 import { exhausted, quotePlatformFee } from '../prepaid-fee/fees.ts'
 import type { Chain, Payment } from '../../core/engine/chain.ts'
-import type { Services } from '../../core/engine/services.ts'
-import type { KnownWallet } from '../assets/find-wallet.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Receipts } from '../../core/signing/receipts.ts'
+import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
+import type { Prices } from '../prices/prices.ts'
+import type { KnownWallet, KnownWallets } from '../assets/find-wallet.ts'
 import {
   checkFeeWallet,
   checkTransfer,
@@ -34,7 +40,21 @@ import {
   replayedTransaction,
 } from '../../core/http/replay.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
-import type { Written } from './write-withdrawal.ts'
+import type { Written, Withdrawals } from './write-withdrawal.ts'
+
+interface Services {
+  settings: Pick<Settings, 'prepaidTiers' | 'prices'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  receipts: Receipts
+  addresses: Addresses
+  knownWallets: KnownWallets
+  withdrawals: Withdrawals
+  exchangeDestinations: ExchangeDestinations
+  prices: Prices
+}
 
 /** Creates an outgoing transfer, at most one per wallet and `sequence_id`. */
 export const createTransaction = endpoint({
@@ -65,8 +85,8 @@ export const createTransaction = endpoint({
   access: 'write',
   body: transferBody,
   response: transactionShape,
-  handler: (request) => createTransfer(request),
-  earlier: (request) => earlierTransfer(request),
+  handler: (request, services: Services) => createTransfer(services, request),
+  earlier: (request, services: Pick<Services, 'database'>) => earlierTransfer(services, request),
 })
 
 /**
@@ -75,7 +95,8 @@ export const createTransaction = endpoint({
  * @param invoice as in {@link createTransfer}
  */
 export function earlierTransfer(
-  { services, caller, fields, body }: Repeated<TransferBody>,
+  services: Pick<Services, 'database'>,
+  { caller, fields, body }: Repeated<TransferBody>,
   invoice: string | null = null,
 ): Promise<Reply | null> {
   const payloadHash = body === undefined ? UNREADABLE_PAYLOAD : hashTransfer(body, invoice)
@@ -94,7 +115,8 @@ export function earlierTransfer(
  *   the same commit
  */
 export async function createTransfer(
-  { services, caller, body, signed }: TransferRequest,
+  services: Services,
+  { caller, body, signed }: TransferRequest,
   invoice: string | null = null,
 ): Promise<Reply> {
   const { asset, network } = findAsset(services, body.asset)
@@ -110,7 +132,7 @@ export async function createTransfer(
         payloadHash,
       )
     const make = () =>
-      create({ services, caller, body, signed }, { asset, network, wallet, payloadHash, invoice })
+      create(services, { caller, body, signed }, { asset, network, wallet, payloadHash, invoice })
     try {
       // If no external service is called, the commit itself finds an earlier response.
       return body.destination_type === 'EXCHANGE'
@@ -125,7 +147,6 @@ export async function createTransfer(
 }
 
 interface TransferRequest {
-  services: Services
   caller: Caller
   body: TransferBody
   signed: SignedRequest
@@ -156,8 +177,12 @@ interface TransferAmounts {
  * Checks a transfer, quotes its fees, writes it and publishes its events.
  * @throws ApiError if a check fails or the wallet's balance is too low
  */
-async function create(request: TransferRequest, from: TransferSource): Promise<Reply> {
-  const { services, caller, body, signed } = request
+async function create(
+  services: Services,
+  request: TransferRequest,
+  from: TransferSource,
+): Promise<Reply> {
+  const { caller, body, signed } = request
   const { asset, network, wallet, payloadHash } = from
   const { amount, destination, addressTag } = checkTransfer(services, body, asset, network)
   const exchange = await services.exchangeDestinations.check(caller, body, {
@@ -186,7 +211,7 @@ async function create(request: TransferRequest, from: TransferSource): Promise<R
   await checkFeeWallet(services, chain, { owner: caller, asset, source, fee })
   const platform = quotePlatformFee(services, wallet.prepaid_tier, asset, amount)
   const amounts = { amount, fee, reserve, chainReserve, platform }
-  const row = withdrawalRow(request, from, amounts, { source, destination, addressTag })
+  const row = withdrawalRow(services, request, from, amounts, { source, destination, addressTag })
   const response = stringifyJson(presentTransaction(row, services.registry))
   const written = await writeWithdrawal(services, from, row, { amounts, response, exchange })
   services.environment.checkpoint('transaction.created')
@@ -235,7 +260,8 @@ async function checkDestination(
 
 /** Returns the row of a new transfer. Its ID is derived from the API key and the request's nonce. */
 function withdrawalRow(
-  { services, caller, body, signed }: TransferRequest,
+  services: Services,
+  { caller, body, signed }: TransferRequest,
   { asset, network, wallet }: TransferSource,
   { amount, fee, platform }: TransferAmounts,
   {

@@ -25,9 +25,3 @@ export interface ExchangeDestinations {
     payment: { asset: Asset; network: Network; amount: bigint },
   ): Promise<ExchangeDestination | null>
 }
-
-declare module '../../core/engine/services.ts' {
-  interface Services {
-    exchangeDestinations: ExchangeDestinations
-  }
-}

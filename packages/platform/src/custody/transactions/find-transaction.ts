@@ -1,7 +1,11 @@
 import { ApiError } from '../../core/errors.ts'
 import type { Caller } from '../../core/http/endpoint.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Database } from '../../core/database/pool.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
+
+interface Services {
+  database: Database
+}
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 

@@ -2,11 +2,19 @@ import type { SignedRequest } from '@custody/request-auth'
 import { floatPostings, overdraws } from '../gas-tanks/float.ts'
 import { reclaimEnergy } from '../gas-tanks/energy-loan.ts'
 import { releaseNetworkFee } from '../gas-tanks/release.ts'
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import { replacementsOf, type Replacement } from '../../core/engine/replacement.ts'
 import { otherWalletPostings } from '../../core/engine/other-wallet.ts'
 import { receiptsOf } from '../../core/engine/request.ts'
-import type { Kind, Outcome, Services } from '../../core/engine/services.ts'
+import type { Kind, Outcome } from '../../core/engine/interfaces/kind.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Metrics } from '../../core/metrics.ts'
+import type { Logger } from 'pino'
+import type { Forwards } from '../../core/engine/interfaces/listeners.ts'
+import type { Aml } from '../aml/aml.ts'
 import { endTransaction } from '../../core/engine/settle.ts'
 import { isForward, type TransactionRow } from '../../core/engine/transaction.ts'
 import { post } from '../../core/ledger/post.ts'
@@ -20,16 +28,32 @@ import {
   startScreening,
 } from './screening.ts'
 
+interface Services {
+  settings: Pick<Settings, 'feeBumpAfterMs'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  metrics: Metrics
+  log: Logger
+  forwards: Forwards
+  aml: Aml
+}
+
 /** Whether the caller's own request asks for the transfer, not a standing rule. */
 const isOwnPayment = (row: TransactionRow): boolean => row.request !== null && !isForward(row)
 
 /** An outgoing transfer, requested by its caller or created by a standing rule. */
-export const withdrawal: Kind<'WITHDRAWAL'> = {
-  ...platformFee,
-  steps: { CREATED: startScreening, SCREENING: screenWithdrawal, AML_HELD: awaitUnfreezing },
-  heldBack: screenAgain,
-  maySubmit: isUnfrozen,
-  async refusal(_services, chain, { row, asset, amount }) {
+export const withdrawalKind = (services: Services): Kind<'WITHDRAWAL'> => ({
+  ...platformFee(services),
+  steps: {
+    CREATED: (row) => startScreening(services, row),
+    SCREENING: (row) => screenWithdrawal(services, row),
+    AML_HELD: (row) => awaitUnfreezing(services, row),
+  },
+  heldBack: (row) => screenAgain(services, row),
+  maySubmit: (tx, row) => isUnfrozen(services, tx, row),
+  async refusal(chain, { row, asset, amount }) {
     const refusal = await chain.refusal({
       to: row.destination_id as string,
       tag: row.address_tag,
@@ -38,8 +62,8 @@ export const withdrawal: Kind<'WITHDRAWAL'> = {
     })
     return refusal && `${refusal.field}: ${refusal.reason}`
   },
-  purpose: purposeOf,
-  async settle(services, tx, row, o) {
+  purpose: (row, replacement) => purposeOf(services, row, replacement),
+  async settle(tx, row, o) {
     await (o.succeeded
       ? services.forwards.done(tx, row)
       : services.forwards.returned(tx, row, 'the chain reverted it'))
@@ -50,8 +74,8 @@ export const withdrawal: Kind<'WITHDRAWAL'> = {
   isOwnPayment,
   isSignedTogether: isOwnPayment,
   isAskedFor: (row) => row.request !== null || isForward(row),
-  failing: (services, tx, row, reason) => services.forwards.returned(tx, row, reason),
-  async release(services, tx, row) {
+  failing: (tx, row, reason) => services.forwards.returned(tx, row, reason),
+  async release(tx, row) {
     const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
     const total = BigInt(row.amount) + BigInt(row.plan.fee_reserve ?? '0')
     await post(tx, 'release', row.id, [
@@ -61,8 +85,8 @@ export const withdrawal: Kind<'WITHDRAWAL'> = {
     await releaseNetworkFee(services, tx, row)
     return row.platform_fee ? { plan: { refunded: '1' } } : {}
   },
-  bumpAfterMs: ({ settings }) => settings.feeBumpAfterMs,
-}
+  bumpAfterMs: () => services.settings.feeBumpAfterMs,
+})
 
 /**
  * Books a final transfer. Its fee is paid from its reservation: another wallet of the sub-account,

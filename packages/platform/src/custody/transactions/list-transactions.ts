@@ -11,8 +11,16 @@ import {
   transactionNowShape,
   TYPE_NAMES,
 } from '../../core/engine/present.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
+
+interface Services {
+  database: Database
+  registry: Registry
+  networks: Networks
+}
 
 const INT32_MAX = 2_147_483_647
 const PLACES = ['INTERNAL', 'EXTERNAL', 'GAS_TANK', 'OMNIBUS', 'STAKING'] as const
@@ -123,7 +131,7 @@ export const listTransactions = endpoint({
   access: 'read',
   query: z.strictObject({ ...transactionFilter, ...pageQuery }),
   response: pageOf(transactionNowShape),
-  async handler({ services, caller, query }) {
+  async handler({ caller, query }, services: Services) {
     const { page, limit } = query
     const { rows, total } = await readList<TransactionRow>(
       services.database,

@@ -5,6 +5,7 @@ import {
   validateAddress,
   type Asset,
   type Network,
+  type Registry,
 } from '@custody/chains'
 import type { TransferBody } from '@custody/request-auth/bodies'
 import { ApiError } from '../../core/errors.ts'
@@ -12,9 +13,18 @@ import type { Caller } from '../../core/http/endpoint.ts'
 import { readAmount } from '../assets/read-amount.ts'
 import { accountOf } from '../aml/address-key.ts'
 import type { Chain, Payment, Refusal } from '../../core/engine/chain.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
 import { withTimeout } from '../../core/engine/with-timeout.ts'
 import { checkedFeeRate } from '../../core/engine/check-fee-rate.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+}
 
 /**
  * Converts a refusal to the API's error.
@@ -35,7 +45,7 @@ export const refusalError = ({ field, reason }: Refusal, amountField = 'amount')
  * @throws ApiError `INVALID_AMOUNT`, `INVALID_ADDRESS` or `INVALID_REQUEST`
  */
 export function checkTransfer(
-  services: Services,
+  services: Pick<Services, 'registry' | 'networks'>,
   body: TransferBody,
   asset: Asset,
   network: Network,
@@ -118,7 +128,7 @@ export function isOwnAccount(
  * unreachable or slow: the worker checks again before anything is signed.
  */
 export async function refusalSoon(
-  { environment }: Services,
+  { environment }: Pick<Services, 'environment'>,
   chain: Chain,
   payment: Payment,
 ): Promise<Refusal | null> {
@@ -139,7 +149,7 @@ interface FeePayment {
  * @throws ApiError `INSUFFICIENT_BALANCE`
  */
 export async function checkFeeWallet(
-  services: Services,
+  services: Pick<Services, 'database' | 'registry'>,
   chain: Chain,
   { owner, asset, source, fee }: FeePayment,
 ): Promise<void> {

@@ -6,6 +6,13 @@ import { findTransaction } from './find-transaction.ts'
 import { presentNow, transactionNowShape } from '../../core/engine/present.ts'
 import { replacementsOf } from '../../core/engine/replacement.ts'
 import { presentReplacement, replacementShape } from './present-replacement.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+
+interface Services {
+  database: Database
+  registry: Registry
+}
 
 /** Returns one transaction of the caller's sub-account by its platform id. */
 export const readTransaction = endpoint({
@@ -22,7 +29,7 @@ export const readTransaction = endpoint({
   response: transactionNowShape
     .extend({ replacements: z.array(replacementShape).max(LIST_MAX).optional() })
     .meta({ id: 'TransactionWithReplacements' }),
-  async handler({ services, caller, params }) {
+  async handler({ caller, params }, services: Services) {
     const row = await findTransaction(services, caller, params.id)
     const replacements =
       row.kind === 'WITHDRAWAL' ? await replacementsOf(services.database, row) : []

@@ -1,5 +1,9 @@
-import type { Queryable } from '../../core/database/pool.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Logger } from 'pino'
+import type { Aml } from '../aml/aml.ts'
 import type { State, TransactionRow } from '../../core/engine/transaction.ts'
 import { lockAccount, wakeNextNonce } from '../../core/engine/nonce-order.ts'
 import { advance, wakeBuilding } from '../../core/engine/lease.ts'
@@ -17,13 +21,22 @@ import { freshAnswers, FRESH_MS, screen, ScreeningWaits } from '../aml/screen.ts
 import { isOn, readPolicy } from '../aml/policy.ts'
 import { NO_WAIT, waitForProvider } from '../aml/waiting.ts'
 
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  log: Logger
+  aml: Aml
+}
+
 /**
  * Interval at which a held transfer checks for its release, in milliseconds. Unfreezing wakes it
  * immediately; the poll covers processes that were killed.
  */
 const HELD_POLL_MS = 10 * 60_000
 
-const networkOf = (services: Services, row: TransactionRow) =>
+const networkOf = (services: Pick<Services, 'networks'>, row: TransactionRow) =>
   services.networks.get(row.network).network
 
 /**
@@ -31,7 +44,7 @@ const networkOf = (services: Services, row: TransactionRow) =>
  * transaction ends.
  */
 export async function isUnfrozen(
-  services: Services,
+  services: Pick<Services, 'networks'>,
   tx: Queryable,
   row: TransactionRow,
 ): Promise<boolean> {
@@ -39,7 +52,11 @@ export async function isUnfrozen(
   return (await freezesOf(services, tx, row)).length === 0
 }
 
-const freezesOf = (services: Services, database: Queryable, row: TransactionRow) => {
+const freezesOf = (
+  services: Pick<Services, 'networks'>,
+  database: Queryable,
+  row: TransactionRow,
+) => {
   const network = networkOf(services, row)
   return frozenAmong(database, row, {
     space: spaceOf(network),
@@ -117,7 +134,10 @@ export async function screenWithdrawal(services: Services, row: TransactionRow):
  * AML_HELD → SCREENING, once no freeze holds the transfer. Unfrozen addresses are not screened
  * again.
  */
-export async function awaitUnfreezing(services: Services, row: TransactionRow): Promise<void> {
+export async function awaitUnfreezing(
+  services: Pick<Services, 'environment' | 'database'>,
+  row: TransactionRow,
+): Promise<void> {
   const held = await services.database.transaction(async (tx) => {
     await lockFreezing(tx, row.sub_account_id as string)
     const is = await isHeld(tx, row)

@@ -1,4 +1,4 @@
-import { formatAmount, traitsOf } from '@custody/chains'
+import { formatAmount, traitsOf, type Registry } from '@custody/chains'
 import { speedUpBody } from '@custody/request-auth/bodies'
 import { z } from 'zod'
 import { ApiError } from '../../core/errors.ts'
@@ -11,6 +11,18 @@ import { isForward, NO_REPLACEMENT } from '../../core/engine/transaction.ts'
 import { WAITING_STATES, whyFinal } from '../../core/engine/replacement.ts'
 import { askForReplacement } from './ask-for-replacement.ts'
 import { assertUnspentChange, waitingAttempts } from '../../core/engine/attempts.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Receipts } from '../../core/signing/receipts.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  receipts: Receipts
+}
 
 /**
  * Pays a higher fee for a pending transfer: the same payment is sent again with a higher fee, and
@@ -38,7 +50,7 @@ export const speedUp = endpoint({
   params: z.strictObject({ id: pathId }),
   body: speedUpBody,
   response: transactionNowShape,
-  async handler({ services, caller, params, body, signed }) {
+  async handler({ caller, params, body, signed }, services: Services) {
     const row = await findTransaction(services, caller, params.id)
     const { network, replaceable } = services.networks.get(row.network)
     if (row.kind !== 'WITHDRAWAL')

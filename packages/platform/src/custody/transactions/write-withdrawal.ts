@@ -145,9 +145,3 @@ function isPlain(
     invoice === null && exchange === null && typeof fee === 'string' && typeof tier === 'string'
   )
 }
-
-declare module '../../core/engine/services.ts' {
-  interface Services {
-    withdrawals: Withdrawals
-  }
-}

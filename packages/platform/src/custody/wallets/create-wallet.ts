@@ -1,10 +1,22 @@
-import { CHANGE_INDEX, OMNIBUS_INDEX, traitsOf, type Asset, type Network } from '@custody/chains'
+import {
+  CHANGE_INDEX,
+  OMNIBUS_INDEX,
+  traitsOf,
+  type Asset,
+  type Network,
+  type Registry,
+} from '@custody/chains'
 import { z } from 'zod'
 import { deriveAddress, tankOwner } from '../addresses/derive.ts'
 import { findOpenAsset } from '../assets/find-asset.ts'
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import { SQL_ERRORS, sqlErrorOf } from '../../core/database/sql-errors.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { WorkspaceKeys } from '../../core/signing/keys.ts'
+import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
+import type { Invoices } from '../../core/engine/interfaces/listeners.ts'
 import { ApiError } from '../../core/errors.ts'
 import { hasTank, tankTerms } from '../gas-tanks/ensure-tank.ts'
 import { endpoint, type Caller } from '../../core/http/endpoint.ts'
@@ -12,6 +24,17 @@ import { assetName } from '../../core/http/schemas.ts'
 import { creditWaitingDeposits } from '../deposits/waiting.ts'
 import type { WalletRow } from '../assets/find-wallet.ts'
 import { presentWallet, walletShape } from './present.ts'
+
+interface Services {
+  settings: Pick<Settings, 'allowDeprecated' | 'network'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  keys: WorkspaceKeys
+  addresses: Addresses
+  invoices: Invoices
+}
 
 /** Defines the endpoint that creates the only wallet of an asset in the caller's sub-account. */
 const definition = (id: string, path: string) =>
@@ -33,7 +56,7 @@ const definition = (id: string, path: string) =>
     access: 'write',
     body: z.strictObject({ asset: assetName }),
     response: walletShape,
-    async handler({ services, caller, body }) {
+    async handler({ caller, body }, services: Services) {
       const { asset, network } = findOpenAsset(services, body.asset)
       await services.addresses.startScan(network)
       const planned = await plan(services, caller, asset, network)

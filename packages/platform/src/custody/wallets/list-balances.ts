@@ -1,8 +1,18 @@
 import { z } from 'zod'
-import type { Services } from '../../core/engine/services.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
 import { endpoint, type Caller } from '../../core/http/endpoint.ts'
 import { assetName, integer, LIMIT_MAX } from '../../core/http/schemas.ts'
 import { BALANCE_COLUMNS, balancesOf, type BalanceRow } from './balance.ts'
+
+interface Services {
+  database: Database
+  registry: Registry
+  networks: Networks
+  addresses: Addresses
+}
 
 const balanceShape = z
   .object({
@@ -62,7 +72,7 @@ export const listBalances = endpoint({
       }),
     has_more: z.boolean().meta({ description: 'Whether there are more records' }),
   }),
-  async handler({ services, caller, query: { after, limit } }) {
+  async handler({ caller, query: { after, limit } }, services: Services) {
     const rows = await services.database.query<Row>(
       `select w.id, w.asset, w.status, w.network, ${BALANCE_COLUMNS}
        from wallets w left join ledger_accounts a on a.workspace_id = w.workspace_id

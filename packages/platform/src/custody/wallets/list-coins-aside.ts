@@ -1,11 +1,18 @@
-import { formatAmount, type Asset } from '@custody/chains'
+import { formatAmount, type Asset, type Registry } from '@custody/chains'
 import { z } from 'zod'
 import { assertKnownAsset } from '../assets/find-asset.ts'
 import { exact } from '../../core/decimals.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
 import { ApiError } from '../../core/errors.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { assetName, integer, LIMIT_MAX } from '../../core/http/schemas.ts'
+
+interface Services {
+  database: Database
+  registry: Registry
+  networks: Networks
+}
 
 /**
  * Position in the list: the time at which a coin was found, in milliseconds of Unix time, and its
@@ -136,7 +143,7 @@ export const listCoinsAside = endpoint({
       }),
     has_more: z.boolean().meta({ description: 'Whether there are more records' }),
   }),
-  async handler({ services, caller, query: { asset, network, after, limit } }) {
+  async handler({ caller, query: { asset, network, after, limit } }, services: Services) {
     assertKnownAsset(services, asset)
     if (network !== undefined && !services.registry.network(network)) {
       throw new ApiError('INVALID_REQUEST', `network: ${network} is unknown; see GET /assets`, {

@@ -5,6 +5,19 @@ import { assetName } from '../../core/http/schemas.ts'
 import type { WalletRow } from '../assets/find-wallet.ts'
 import { BALANCE_COLUMNS, balancesOf, type BalanceRow } from './balance.ts'
 import { presentWallet, walletShape } from './present.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
+
+interface Services {
+  settings: Pick<Settings, 'allowDeprecated'>
+  database: Database
+  registry: Registry
+  networks: Networks
+  addresses: Addresses
+}
 
 /**
  * Lists the wallets of one asset with the spendable amount (`balance`) and everything that is held
@@ -42,7 +55,7 @@ export const listWallets = endpoint({
         .meta({ id: 'WalletBalance' }),
     )
     .max(1),
-  async handler({ services, caller, query }) {
+  async handler({ caller, query }, services: Services) {
     const { asset, network } = findAsset(services, query.asset)
     const rows = await services.database.query<WalletRow & BalanceRow>(
       `select w.id, w.asset, w.status, w.created_at, w.network, ${BALANCE_COLUMNS}

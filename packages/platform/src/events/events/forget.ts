@@ -1,5 +1,9 @@
-import type { Services } from '../../core/engine/services.ts'
+import type { Database } from '../../core/database/pool.ts'
 import { KEPT_DAYS } from './log.ts'
+
+interface Services {
+  database: Database
+}
 
 const BATCH = 5000
 

@@ -3,6 +3,11 @@ import { endpoint } from '../../core/http/endpoint.ts'
 import { integer, LIMIT_MAX } from '../../core/http/schemas.ts'
 import { cursor, endOfLog, KEPT_DAYS, messageOf, positionOf, readLog, typeFilter } from './log.ts'
 import { eventShape } from './registry.ts'
+import type { Database } from '../../core/database/pool.ts'
+
+interface Services {
+  database: Database
+}
 
 /** Lists the event log, oldest first. Webhook deliveries are created from the same log. */
 export const listEvents = endpoint({
@@ -30,7 +35,7 @@ export const listEvents = endpoint({
     }),
     has_more: z.boolean().meta({ description: 'Whether more events are available now' }),
   }),
-  async handler({ services: { database }, caller, query: { after, type, limit } }) {
+  async handler({ caller, query: { after, type, limit } }, { database }: Services) {
     const from = after === undefined ? '0' : await positionOf(database, caller, after, 'after')
     const rows = await readLog(database, caller, {
       after: from,

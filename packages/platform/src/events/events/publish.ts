@@ -1,9 +1,24 @@
 import { reasonOf } from '@custody/chains/reason'
 import type { EventType } from '../../core/database/event-types.ts'
-import { isPassing, type Queryable } from '../../core/database/pool.ts'
+import { isPassing, type Queryable, type Database } from '../../core/database/pool.ts'
 import type { Loop } from '../../core/engine/loops/loop.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Logger } from 'pino'
+import type { Notifier } from '../../core/ledger/notifier.ts'
+import type { LoadMonitor } from '../../core/load-monitor.ts'
+import type { Feed } from '../../core/ledger/feed.ts'
 import { objectOf } from './object.ts'
+
+interface Services {
+  settings: Pick<Settings, 'pollMs'>
+  environment: Environment
+  database: Database
+  log: Logger
+  outbox: Notifier
+  pressure: LoadMonitor
+  feed: Feed
+}
 
 /** An event with its position in the log. */
 export interface Published {
@@ -22,9 +37,9 @@ export interface Published {
 /** Creates the deliveries of published events. */
 export interface Distributor {
   /** Called in the database transaction that publishes the events. */
-  write(services: Services, tx: Queryable, events: readonly Published[]): Promise<void>
+  write(tx: Queryable, events: readonly Published[]): Promise<void>
   /** Called after the commit of the database transaction that published the events. */
-  done(services: Services): void
+  done(): void
 }
 
 const LOCK = 7_205_160_013
@@ -81,7 +96,7 @@ export async function publish(services: Services, distributor: Distributor): Pro
   if (published > 0) {
     services.environment.checkpoint('events.published')
     services.feed.ring()
-    distributor.done(services)
+    distributor.done()
   }
   return published
 }
@@ -118,7 +133,7 @@ async function batch(
         events.map(({ workspaceId }) => workspaceId),
       ],
     )
-    await write(services, tx, events)
+    await write(tx, events)
     return rows.length
   })
 }

@@ -1,9 +1,15 @@
 import { z } from 'zod'
 import { endpoint, type Caller, type ServerEvent } from '../../core/http/endpoint.ts'
 import type { EventType } from '../../core/database/event-types.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Feed } from '../../core/ledger/feed.ts'
 import { cursor, endOfLog, positionOf, readLog, textOf, typeFilter } from './log.ts'
 import { eventShape } from './registry.ts'
+
+interface Services {
+  database: Database
+  feed: Feed
+}
 
 const BATCH = 100
 
@@ -24,7 +30,7 @@ export const streamEvents = endpoint({
   summary: 'Stream events (server-sent events)',
   query: z.strictObject({ after: cursor.optional(), type: typeFilter.optional() }),
   response: eventShape(),
-  async handler({ services, caller, query, lastEventId }) {
+  async handler({ caller, query, lastEventId }, services: Services) {
     // The last event that the client has received takes precedence over the position at which it
     // first began.
     const [seen, field] =

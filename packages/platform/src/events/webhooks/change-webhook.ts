@@ -11,6 +11,17 @@ import {
   webhookShape,
   type WebhookRow,
 } from './webhook.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Webhooks } from './webhooks.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network'>
+  environment: Environment
+  database: Database
+  webhooks: Webhooks
+}
 
 /**
  * Changes the given fields of a webhook. When a webhook is enabled again, its waiting deliveries
@@ -36,7 +47,7 @@ export const changeWebhook = endpoint({
     format: fields.format.optional(),
   }),
   response: webhookShape,
-  async handler({ services, caller, params, body }) {
+  async handler({ caller, params, body }, services: Services) {
     if (body.url !== undefined) checkUrl(services, body.url)
     const row = await services.database.transaction(async (tx) => {
       const { id, disabled_at: disabledAt } = await findWebhook(tx, caller, params.id, true)

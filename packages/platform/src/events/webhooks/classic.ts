@@ -1,11 +1,14 @@
-import { formatAmount } from '@custody/chains'
+import { formatAmount, type Registry } from '@custody/chains'
 import { JsonNumber, parseJson } from '@custody/request-auth'
 import type { Queryable } from '../../core/database/pool.ts'
-import type { Services } from '../../core/engine/services.ts'
 import { presentTransaction } from '../../core/engine/present.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import type { Published } from '../events/publish.ts'
 import { exact } from '../../core/decimals.ts'
+
+interface Services {
+  registry: Registry
+}
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
@@ -96,7 +99,7 @@ function classicOf(
  * @param shown the API's representation
  */
 export function classicShape(
-  { registry }: Pick<Services, 'registry'>,
+  { registry }: Services,
   row: Beyond,
   shown: ClassicTransaction,
 ): Record<string, unknown> {

@@ -13,6 +13,19 @@ import {
   webhookWithSecretShape,
   type WebhookRow,
 } from './webhook.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Aml } from '../../custody/aml/aml.ts'
+import type { Webhooks } from './webhooks.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network'>
+  environment: Environment
+  database: Database
+  aml: Aml
+  webhooks: Webhooks
+}
 
 /**
  * Creates a webhook. If the same request is repeated within a minute, because its response was
@@ -37,7 +50,7 @@ export const createWebhook = endpoint({
     format: fields.format.optional(),
   }),
   response: webhookWithSecretShape,
-  async handler({ services, caller, body }) {
+  async handler({ caller, body }, services: Services) {
     checkUrl(services, body.url)
     const id = services.environment.uuid()
     const { secret, sealed } = makeSecret(services, id)

@@ -1,6 +1,11 @@
 import { z } from 'zod'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { findWebhook, idParam } from './webhook.ts'
+import type { Database } from '../../core/database/pool.ts'
+
+interface Services {
+  database: Database
+}
 
 /** Deletes a webhook with its deliveries; waiting deliveries are not sent. */
 export const deleteWebhook = endpoint({
@@ -15,7 +20,7 @@ export const deleteWebhook = endpoint({
   isSetting: true,
   params: idParam,
   response: z.object({ id: z.string(), deleted: z.literal(true) }),
-  async handler({ services, caller, params }) {
+  async handler({ caller, params }, services: Services) {
     const { id } = await findWebhook(services.database, caller, params.id)
     await services.database.query('delete from webhooks where workspace_id = $2 and id = $1', [
       id,

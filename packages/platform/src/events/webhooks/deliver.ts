@@ -1,7 +1,12 @@
 import { reasonOf } from '@custody/chains/reason'
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import type { Loop } from '../../core/engine/loops/loop.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Metrics } from '../../core/metrics.ts'
+import type { Logger } from 'pino'
+import type { Aml } from '../../custody/aml/aml.ts'
+import type { Webhooks } from './webhooks.ts'
 import { eventPollMs } from '../events/publish.ts'
 import { emit } from '../../core/ledger/post.ts'
 import { allocateSlots, SLOTS } from './fair-queue.ts'
@@ -11,6 +16,16 @@ import { ATTEMPTS_MAX } from './delivery.ts'
 import type { Answer } from './send.ts'
 import { headersFor } from './sign.ts'
 import { secretsAt } from './webhook.ts'
+
+interface Services {
+  settings: Pick<Settings, 'pollMs'>
+  environment: Environment
+  database: Database
+  metrics: Metrics
+  log: Logger
+  aml: Aml
+  webhooks: Webhooks
+}
 
 /**
  * Delay in milliseconds after a delivery could not be prepared, which is not a failure of its

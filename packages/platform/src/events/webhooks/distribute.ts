@@ -1,6 +1,10 @@
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../../core/database/pool.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Registry } from '@custody/chains'
+import type { Logger } from 'pino'
+import type { Aml } from '../../custody/aml/aml.ts'
+import type { Webhooks } from './webhooks.ts'
 import { typesOf } from '../events/filter.ts'
 import { messageOf } from '../events/log.ts'
 import type { Distributor, Published } from '../events/publish.ts'
@@ -8,6 +12,14 @@ import { classicData } from './classic.ts'
 import { invoiceReceivers } from './invoice-urls.ts'
 import { TRIES_MAX } from './schedule.ts'
 import type { WebhookRow } from './webhook.ts'
+
+interface Services {
+  environment: Environment
+  registry: Registry
+  log: Logger
+  aml: Aml
+  webhooks: Webhooks
+}
 
 type Receiver = Pick<
   WebhookRow,
@@ -84,11 +96,11 @@ async function distribute(
   )
 }
 
-/** Creates the deliveries when events are published. */
-export const distributor: Distributor = {
-  write: distribute,
-  done: ({ webhooks }) => webhooks.due.ring(),
-}
+/** Returns the part of publishing that creates the deliveries of events. */
+export const distributorOf = (services: Services): Distributor => ({
+  write: (tx, events) => distribute(services, tx, events),
+  done: () => services.webhooks.due.ring(),
+})
 
 const reportOf = (event: Published) => ({
   uid: event.uid,

@@ -1,7 +1,15 @@
 import type { Queryable } from '../../core/database/pool.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Logger } from 'pino'
+import type { Aml } from '../../custody/aml/aml.ts'
 import type { Published } from '../events/publish.ts'
 import { makeSecret, type WebhookRow } from './webhook.ts'
+
+interface Services {
+  environment: Environment
+  log: Logger
+  aml: Aml
+}
 
 /** Maximum number of servers that receive the invoice events of one sub-account. */
 const ORIGINS_MAX = 100

@@ -5,6 +5,11 @@ import { oneOf, pageOf, pageQuery } from '../../core/http/schemas.ts'
 import { typeFilter } from '../events/log.ts'
 import { DELIVERY_STATUSES, deliveryShape, presentDelivery, type DeliveryRow } from './delivery.ts'
 import { findWebhook, idParam } from './webhook.ts'
+import type { Database } from '../../core/database/pool.ts'
+
+interface Services {
+  database: Database
+}
 
 /** Lists the deliveries to a webhook with the receiver's responses, newest first. */
 export const listDeliveries = endpoint({
@@ -23,7 +28,7 @@ export const listDeliveries = endpoint({
     ...pageQuery,
   }),
   response: pageOf(deliveryShape),
-  async handler({ services: { database }, caller, params, query: { status, type, page, limit } }) {
+  async handler({ caller, params, query: { status, type, page, limit } }, { database }: Services) {
     const { id } = await findWebhook(database, caller, params.id)
     const values: unknown[] = [id, caller.workspaceId]
     const conditions = ['workspace_id = $2 and webhook_id = $1']

@@ -1,6 +1,13 @@
 import { z } from 'zod'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { presentWebhook, WEBHOOKS_MAX, webhookShape, type WebhookRow } from './webhook.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+}
 
 /**
  * Lists the webhooks of the caller's sub-account, oldest first. There are never many, so the list
@@ -16,7 +23,7 @@ export const listWebhooks = endpoint({
   access: 'read',
   query: z.strictObject({}),
   response: z.object({ data: z.array(webhookShape).max(WEBHOOKS_MAX) }),
-  async handler({ services, caller }) {
+  async handler({ caller }, services: Services) {
     const rows = await services.database.query<WebhookRow>(
       `select * from webhooks where workspace_id = $2 and sub_account_id = $1 order by created_at,
         id`,

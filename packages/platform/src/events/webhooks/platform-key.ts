@@ -6,7 +6,13 @@ import {
   type KeyObject,
 } from 'node:crypto'
 import { promisify } from 'node:util'
-import type { Services } from '../../core/engine/services.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Aml } from '../../custody/aml/aml.ts'
+
+interface Services {
+  database: Database
+  aml: Aml
+}
 
 const BITS = 3072
 /** Context that the private key is encrypted for. */

@@ -1,6 +1,11 @@
 import { z } from 'zod'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { jwksOf } from './platform-key.ts'
+import type { Webhooks } from './webhooks.ts'
+
+interface Services {
+  webhooks: Webhooks
+}
 
 /** An example of the response; no such private key exists. */
 const EXAMPLE = [
@@ -36,7 +41,7 @@ export const webhookKeyPem = endpoint({
     .max(1000)
     .regex(PEM)
     .meta({ description: 'Public key (SPKI, RSA 3072 bits)', examples: [EXAMPLE] }),
-  handler: async ({ services }) => ({
+  handler: async (_context, services: Services) => ({
     headers: { 'content-type': 'application/x-pem-file' },
     text: (await services.webhooks.key()).publicPem,
   }),
@@ -65,5 +70,7 @@ export const webhookKeyJwks = endpoint({
       )
       .max(1),
   }),
-  handler: async ({ services }) => ({ body: jwksOf((await services.webhooks.key()).publicPem) }),
+  handler: async (_context, services: Services) => ({
+    body: jwksOf((await services.webhooks.key()).publicPem),
+  }),
 })

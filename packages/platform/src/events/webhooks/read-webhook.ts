@@ -1,5 +1,12 @@
 import { endpoint } from '../../core/http/endpoint.ts'
 import { findWebhook, idParam, presentWebhook, webhookShape } from './webhook.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+}
 
 export const readWebhook = endpoint({
   id: 'readWebhook',
@@ -12,7 +19,7 @@ export const readWebhook = endpoint({
   access: 'read',
   params: idParam,
   response: webhookShape,
-  async handler({ services, caller, params }) {
+  async handler({ caller, params }, services: Services) {
     return {
       body: presentWebhook(
         await findWebhook(services.database, caller, params.id),

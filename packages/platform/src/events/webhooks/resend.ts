@@ -1,10 +1,16 @@
 import { z } from 'zod'
 import { ApiError } from '../../core/errors.ts'
 import { endpoint, type Caller, type Reply } from '../../core/http/endpoint.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Webhooks } from './webhooks.ts'
 import { pathId } from '../../core/http/schemas.ts'
 import { deliveryShape, findDelivery, presentDelivery, type DeliveryRow } from './delivery.ts'
 import { findWebhook } from './webhook.ts'
+
+interface Services {
+  database: Database
+  webhooks: Webhooks
+}
 
 /**
  * Schedules another attempt of a delivery, with the same `webhook-id` and the same bytes. It is
@@ -49,7 +55,8 @@ export const resendDelivery = endpoint({
   access: 'write',
   params: z.strictObject({ delivery: pathId }),
   response: deliveryShape,
-  handler: async ({ services, caller, params }) => resend(services, caller, null, params.delivery),
+  handler: async ({ caller, params }, services: Services) =>
+    resend(services, caller, null, params.delivery),
 })
 
 export const resendDeliveryOf = endpoint({
@@ -63,6 +70,6 @@ export const resendDeliveryOf = endpoint({
   access: 'write',
   params: z.strictObject({ id: pathId, delivery: pathId }),
   response: deliveryShape,
-  handler: async ({ services, caller, params }) =>
+  handler: async ({ caller, params }, services: Services) =>
     resend(services, caller, params.id, params.delivery),
 })

@@ -11,6 +11,15 @@ import {
   webhookWithSecretShape,
   type WebhookRow,
 } from './webhook.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Aml } from '../../custody/aml/aml.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  aml: Aml
+}
 
 const OVERLAP_S = 86_400
 const OVERLAP_MAX_S = 7 * 86_400
@@ -41,7 +50,7 @@ export const rotateWebhook = endpoint({
     ).optional(),
   }),
   response: webhookWithSecretShape,
-  async handler({ services, caller, params, body: { overlap_s: overlapS = OVERLAP_S } }) {
+  async handler({ caller, params, body: { overlap_s: overlapS = OVERLAP_S } }, services: Services) {
     return services.database.transaction(async (tx) => {
       const row = await findWebhook(tx, caller, params.id, true)
       const now = tx.now()

@@ -4,9 +4,34 @@ import { emit } from '../../core/ledger/post.ts'
 import { publish } from '../events/publish.ts'
 import { attempt } from './deliver.ts'
 import { deliveryShape, presentDelivery, type DeliveryRow } from './delivery.ts'
-import { distributor } from './distribute.ts'
+import { distributorOf } from './distribute.ts'
 import { claimOne } from './queues.ts'
 import { findWebhook, idParam } from './webhook.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Metrics } from '../../core/metrics.ts'
+import type { Logger } from 'pino'
+import type { Notifier } from '../../core/ledger/notifier.ts'
+import type { LoadMonitor } from '../../core/load-monitor.ts'
+import type { Feed } from '../../core/ledger/feed.ts'
+import type { Aml } from '../../custody/aml/aml.ts'
+import type { Webhooks } from './webhooks.ts'
+
+interface Services {
+  settings: Pick<Settings, 'pollMs'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  metrics: Metrics
+  log: Logger
+  outbox: Notifier
+  pressure: LoadMonitor
+  feed: Feed
+  aml: Aml
+  webhooks: Webhooks
+}
 
 /** Maximum number of batches of the publisher, which publishes the oldest events first. */
 const ROUNDS_MAX = 20
@@ -26,7 +51,7 @@ export const testWebhook = endpoint({
   access: 'write',
   params: idParam,
   response: deliveryShape,
-  async handler({ services, caller, params }) {
+  async handler({ caller, params }, services: Services) {
     const { database, environment } = services
     const { id, url } = await findWebhook(database, caller, params.id)
     const before = await database.one<{ id: string }>(
@@ -50,7 +75,7 @@ export const testWebhook = endpoint({
       )
     let made = await find()
     for (let round = 0; !made && round < ROUNDS_MAX; round++) {
-      await publish(services, distributor)
+      await publish(services, distributorOf(services))
       made = await find()
     }
     const busy = () =>

@@ -1,12 +1,22 @@
 import { z } from 'zod'
 import type { Queryable } from '../../core/database/pool.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Aml } from '../../custody/aml/aml.ts'
+import type { Webhooks } from './webhooks.ts'
 import { ApiError } from '../../core/errors.ts'
 import { eventPattern } from '../events/filter.ts'
 import type { Caller } from '../../core/http/endpoint.ts'
 import { pathId } from '../../core/http/schemas.ts'
 import { newSecret, SECRET_BYTES } from './sign.ts'
 import { EgressDenied } from './egress-policy.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network'>
+  environment: Environment
+  aml: Aml
+  webhooks: Webhooks
+}
 
 /** Maximum number of webhooks of one sub-account. */
 export const WEBHOOKS_MAX = 20
@@ -115,7 +125,11 @@ export const fields = {
  * Checks a webhook's URL.
  * @throws ApiError `INVALID_REQUEST` that names the field if events may not be sent to the URL
  */
-export function checkUrl(services: Services, input: string, field = 'url'): void {
+export function checkUrl(
+  services: Pick<Services, 'settings' | 'webhooks'>,
+  input: string,
+  field = 'url',
+): void {
   const wrong = (reason: string) =>
     new ApiError('INVALID_REQUEST', `${field}: ${reason}`, { field })
   if (input.includes('\0') || input !== input.trim())
@@ -179,19 +193,25 @@ export async function findWebhook(
 /** Returns the context that a webhook's secrets are encrypted for. */
 export const webhookOwner = (id: string): string => `webhook ${id}`
 /** Generates a secret; `sealed` is its encrypted, stored form. */
-export function makeSecret(services: Services, id: string): { secret: string; sealed: Buffer } {
+export function makeSecret(
+  services: Pick<Services, 'environment' | 'aml'>,
+  id: string,
+): { secret: string; sealed: Buffer } {
   const secret = newSecret(services.environment.bytes(SECRET_BYTES))
   return { secret, sealed: services.aml.secrets.seal(webhookOwner(id), secret) }
 }
-export const openSecret = (services: Services, id: string, sealed: Uint8Array): string =>
-  services.aml.secrets.open(webhookOwner(id), sealed)
+export const openSecret = (
+  services: Pick<Services, 'aml'>,
+  id: string,
+  sealed: Uint8Array,
+): string => services.aml.secrets.open(webhookOwner(id), sealed)
 
 /**
  * Returns the secrets that sign a delivery; during a rotation there are two.
  * @param at milliseconds since the Unix Epoch
  */
 export const secretsAt = (
-  services: Services,
+  services: Pick<Services, 'aml'>,
   hook: Pick<WebhookRow, 'id' | 'sealed_secret' | 'sealed_previous_secret' | 'previous_until'>,
   at: number,
 ): string[] =>

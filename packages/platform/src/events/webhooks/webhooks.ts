@@ -1,9 +1,15 @@
-import type { Services } from '../../core/engine/services.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Aml } from '../../custody/aml/aml.ts'
 import type { Environment } from '../../core/environment.ts'
 import { Notifier } from '../../core/ledger/notifier.ts'
 import { loadPlatformKey, type PlatformKey } from './platform-key.ts'
 import { EgressPolicy, type Resolve } from './egress-policy.ts'
 import { Sender } from './send.ts'
+
+interface Services {
+  database: Database
+  aml: Aml
+}
 
 /** The services that webhooks need, created once at start. */
 export interface Webhooks {
@@ -37,11 +43,5 @@ export function createWebhooks(o: {
       })
       return key
     },
-  }
-}
-
-declare module '../../core/engine/services.ts' {
-  interface Services {
-    webhooks: Webhooks
   }
 }

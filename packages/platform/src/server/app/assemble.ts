@@ -15,7 +15,6 @@ import { unpricedCoins } from '../../custody/prices/coverage.ts'
 import { referencePages } from '../reference/pages.ts'
 import { reservesPages } from '../reserves/pages.ts'
 import { compareLoop, holdUntilCompared, skipWhileHeld } from '../recovery/compare-records.ts'
-import type { Services } from '../../core/engine/services.ts'
 import type { Settings } from '../../core/settings/settings.ts'
 import { SignerNodes } from '../../core/signing/nodes.ts'
 import { runLoops, type Loop } from '../../core/engine/loops/loop.ts'
@@ -28,17 +27,18 @@ import { devnetUrlOf, type LocalServers } from './local.ts'
 import { bindDatabase, bindHome, checkDatabaseNetwork, checkNodesNetwork } from './binding.ts'
 import { identityFolder } from '../../core/data-dir.ts'
 import { endpoints as api } from './endpoints.ts'
-import { panel } from './panel.ts'
-import { auditWrite } from '../../console-api/people/audit-writes.ts'
-import { distributor } from '../../events/webhooks/distribute.ts'
+import { panelFor } from './panel.ts'
+import { auditWritesTo } from '../../console-api/people/audit-writes.ts'
+import { distributorOf } from '../../events/webhooks/distribute.ts'
 import { registerCollectors } from './collect-metrics.ts'
-import { createServices, type Notifiers } from './create-services.ts'
+import type { Application } from './application.ts'
+import { createApplication, type Notifiers } from './create-application.ts'
 import type { Runtime } from './runtime.ts'
 import { listenProblem } from './preflight.ts'
 
 export interface RunningPlatform {
   port: number
-  services: Services
+  services: Application
   /** Stops in order: pending work is completed. */
   stop(): Promise<void>
   /**
@@ -49,7 +49,7 @@ export interface RunningPlatform {
 }
 
 /** Starts the operator interface. Called only in a process that runs workers. */
-export type Operate = (services: Services) => Promise<{ close(): Promise<void> | void }>
+export type Operate = (services: Application) => Promise<{ close(): Promise<void> | void }>
 
 /** Options with which a platform is started. */
 export interface StartOptions {
@@ -95,7 +95,7 @@ export async function assemble(options: StartOptions): Promise<RunningPlatform> 
   const signers = new SignerNodes(identityFolder(settings.home))
   undo.push(() => signers.close())
   const parts = { database, registry, signers, devnetUrl, notifiers }
-  const services = await createServices({ ...options, ...parts })
+  const services = await createApplication({ ...options, ...parts })
   undo.push(() => services.webhooks.sender.close())
   registerCollectors(services)
   const server = await createServer(services)
@@ -165,7 +165,7 @@ function openDatabase(
 type Server = Awaited<ReturnType<typeof buildServer>>
 
 /** Creates the HTTP server; a process without the API has no endpoints. */
-async function createServer(services: Services): Promise<Server> {
+async function createServer(services: Application): Promise<Server> {
   const { log, settings } = services
   if (!isApi(settings.role)) return buildServer(services, [])
   return buildServer(services, api, {
@@ -176,8 +176,8 @@ async function createServer(services: Services): Promise<Server> {
       ...reservesPages(log),
     ],
     webhooks: openApiWebhooks,
-    others: panel,
-    auditWrite,
+    others: panelFor(services),
+    auditWrite: auditWritesTo(services.database),
   })
 }
 
@@ -187,7 +187,7 @@ async function createServer(services: Services): Promise<Server> {
  * @param isOurs whether only this data folder uses the database
  * @throws Error if they belong to another network, or the secrets key is another one
  */
-async function bindInstallation(services: Services, isOurs: boolean): Promise<void> {
+async function bindInstallation(services: Application, isOurs: boolean): Promise<void> {
   const { database, settings, aml } = services
   await bindDatabase(database, settings.network)
   bindHome(settings.home, settings.network)
@@ -206,11 +206,11 @@ async function bindInstallation(services: Services, isOurs: boolean): Promise<vo
  * @returns `loops`: resolves when all loops have ended; `held`: the networks that this process scans
  */
 async function startLoops(
-  services: Services,
+  services: Application,
   signal: AbortSignal,
   isOurs: boolean,
 ): Promise<{ loops: Promise<unknown>; held: HeldNetworks }> {
-  const publishing = skipWhileHeld(services, publishLoop(services, distributor))
+  const publishing = skipWhileHeld(services, publishLoop(services, distributorOf(services)))
   // Only this data folder's workers use the database, so leases of a killed run can be released
   // immediately.
   if (isOurs) await freeLeases(services.database)
@@ -240,7 +240,7 @@ async function startLoops(
  * Listens for requests and returns the port.
  * @throws Error if the address cannot be used
  */
-async function listen(services: Services, server: Server): Promise<number> {
+async function listen(services: Application, server: Server): Promise<number> {
   const { settings } = services
   const address = await server
     .listen({ port: settings.port, host: settings.host })
@@ -310,7 +310,7 @@ async function freeLeases(database: Database): Promise<void> {
  * Checks that each endpoint serves the configured chain; an endpoint of another chain must never be
  * used. An unreachable endpoint is only logged.
  */
-async function probeEndpoints(services: Services): Promise<void> {
+async function probeEndpoints(services: Application): Promise<void> {
   await Promise.all(
     services.networks.all().map(async ({ network, client }) => {
       try {

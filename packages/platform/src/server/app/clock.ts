@@ -1,5 +1,13 @@
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Logger } from 'pino'
 import type { Loop } from '../../core/engine/loops/loop.ts'
+
+interface Services {
+  settings: Pick<Settings, 'role'>
+  database: Database
+  log: Logger
+}
 
 /**
  * Smaller corrections of the clock, in milliseconds, are ignored; they are frequent and delay work

@@ -1,4 +1,12 @@
-import type { Services } from '../../core/engine/services.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { SignerNodes } from '../../core/signing/nodes.ts'
+import type { Aml } from '../../custody/aml/aml.ts'
+import type { Prices } from '../../custody/prices/prices.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Metrics } from '../../core/metrics.ts'
 import { shared } from '../../core/engine/shared.ts'
 import { collectAudits } from './collectors/audits.ts'
 import { collectEvents } from './collectors/events.ts'
@@ -9,6 +17,18 @@ import { collectPrices } from './collectors/prices.ts'
 import { collectQueues } from './collectors/queues.ts'
 import { collectScreening } from './collectors/screening.ts'
 import { collectAccounts } from './collectors/accounts.ts'
+
+interface Services {
+  settings: Pick<Settings, 'home' | 'role'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  signers: SignerNodes
+  metrics: Metrics
+  aml: Aml
+  prices: Prices
+}
 
 /**
  * Time in milliseconds for which collected values are cached. Several scrapers may read every few

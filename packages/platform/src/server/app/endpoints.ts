@@ -80,10 +80,11 @@ import { readWebhook } from '../../events/webhooks/read-webhook.ts'
 import { resendDelivery, resendDeliveryOf } from '../../events/webhooks/resend.ts'
 import { rotateWebhook } from '../../events/webhooks/rotate.ts'
 import { testWebhook } from '../../events/webhooks/test-webhook.ts'
+import type { Application } from './application.ts'
 import type { Endpoint } from '../../core/http/endpoint.ts'
 
 /** All endpoints of the API. A new endpoint is a file in its module's folder and a line here. */
-export const endpoints: readonly Endpoint[] = [
+export const endpoints: readonly Endpoint<Application>[] = [
   getAssets,
   getSupportedAssets,
   createWallet,

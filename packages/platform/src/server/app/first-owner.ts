@@ -1,11 +1,19 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
 import {
   consoleOrigin,
   firstOwnerInvitation,
   linkOf,
 } from '../../console-api/people/invitations.ts'
+
+interface Services {
+  settings: Pick<Settings, 'home' | 'publicUrl'>
+  environment: Environment
+  database: Database
+}
 
 /**
  * File in the data folder with the link for the first owner; readable by the platform's user only.

@@ -1,8 +1,12 @@
-import type { Services } from '../../core/engine/services.ts'
+import type { Database } from '../../core/database/pool.ts'
 import { forgetEvents } from '../../events/events/forget.ts'
 import { deleteOldRefusals } from '../../core/http/idempotent-decision.ts'
 import { forgetSignIns } from '../../console-api/people/forget.ts'
 import type { Loop } from '../../core/engine/loops/loop.ts'
+
+interface Services {
+  database: Database
+}
 
 /** Maximum number of changes that are added to the counts in one statement. */
 const FOLDED_MAX = 20_000

@@ -4,7 +4,7 @@ import { scanLoop } from '../../custody/deposits/scanner.ts'
 import { requeueSweepsLoop } from '../../custody/deposits/sweeps.ts'
 import type { Loop } from '../../core/engine/loops/loop.ts'
 import { transactionLoop } from '../../core/engine/run.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Application } from './application.ts'
 import { exchangeTransferLoop } from '../../commerce/exchange-transfers/loop.ts'
 import { reconcileLoop } from '../../commerce/exchanges/reconcile.ts'
 import { fillTanksLoop } from '../../custody/gas-tanks/ensure-tank.ts'
@@ -23,7 +23,7 @@ import { foldLoop, housekeepingLoop } from './housekeeping.ts'
  * Returns the background loops of a process, depending on its role. Several workers share due work
  * with leases and row locks; with several scanners, one follows each network (`held`).
  */
-export function loopsOf(services: Services, held: HeldNetworks): Loop[] {
+export function loopsOf(services: Application, held: HeldNetworks): Loop[] {
   const { role } = services.settings
   return [
     ...(isWorker(role) || isScanner(role) ? [clockLoop(services)] : []),
@@ -32,7 +32,7 @@ export function loopsOf(services: Services, held: HeldNetworks): Loop[] {
   ]
 }
 
-function workLoops(services: Services): Loop[] {
+function workLoops(services: Application): Loop[] {
   return [
     transactionLoop(services),
     ...(services.devnet ? [fillTanksLoop(services)] : []),
@@ -51,7 +51,7 @@ function workLoops(services: Services): Loop[] {
   ]
 }
 
-function scanLoops(services: Services, held: HeldNetworks): Loop[] {
+function scanLoops(services: Application, held: HeldNetworks): Loop[] {
   const awaited = awaitedNetworksShared(services)
   const chains = services.networks.all()
   const pooled = chains.filter(({ mempool }) => mempool).map(({ network }) => network.code)

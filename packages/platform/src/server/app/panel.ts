@@ -53,13 +53,14 @@ import {
 } from '../../console-api/console/sign-in-password.ts'
 import { signInRecoveryCode } from '../../console-api/console/sign-in-recovery-code.ts'
 import { signOut } from '../../console-api/console/sign-out.ts'
+import type { Application } from './application.ts'
 import type { OtherEndpoints } from '../../core/http/server.ts'
 import { panelAuthenticator } from '../../console-api/people/panel-authenticator.ts'
 import type { PanelEndpoint } from '../../console-api/people/endpoint.ts'
 import { endpoints } from './endpoints.ts'
 
 /** All endpoints of the control panel. A new endpoint is a file in `console` and a line here. */
-export const panelEndpoints: readonly PanelEndpoint[] = [
+export const panelEndpoints: readonly PanelEndpoint<Application>[] = [
   readSession,
   signInPassword,
   signInTotp,
@@ -115,7 +116,7 @@ export const panelEndpoints: readonly PanelEndpoint[] = [
 ]
 
 /** The control panel's endpoints with their authenticator. */
-export const panel: OtherEndpoints<PanelEndpoint> = {
+export const panelFor = (services: Application): OtherEndpoints<PanelEndpoint<Application>> => ({
   list: panelEndpoints,
-  authenticator: panelAuthenticator,
-}
+  authenticator: (limits) => panelAuthenticator(services, limits),
+})

@@ -1,8 +1,25 @@
 import { heardStatus, type NodeStatus } from '../../core/signing/status.ts'
 import { failingLine } from '../../core/engine/loops/health.ts'
 import { unpricedCoins } from '../../custody/prices/coverage.ts'
-import type { Readiness, Services } from '../../core/engine/services.ts'
+import type { Readiness } from '../../core/http/readiness.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { SignerNodes } from '../../core/signing/nodes.ts'
+import type { DatabaseHold } from '../../core/engine/database-hold.ts'
+import type { Prices } from '../../custody/prices/prices.ts'
 import { missingDuties, readRoleHealth } from './role-health.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  signers: SignerNodes
+  hold: DatabaseHold
+  prices: Prices
+}
 
 export const SIGNERS_NEEDED = 2
 

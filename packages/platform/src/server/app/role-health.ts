@@ -1,8 +1,13 @@
 import { hostname } from 'node:os'
 import type { Loop } from '../../core/engine/loops/loop.ts'
 import { LoopHealth, type FailingLoop } from '../../core/engine/loops/health.ts'
-import type { Services } from '../../core/engine/services.ts'
-import type { Role } from '../../core/settings/settings.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Role, Settings } from '../../core/settings/settings.ts'
+
+interface Services {
+  settings: Pick<Settings, 'role'>
+  database: Database
+}
 
 /** Interval at which each process writes its heartbeat, in milliseconds. */
 const HEARTBEAT_MS = 5000
@@ -93,9 +98,11 @@ export function heartbeatLoop(
  * Returns the health of all duties, a sentence about a host whose clock is ahead of this one's, and
  * the loops that have failed for minutes in running processes.
  */
-export async function readRoleHealth({
-  database,
-}: Services): Promise<{ duties: DutyHealth[]; ahead: string | null; failing: FailingLoop[] }> {
+export async function readRoleHealth({ database }: Pick<Services, 'database'>): Promise<{
+  duties: DutyHealth[]
+  ahead: string | null
+  failing: FailingLoop[]
+}> {
   const seen = await database.query<Seen>('select role, host, seen_at, failing from processes')
   const now = database.now().getTime()
   const duties = (Object.keys(DUTIES) as Duty[]).map((duty): DutyHealth => {

@@ -1,10 +1,17 @@
-import { formatAmount } from '@custody/chains'
+import { formatAmount, type Registry } from '@custody/chains'
 import { expectedBalances } from '../../custody/deposits/expected.ts'
 import type { Chain } from '../../core/engine/chain.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
 import { accountBalances, type Scope } from './balances.ts'
 import { kindOf, type Difference } from './report.ts'
 import { stakingDifferences } from './staking.ts'
+
+interface Services {
+  database: Database
+  registry: Registry
+  networks: Networks
+}
 
 /**
  * Compares the balance of each of our addresses on an account-based network with the ledger.

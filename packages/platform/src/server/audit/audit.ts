@@ -1,11 +1,24 @@
-import { formatAmount } from '@custody/chains'
+import { formatAmount, type Registry } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import { USD_DECIMALS } from '../../core/decimals.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Aml } from '../../custody/aml/aml.ts'
+import type { Venues } from '../../commerce/exchanges/venues.ts'
 import { accountDifferences } from './accounts.ts'
 import type { AuditReport, Difference } from './report.ts'
 import { exchangeDifferences } from './exchanges.ts'
 import { utxoDifferences } from './utxo.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  aml: Aml
+  exchanges: Venues
+}
 
 const ATTEMPTS_MAX = 15
 const PAUSE_MS = 1000

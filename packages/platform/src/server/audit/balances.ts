@@ -1,6 +1,11 @@
-import type { Asset } from '@custody/chains'
+import type { Asset, Registry } from '@custody/chains'
 import type { Chain } from '../../core/engine/chain.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Database } from '../../core/database/pool.ts'
+
+interface Services {
+  database: Database
+  registry: Registry
+}
 
 /** One of our addresses. `sub_account`: the first element of its path; 0 is a gas tank. */
 export interface OwnAddress {
@@ -22,7 +27,7 @@ export interface Scope {
  * @param workspace name of the workspace; null: all workspaces
  */
 export const ownAddresses = (
-  services: Services,
+  services: Pick<Services, 'database'>,
   network: string,
   workspace: string | null = null,
 ): Promise<OwnAddress[]> =>

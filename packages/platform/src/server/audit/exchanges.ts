@@ -1,10 +1,18 @@
 import { reasonOf } from '@custody/chains/reason'
-import type { Services } from '../../core/engine/services.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Aml } from '../../custody/aml/aml.ts'
+import type { Venues } from '../../commerce/exchanges/venues.ts'
 import type { AccountRow } from '../../commerce/exchanges/account.ts'
 import { claims } from '../../commerce/exchanges/books.ts'
 import { compareAccount } from '../../commerce/exchanges/reconcile.ts'
 import { showUnits } from '../../commerce/exchanges/units.ts'
 import { kindOf, type AuditReport, type Difference } from './report.ts'
+
+interface Services {
+  database: Database
+  aml: Aml
+  exchanges: Venues
+}
 
 /**
  * Compares claims on exchanges with the balances that each exchange reports. An account that cannot

@@ -1,8 +1,23 @@
 import { reasonOf } from '@custody/chains/reason'
-import type { Queryable } from '../../core/database/pool.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Logger } from 'pino'
+import type { Aml } from '../../custody/aml/aml.ts'
+import type { Venues } from '../../commerce/exchanges/venues.ts'
 import { audit } from './audit.ts'
 import type { AuditReport } from './report.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  log: Logger
+  aml: Aml
+  exchanges: Venues
+}
 
 /** Stored summary of an audit, for monitoring. */
 export interface AuditRecord {

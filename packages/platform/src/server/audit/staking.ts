@@ -4,10 +4,18 @@ import {
   type Network,
   type TronClient,
   type TronResource,
+  type Registry,
 } from '@custody/chains'
-import type { Services } from '../../core/engine/services.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
 import { stakeAccounts } from '../../custody/staking/steps.ts'
 import { kindOf, type Difference } from './report.ts'
+
+interface Services {
+  database: Database
+  registry: Registry
+  networks: Networks
+}
 
 interface StakedBalance {
   workspace: string
@@ -129,7 +137,7 @@ async function stakeOnChain(
  * ledger, in sun.
  */
 export async function stakesOnChain(
-  services: Services,
+  services: Pick<Services, 'database' | 'networks'>,
   network: Network,
 ): Promise<Map<string, bigint>> {
   const client = services.networks.stakes(network.code).client
@@ -149,7 +157,10 @@ export async function stakesOnChain(
   return all
 }
 
-async function heldBy(services: Services, network: Network): Promise<StakedBalance[]> {
+async function heldBy(
+  services: Pick<Services, 'database'>,
+  network: Network,
+): Promise<StakedBalance[]> {
   const rows = await services.database.query<Omit<StakedBalance, 'balance'> & { balance: string }>(
     `select k.name workspace, o.address account, a.kind, a.address, a.balance::text
       from ledger_accounts a

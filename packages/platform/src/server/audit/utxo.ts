@@ -1,7 +1,12 @@
-import { formatAmount, type Network } from '@custody/chains'
+import { formatAmount, type Network, type Registry } from '@custody/chains'
 import type { Coins } from '../../core/engine/chain.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Database } from '../../core/database/pool.ts'
 import { kindOf, type Difference } from './report.ts'
+
+interface Services {
+  database: Database
+  registry: Registry
+}
 
 /** SQL condition: screening holds the coin's deposit, so it is booked but must not be spent. */
 const FROZEN = `exists (select 1 from deposits d join transactions t on t.workspace_id = d.workspace_id and t.id = d.transaction_id
@@ -97,7 +102,7 @@ interface Coin {
  * @param where SQL condition that selects the coins; `u` is the coin
  */
 export async function* coinsOnChain(
-  services: Services,
+  services: Pick<Services, 'database'>,
   network: Network,
   chainCoins: Coins,
   where: string,

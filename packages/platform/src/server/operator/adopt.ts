@@ -1,12 +1,37 @@
-import { formatAmount, parseAmount, traitsOf, validateAddress, type Asset } from '@custody/chains'
+import {
+  formatAmount,
+  parseAmount,
+  traitsOf,
+  validateAddress,
+  type Asset,
+  type Registry,
+} from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import { accountDifferences } from '../audit/accounts.ts'
 import type { Difference } from '../audit/report.ts'
 import { adoptSurplus, NotAdoptable } from '../../custody/deposits/adopted.ts'
 import type { OwnAddress } from '../../custody/deposits/record.ts'
 import type { Chain } from '../../core/engine/chain.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Logger } from 'pino'
+import type { Notifier } from '../../core/ledger/notifier.ts'
+import type { Forwards, Invoices } from '../../core/engine/interfaces/listeners.ts'
+import type { Prices } from '../../custody/prices/prices.ts'
 import { argument, OperatorError, type Command } from './command.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  log: Logger
+  work: Notifier
+  forwards: Forwards
+  invoices: Invoices
+  prices: Prices
+}
 
 /**
  * Number of attempts to find no deficit. Coins in transit are booked within a few seconds; a
@@ -69,7 +94,7 @@ async function assertCarriedOut({ network, client }: Chain, txid: string): Promi
  * Books the surplus of an address over the ledger as a deposit, such as ether that a contract has
  * sent.
  */
-export const adoptIntoBooks: Command = async (services, input) => {
+export const adoptIntoBooks: Command<Services> = async (services, input) => {
   const [ticker, typed, address, txid] = [
     argument(input, 'asset') ?? '',
     argument(input, 'amount') ?? '',

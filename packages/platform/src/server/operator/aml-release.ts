@@ -1,3 +1,7 @@
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Logger } from 'pino'
 import { stringifyJson } from '@custody/request-auth'
 import { lockFreezing } from '../../custody/aml/frozen.ts'
 import { emit } from '../../core/ledger/post.ts'
@@ -5,11 +9,18 @@ import { presentTransaction } from '../../core/engine/present.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { OperatorError, type Command } from './command.ts'
 
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  log: Logger
+}
+
 /**
  * Releases one deposit some of whose senders are unknown. The known senders are still screened, and
  * a deposit that a reorganisation includes again is held again.
  */
-export const releaseDeposit: Command = async (services, input) => {
+export const releaseDeposit: Command<Services> = async (services, input) => {
   const id = String(input['transaction'] ?? '')
   const match = await services.database.one<{
     workspace_id: string

@@ -1,9 +1,19 @@
-import type { Queryable } from '../../core/database/pool.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Callers } from '../../core/http/callers.ts'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import { OperatorError, type Command } from './command.ts'
 import { readApiKey, readEnrolment } from './enrol.ts'
 import { fulfilRequest } from '../../console-api/people/api-user-requests.ts'
 import { OPERATOR, writeAudit } from '../../console-api/people/audit-log.ts'
 import { ensureWorkspace } from '../../custody/prepaid-fee/ensure-workspace.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network' | 'prepaidTiers'>
+  environment: Environment
+  database: Database
+  callers: Callers
+}
 
 type EnrolledUser = ReturnType<typeof readEnrolment>
 
@@ -148,7 +158,9 @@ async function assertCreatedFor(
  * passes the API key and the index, which the signer nodes assigned. A repeated command changes
  * nothing. Without the ID of a control-panel request, the API user has no label and no owner.
  */
-export const createApiUser: Command = async (services, input) => {
+export const createApiUser: Command<
+  Pick<Services, 'settings' | 'environment' | 'database'>
+> = async (services, input) => {
   const user = readEnrolment({
     workspace: String(input['workspace'] ?? ''),
     subAccount: String(input['sub_account'] ?? ''),
@@ -175,7 +187,7 @@ export const createApiUser: Command = async (services, input) => {
   })
 }
 
-export const listApiUsers: Command = async (services, input) => {
+export const listApiUsers: Command<Pick<Services, 'database'>> = async (services, input) => {
   const rows = await services.database.query<Record<string, unknown>>(
     `select u.api_key, w.name workspace, s.name sub_account, s.path_index sub_account_index, u.role,
       u.rate_limit, u.created_at,
@@ -188,7 +200,10 @@ export const listApiUsers: Command = async (services, input) => {
   return { api_users: rows }
 }
 
-export const revokeApiUser: Command = async (services, input) => {
+export const revokeApiUser: Command<Pick<Services, 'database' | 'callers'>> = async (
+  services,
+  input,
+) => {
   const row = await services.database.transaction(async (tx) => {
     const before = await tx.one<{ api_key: string; workspace_id: string; revoked_at: Date | null }>(
       `select u.api_key, s.workspace_id, u.revoked_at from api_users u

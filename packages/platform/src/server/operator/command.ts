@@ -1,5 +1,4 @@
 import { TerminalError } from '@custody/chains/terminal'
-import type { Services } from '../../core/engine/services.ts'
 
 /** A wrong option or an impossible request. The message is shown to the operator. */
 export class OperatorError extends TerminalError {
@@ -13,7 +12,10 @@ export class OperatorError extends TerminalError {
 export const argument = (input: Record<string, unknown>, name: string): string | null =>
   input[name] === undefined || input[name] === null ? null : String(input[name])
 
-export type Command = (
+/**
+ * A command of the operator interface. `Services`: what it needs of the platform.
+ */
+export type Command<Services> = (
   services: Services,
   input: Record<string, unknown>,
 ) => Promise<Record<string, unknown>>

@@ -15,9 +15,19 @@ import {
 } from '../../console-api/people/invitations.ts'
 import { ROLES, type Role } from '../../console-api/people/roles.ts'
 import { email as emailShape } from '../../console-api/people/schemas.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Checkout } from '../../commerce/invoices/present.ts'
 import { argument, OperatorError, type Command } from './command.ts'
 import { readName } from './workspaces.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network' | 'port' | 'prepaidTiers' | 'publicUrl'>
+  environment: Environment
+  database: Database
+  checkout: Checkout
+}
 
 function readEmail(text: string | null): string | null {
   if (text === null) return null
@@ -33,7 +43,7 @@ const linkFor = ({ settings, checkout }: Services, token: string): string =>
  * Creates a link by which a person joins a workspace's control panel, with any role. It also works
  * if no owner can sign in any more.
  */
-export const inviteToConsole: Command = async (services, input) => {
+export const inviteToConsole: Command<Services> = async (services, input) => {
   const workspace = readName(input['workspace'], 'workspace')
   const role = ROLES.find((each) => each === input['role'])
   if (!role) throw new OperatorError(`--role: must be one of ${ROLES.join(', ')}`)
@@ -55,7 +65,7 @@ export const inviteToConsole: Command = async (services, input) => {
  * Creates a link by which a person who has lost every factor sets new ones, and withdraws earlier
  * links. The old factors remain valid until the link is used.
  */
-export const resetPerson: Command = async (services, input) => {
+export const resetPerson: Command<Services> = async (services, input) => {
   const email = readEmail(argument(input, 'email'))
   const { token, expiresAt } = await services.database.transaction(async (tx) => {
     const person = await tx.one<{ id: string }>('select id from people where email = $1', [email])
@@ -81,7 +91,10 @@ export const resetPerson: Command = async (services, input) => {
 }
 
 /** Lists the users of the control panel. */
-export const listConsolePeople: Command = async ({ database }, input) => ({
+export const listConsolePeople: Command<Pick<Services, 'database'>> = async (
+  { database },
+  input,
+) => ({
   people: await database.query<{
     email: string
     name: string
@@ -102,7 +115,7 @@ export const listConsolePeople: Command = async ({ database }, input) => ({
 const TEXT_MAX = 64 * 1024 * 1024
 
 /** Exports a workspace's complete audit log, as the panel does. */
-export const exportAuditLog: Command = async ({ database }, input) => {
+export const exportAuditLog: Command<Pick<Services, 'database'>> = async ({ database }, input) => {
   const workspace = readName(input['workspace'], 'workspace')
   const match = await database.one<{ id: string }>('select id from workspaces where name = $1', [
     workspace,

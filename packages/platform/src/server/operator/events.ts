@@ -1,6 +1,13 @@
+import type { Database } from '../../core/database/pool.ts'
+import type { Webhooks } from '../../events/webhooks/webhooks.ts'
 import { endOfLog, textOf, typeFilter, type EventEntry } from '../../events/events/log.ts'
 import { bodySignature } from '../../events/webhooks/sign.ts'
 import { argument, OperatorError, type Command } from './command.ts'
+
+interface Services {
+  database: Database
+  webhooks: Webhooks
+}
 
 const BATCH = 100
 
@@ -9,7 +16,7 @@ const BATCH = 100
  * delivered. Without a position it returns no events, but the end of the log. `sign`: includes
  * their `x-signature`.
  */
-export const eventsAfter: Command = async (services, input) => {
+export const eventsAfter: Command<Services> = async (services, input) => {
   const { database } = services
   const [after, workspace, types] = [
     argument(input, 'after'),

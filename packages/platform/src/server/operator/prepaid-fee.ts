@@ -1,3 +1,6 @@
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
 import { ChainError } from '@custody/chains'
 import { stringifyJson } from '@custody/request-auth'
 import { accountOf } from '../../custody/prepaid-fee/account.ts'
@@ -7,6 +10,12 @@ import { parseUsd, showUsd } from '../../core/decimals.ts'
 import { OperatorError, type Command } from './command.ts'
 import { ensureWorkspace } from '../../custody/prepaid-fee/ensure-workspace.ts'
 import { readName } from './workspaces.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network' | 'prepaidTiers'>
+  environment: Environment
+  database: Database
+}
 
 const AMOUNT_MAX = 10n ** 18n
 
@@ -33,7 +42,7 @@ function readAmount(value: unknown): bigint {
  * Adds an amount to a workspace's prepaid-fee account, or deducts one; the balance never becomes
  * negative.
  */
-export const adjustPrepaidFee: Command = async (services, input) => {
+export const adjustPrepaidFee: Command<Services> = async (services, input) => {
   const name = readName(input['workspace'], 'workspace')
   const amount = readAmount(input['amount'])
   try {
@@ -59,7 +68,7 @@ export const adjustPrepaidFee: Command = async (services, input) => {
   }
 }
 
-export const showPrepaidFee: Command = async (services, input) => {
+export const showPrepaidFee: Command<Services> = async (services, input) => {
   const row = await services.database.one<{ id: string; name: string }>(
     'select id, name from workspaces where name = $1',
     [String(input['workspace'] ?? '')],

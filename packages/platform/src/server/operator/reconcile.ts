@@ -1,20 +1,37 @@
 import { NotAdopted } from '../recovery/open.ts'
-import { reconcile, type ReconcileReport } from '../recovery/reconcile.ts'
-import type { Services } from '../../core/engine/services.ts'
+import { reconcile, type ReconcileJob } from '../recovery/reconcile.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { SignerNodes } from '../../core/signing/nodes.ts'
+import type { WorkspaceKeys } from '../../core/signing/keys.ts'
+import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
+import type { Logger } from 'pino'
+import type { DatabaseHold } from '../../core/engine/database-hold.ts'
+import type { Aml } from '../../custody/aml/aml.ts'
+import type { Callers } from '../../core/http/callers.ts'
+import type { Venues } from '../../commerce/exchanges/venues.ts'
+import type { DevnetControl } from '../../core/devnet.ts'
 import { OperatorError, type Command } from './command.ts'
 
-/**
- * A reconciliation in progress. Scanning a week of blocks takes longer than a call may, so it runs
- * in the background and is polled.
- */
-interface Job {
-  report: ReconcileReport | null
-  error: Error | null
-}
-declare module '../../core/engine/services.ts' {
-  interface Services {
-    reconciling: { job: Job | null }
-  }
+interface Services {
+  settings: Pick<Settings, 'network' | 'prepaidTiers' | 'role'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  signers: SignerNodes
+  keys: WorkspaceKeys
+  addresses: Addresses
+  log: Logger
+  hold: DatabaseHold
+  aml: Aml
+  callers: Callers
+  exchanges: Venues
+  reconciling: { job: ReconcileJob | null }
+  devnet: DevnetControl | null
 }
 
 const GAP_DEFAULT = 20
@@ -51,7 +68,7 @@ function scanFrom(services: Services, value: unknown): Record<string, number> {
  * Starts to adopt the transactions that the signer nodes have recorded; only one reconciliation can
  * run at a time.
  */
-export const startReconcile: Command = async (services, input) => {
+export const startReconcile: Command<Services> = async (services, input) => {
   const running = services.reconciling.job
   if (running && running.report === null && running.error === null)
     throw new OperatorError('a reconciliation is already running: wait until it ends')
@@ -61,7 +78,7 @@ export const startReconcile: Command = async (services, input) => {
     gap: wholeNumber(input['gap'], 'gap', GAP_DEFAULT, GAP_MAX),
     waitMs: wholeNumber(input['wait'], 'wait', WAIT_DEFAULT_S, WAIT_MAX_S) * 1000,
   }
-  const job: Job = { report: null, error: null }
+  const job: ReconcileJob = { report: null, error: null }
   services.reconciling.job = job
   reconcile(services, options).then(
     (report) => {
@@ -77,7 +94,7 @@ export const startReconcile: Command = async (services, input) => {
 }
 
 /** Returns the result of the reconciliation; `done` is false while it is running. */
-export const reconcileOutcome: Command = async (services) => {
+export const reconcileOutcome: Command<Pick<Services, 'reconciling'>> = async (services) => {
   const { job } = services.reconciling
   if (!job)
     throw new OperatorError(

@@ -1,4 +1,4 @@
-import type { Network } from '@custody/chains'
+import type { Network, Registry } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import {
   readRescan,
@@ -7,12 +7,29 @@ import {
   stopRescan,
   takeRescan,
 } from '../../custody/deposits/rescan.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Logger } from 'pino'
+import type { Notifier } from '../../core/ledger/notifier.ts'
+import type { Invoices } from '../../core/engine/interfaces/listeners.ts'
+import type { Prices } from '../../custody/prices/prices.ts'
 import { OperatorError, type Command } from './command.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  log: Logger
+  work: Notifier
+  invoices: Invoices
+  prices: Prices
+}
 
 const HEIGHT = /^\d{1,15}$/
 
-function networkOf(services: Services, typed: unknown): Network {
+function networkOf(services: Pick<Services, 'registry' | 'networks'>, typed: unknown): Network {
   const code = String(typed ?? '')
   const network = services.registry.network(code)
   if (!network) {
@@ -41,7 +58,7 @@ function heightOf(typed: unknown, option: string): number {
  * Starts a rescan of a network's heights, or continues the rescan of the same heights; only one
  * rescan can run for each network.
  */
-export const startRescan: Command = async (services, input) => {
+export const startRescan: Command<Services> = async (services, input) => {
   const network = networkOf(services, input['network'])
   const from = heightOf(input['from'], 'from')
   const typed =
@@ -105,7 +122,10 @@ export const startRescan: Command = async (services, input) => {
 }
 
 /** Returns the progress of a network's last rescan. */
-export const rescanProgress: Command = async (services, input) => {
+export const rescanProgress: Command<Pick<Services, 'database' | 'registry' | 'networks'>> = async (
+  services,
+  input,
+) => {
   const { code } = networkOf(services, input['network'])
   const rescan = await readRescan(services, code)
   if (!rescan) throw new OperatorError(`${code} was never rescanned`)
@@ -123,7 +143,10 @@ export const rescanProgress: Command = async (services, input) => {
 }
 
 /** Stops a running rescan; the deposits that it found remain. */
-export const endRescan: Command = async (services, input) => {
+export const endRescan: Command<Pick<Services, 'database' | 'registry' | 'networks'>> = async (
+  services,
+  input,
+) => {
   const { code } = networkOf(services, input['network'])
   await stopRescan(services, code, null, null)
   return rescanProgress(services, input)

@@ -1,8 +1,27 @@
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { SignerNodes } from '../../core/signing/nodes.ts'
+import type { Logger } from 'pino'
+import type { Aml } from '../../custody/aml/aml.ts'
 import { ApiError } from '../../core/errors.ts'
 import { publishReserves } from '../reserves/publish.ts'
 import { surplusOf, type AssetEntry, type Look } from '../reserves/snapshot.ts'
 import { getSnapshot, listSnapshots, presentSnapshot, type SnapshotRow } from '../reserves/store.ts'
 import { argument, OperatorError, type Command } from './command.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  signers: SignerNodes
+  log: Logger
+  aml: Aml
+}
 
 interface ReservesReport {
   time: string
@@ -31,12 +50,12 @@ const present = (row: Pick<SnapshotRow, 'id' | 'hash' | 'statement' | 'signature
  * Publishes the current holdings and liabilities. `short` lists shortfalls that an operator must
  * explain; the statement is published anyway.
  */
-export const publish: Command = async (services) => {
+export const publish: Command<Services> = async (services) => {
   const made = await publishReserves(services)
   return { ...present(made), problems: made.problems }
 }
 
-export const list: Command = async ({ database }) => ({
+export const list: Command<Pick<Services, 'database'>> = async ({ database }) => ({
   statements: (await listSnapshots(database, 100, 0)).map(present),
 })
 
@@ -44,7 +63,7 @@ export const list: Command = async ({ database }) => ({
  * Returns one published statement, by default the newest; includes its list of addresses if
  * requested.
  */
-export const show: Command = async ({ database }, input) => {
+export const show: Command<Pick<Services, 'database'>> = async ({ database }, input) => {
   const id = argument(input, 'id')
   const row =
     id === null

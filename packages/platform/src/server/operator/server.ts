@@ -8,7 +8,7 @@ import { readRoleHealth } from '../app/role-health.ts'
 import { recordedAudit } from '../audit/recorded.ts'
 import { ApiError } from '../../core/errors.ts'
 import { createPrivateFolder } from '../../core/data-dir.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Application } from '../app/application.ts'
 import { adoptIntoBooks } from './adopt.ts'
 import { releaseDeposit } from './aml-release.ts'
 import { createApiUser, listApiUsers, revokeApiUser } from './api-users.ts'
@@ -56,7 +56,7 @@ function operatorSocket(home: string): string {
       )
 }
 
-const COMMANDS: Record<string, Command> = {
+const COMMANDS: Record<string, Command<Application>> = {
   'aml release': releaseDeposit,
   'api-user create': createApiUser,
   'api-user list': listApiUsers,
@@ -147,7 +147,9 @@ const WHILE_HELD = new Set([
 ])
 
 /** Opens the operator socket: HTTP on a Unix socket that only this user can connect to. */
-export async function startOperatorServer(services: Services): Promise<{ close(): Promise<void> }> {
+export async function startOperatorServer(
+  services: Application,
+): Promise<{ close(): Promise<void> }> {
   const path = operatorSocket(services.settings.home)
   if (dirname(path) !== services.settings.home) createPrivateFolder(dirname(path))
   rmSync(path, { force: true })
@@ -181,7 +183,7 @@ export async function startOperatorServer(services: Services): Promise<{ close()
 }
 
 async function answer(
-  services: Services,
+  services: Application,
   text: string,
 ): Promise<{ status: number; body: Record<string, unknown> }> {
   try {

@@ -1,14 +1,24 @@
-import { formatAmount } from '@custody/chains'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Invoices } from '../../core/engine/interfaces/listeners.ts'
+import { formatAmount, type Registry } from '@custody/chains'
 import { isSuspended } from '../../custody/deposits/credit.ts'
 import { leaveSuspense } from '../../custody/deposits/waiting.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { OperatorError, type Command } from './command.ts'
 
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  invoices: Invoices
+}
+
 /**
  * Lists deposits that belong to no wallet, because their tag was never issued or their wallet does
  * not exist yet. Oldest first.
  */
-export const listSuspense: Command = async (services) => {
+export const listSuspense: Command<Pick<Services, 'database' | 'registry'>> = async (services) => {
   const rows = await services.database.query<{
     id: string
     workspace: string
@@ -45,7 +55,7 @@ export const listSuspense: Command = async (services) => {
  * Credits a deposit in suspense to a wallet of the account that received its coins. The operator
  * has to find out for which tag it was intended.
  */
-export const assignSuspense: Command = async (services, input) =>
+export const assignSuspense: Command<Services> = async (services, input) =>
   services.database.transaction(async (tx) => {
     const row = await tx.one<TransactionRow & { address_kind: string }>(
       `select t.*, c.kind address_kind from transactions t

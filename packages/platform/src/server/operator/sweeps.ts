@@ -1,10 +1,19 @@
-import { formatAmount, traitsOf } from '@custody/chains'
+import { formatAmount, traitsOf, type Registry } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import { sweepPolicyOf } from '../../custody/deposits/sweep-policy.ts'
 import { MULTIPLE_DECIMALS } from '../../core/settings/sweep-rules.ts'
 import { readDecimal, scopeNamed } from '../../core/settings/sweep-rules.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
 import { OperatorError, type Command } from './command.ts'
+
+interface Services {
+  settings: Pick<Settings, 'sweep'>
+  database: Database
+  registry: Registry
+  networks: Networks
+}
 
 const textOf = (input: Record<string, unknown>, name: string): string | undefined =>
   input[name] === undefined || input[name] === null ? undefined : String(input[name])
@@ -29,7 +38,7 @@ function decimalOf(
  * Changes when deposit addresses are swept, for all networks, one network or one asset. Waiting
  * sweeps are evaluated again.
  */
-export const setSweep: Command = async (services, input) => {
+export const setSweep: Command<Services> = async (services, input) => {
   const [network, asset] = [textOf(input, 'network'), textOf(input, 'asset')]
   let change: { scope: string; multiple: string | null | undefined; min: string | null | undefined }
   try {
@@ -82,7 +91,7 @@ export const setSweep: Command = async (services, input) => {
   return { scope: change.scope, ...(await report(services)) }
 }
 
-export const showSweep: Command = async (services) => report(services)
+export const showSweep: Command<Services> = async (services) => report(services)
 
 /** Returns the effective setting for each swept asset, and the waiting sweeps. */
 async function report(services: Services): Promise<Record<string, unknown>> {

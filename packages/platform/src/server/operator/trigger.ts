@@ -1,6 +1,11 @@
 import { stringifyJson } from '@custody/request-auth'
 import { EVENT_TYPES, type EventType } from '../../core/database/event-types.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Aml } from '../../custody/aml/aml.ts'
+import type { Webhooks } from '../../events/webhooks/webhooks.ts'
 import { typesOf } from '../../events/events/filter.ts'
 import { objectOf } from '../../events/events/object.ts'
 import { sampleData } from '../../events/events/samples.ts'
@@ -9,6 +14,15 @@ import { classicShape } from '../../events/webhooks/classic.ts'
 import { headersFor } from '../../events/webhooks/sign.ts'
 import { isUuid, secretsAt, type WebhookRow } from '../../events/webhooks/webhook.ts'
 import { argument, OperatorError, type Command } from './command.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  aml: Aml
+  webhooks: Webhooks
+}
 
 type Receiver = Pick<
   WebhookRow,
@@ -124,7 +138,7 @@ const classicOf = (
  * because a receiver that books deposits may not check the mark, and the local chains hold nothing
  * of value. Nothing is stored: the event is neither in the event log nor in the deliveries.
  */
-export const triggerEvent: Command = async (services, input) => {
+export const triggerEvent: Command<Services> = async (services, input) => {
   if (services.settings.network !== 'local') {
     throw new OperatorError(
       'trigger: sends events that did not happen, which a receiver on a real network could credit, so it works only with CUSTODY_NETWORK=local; POST /dac/v1/webhooks/{id}/test sends webhook.test to a webhook on every network',

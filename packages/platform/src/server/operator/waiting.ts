@@ -1,5 +1,11 @@
-import { formatAmount } from '@custody/chains'
+import type { Database } from '../../core/database/pool.ts'
+import { formatAmount, type Registry } from '@custody/chains'
 import { argument, type Command } from './command.ts'
+
+interface Services {
+  database: Database
+  registry: Registry
+}
 
 const ROWS_MAX = 1000
 
@@ -24,7 +30,7 @@ interface Row {
  * Lists unfinished operations, oldest first, with the reason why the last attempt made no progress.
  * Changes nothing.
  */
-export const listWaiting: Command = async ({ database, registry }, input) => {
+export const listWaiting: Command<Services> = async ({ database, registry }, input) => {
   const rows = await database.query<Row>(
     `select t.id, t.parent_id, w.name workspace, t.kind, t.state, t.network, t.asset,
        t.amount::text, t.hash, t.last_error, t.attempts,

@@ -1,6 +1,14 @@
 import { emit } from '../../core/ledger/post.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Logger } from 'pino'
 import { argument, OperatorError, type Command } from './command.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  log: Logger
+}
 
 const STATUSES = ['active', 'inactive']
 const REASON_MAX = 500
@@ -50,7 +58,7 @@ async function findOne(services: Services, input: Record<string, unknown>): Prom
  * transfers, stakes or forwards; deposits are credited, and operations in progress continue. Each
  * change is recorded permanently.
  */
-export const setWallet: Command = async (services, input) => {
+export const setWallet: Command<Services> = async (services, input) => {
   const status = argument(input, 'status')
   if (status === null || !STATUSES.includes(status))
     throw new OperatorError(`--status: must be ${STATUSES.join(' or ')}`)
@@ -100,7 +108,7 @@ export const setWallet: Command = async (services, input) => {
 }
 
 /** Lists wallets, each with the operator's changes of its status. */
-export const listWallets: Command = async (services, input) => {
+export const listWallets: Command<Pick<Services, 'database'>> = async (services, input) => {
   const rows = await services.database.query<
     WalletRow & { changes: { status: string; reason: string | null; changed_at: string }[] }
   >(

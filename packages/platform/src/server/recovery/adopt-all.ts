@@ -1,11 +1,32 @@
-import { formatAmount } from '@custody/chains'
+import { formatAmount, type Registry } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { WorkspaceKeys } from '../../core/signing/keys.ts'
+import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
+import type { Logger } from 'pino'
+import type { Callers } from '../../core/http/callers.ts'
+import type { DevnetControl } from '../../core/devnet.ts'
 import { adopt, type Adopted } from './adopt.ts'
 import { groupOf, keyOf } from './group.ts'
 import type { Recorded } from './history.ts'
 import { NotAdopted, open, type Opened } from './open.ts'
 import type { ScanFrom } from './restore-wallets.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network' | 'prepaidTiers'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  keys: WorkspaceKeys
+  addresses: Addresses
+  log: Logger
+  callers: Callers
+  devnet: DevnetControl | null
+}
 
 export interface Unadopted {
   network: string
@@ -24,7 +45,7 @@ export interface AdoptedAll {
 }
 
 /** Formats an amount for the operator. */
-export const show = (services: Services, asset: string, amount: bigint): string =>
+export const show = (services: Pick<Services, 'registry'>, asset: string, amount: bigint): string =>
   formatAmount(amount, services.registry.asset(asset)?.decimals ?? 0)
 
 /** Describes for the operator a record that was not adopted. */
@@ -130,7 +151,7 @@ export async function adoptAll(
  * do not hold the database.
  */
 export async function noteUnadopted(
-  services: Services,
+  services: Pick<Services, 'environment' | 'database'>,
   { unadopted }: AdoptedAll,
   tried: readonly Recorded[],
 ): Promise<void> {

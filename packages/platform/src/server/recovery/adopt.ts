@@ -1,10 +1,16 @@
 import { insertTransaction } from '../../core/engine/insert.ts'
 import { stringifyJson } from '@custody/request-auth'
-import { TANK_SUB_ACCOUNT, traitsOf, type Network } from '@custody/chains'
-import type { Queryable } from '../../core/database/pool.ts'
+import { TANK_SUB_ACCOUNT, traitsOf, type Network, type Registry } from '@custody/chains'
+import type { Queryable, Database } from '../../core/database/pool.ts'
 import { ensureGasTank } from '../../custody/gas-tanks/ensure-tank.ts'
 import { chargePlatformFee } from '../../custody/prepaid-fee/fees.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { WorkspaceKeys } from '../../core/signing/keys.ts'
+import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
+import type { Callers } from '../../core/http/callers.ts'
+import type { DevnetControl } from '../../core/devnet.ts'
 import { presentTransaction } from '../../core/engine/present.ts'
 import type { Plan, TransactionRow } from '../../core/engine/transaction.ts'
 import { writeAttempts } from './attempts.ts'
@@ -21,6 +27,18 @@ import {
 import { lendFeeWallet, reserve } from './reserve.ts'
 import { returnedLoan } from './stake-steps.ts'
 import { stepUnderWay } from '../../custody/staking/recorded.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network' | 'prepaidTiers'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  keys: WorkspaceKeys
+  addresses: Addresses
+  callers: Callers
+  devnet: DevnetControl | null
+}
 
 /** Result of adopting one recorded transaction. */
 export interface Adopted {

@@ -1,5 +1,11 @@
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
 import { NotAdopted } from './open.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+}
 
 /**
  * Duration of the mark that records are being adopted, in milliseconds. It is renewed well before
@@ -12,7 +18,9 @@ const RENEW_MS = 15_000
  * Whether this or another process is adopting the signer nodes' records. No other process works
  * with a partially adopted database.
  */
-export async function isAdoptedSomewhere({ database }: Services): Promise<boolean> {
+export async function isAdoptedSomewhere({
+  database,
+}: Pick<Services, 'database'>): Promise<boolean> {
   return (
     (await database.one('select 1 from installation where adopting_until > $1', [
       database.now(),

@@ -1,6 +1,6 @@
 import { traitsOf } from '@custody/chains'
 import type { Queryable } from '../../core/database/pool.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Environment } from '../../core/environment.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import type { Group } from './group.ts'
 import { NotAdopted, type Opened } from './open.ts'
@@ -8,6 +8,10 @@ import { insertChainTransaction } from '../../core/engine/insert.ts'
 import { openAccount } from '../../core/engine/nonce-order.ts'
 import { isStaking } from '../../custody/staking/steps.ts'
 import { stepUnderWay } from '../../custody/staking/recorded.ts'
+
+interface Services {
+  environment: Environment
+}
 
 interface Stored {
   id: string

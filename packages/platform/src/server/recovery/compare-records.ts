@@ -1,11 +1,37 @@
 import { reasonOf } from '@custody/chains/reason'
 import { asInstalled } from '@custody/chains/terminal'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { SignerNodes } from '../../core/signing/nodes.ts'
+import type { WorkspaceKeys } from '../../core/signing/keys.ts'
+import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
+import type { Logger } from 'pino'
+import type { DatabaseHold } from '../../core/engine/database-hold.ts'
+import type { Callers } from '../../core/http/callers.ts'
+import type { DevnetControl } from '../../core/devnet.ts'
 import type { Loop } from '../../core/engine/loops/loop.ts'
 import { adoptAll } from './adopt-all.ts'
 import { isAdoptedSomewhere } from './adopting.ts'
 import { NODES_NEEDED, readHistory, saveMarks, type Enrolled, type Recorded } from './history.ts'
 import { NotAdopted, open } from './open.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network' | 'prepaidTiers' | 'role'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  signers: SignerNodes
+  keys: WorkspaceKeys
+  addresses: Addresses
+  log: Logger
+  hold: DatabaseHold
+  callers: Callers
+  devnet: DevnetControl | null
+}
 
 const RETRY_MS = 1000
 const UNHEARD =
@@ -180,7 +206,7 @@ export function compareLoop(services: Services): Loop {
 }
 
 /** Wraps a loop so that it does nothing while the database is held. */
-export const skipWhileHeld = (services: Services, loop: Loop): Loop => ({
+export const skipWhileHeld = (services: Pick<Services, 'hold'>, loop: Loop): Loop => ({
   ...loop,
   run: async (signal) => (services.hold.because === null ? loop.run(signal) : false),
 })

@@ -5,12 +5,20 @@ import {
   traitsOf,
   type Asset,
   type TronResource,
+  type Registry,
 } from '@custody/chains'
-import type { Services } from '../../core/engine/services.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { WorkspaceKeys } from '../../core/signing/keys.ts'
 import type { TransactionKind, TransactionRow } from '../../core/engine/transaction.ts'
 import { NotAdopted, type Opened } from './open.ts'
 import { addressOf } from './restore-wallets.ts'
 import { loanIn, stakesOf } from './stake-steps.ts'
+
+interface Services {
+  database: Database
+  registry: Registry
+  keys: WorkspaceKeys
+}
 
 /**
  * Recorded transactions of which at most one is mined: the attempts of one of our transactions, the

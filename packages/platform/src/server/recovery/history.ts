@@ -1,8 +1,16 @@
 import { createHash } from 'node:crypto'
-import { traitsOf, type UnsignedTransaction } from '@custody/chains'
+import { traitsOf, type UnsignedTransaction, type Registry } from '@custody/chains'
 import { z } from 'zod'
-import type { Services } from '../../core/engine/services.ts'
-import { NodeRefused, NodeUnavailable } from '../../core/signing/nodes.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import { NodeRefused, NodeUnavailable, type SignerNodes } from '../../core/signing/nodes.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  registry: Registry
+  signers: SignerNodes
+}
 
 // This module reads the transactions that the signer nodes have recorded since this database was
 // last compared with them. Everything that they sign was committed here first, so a recorded
@@ -149,7 +157,10 @@ interface NodeHistory {
  * know.
  * @param whole whether to read enrolments and rules from the beginning, not only since the marks
  */
-export async function readHistory(services: Services, whole: boolean): Promise<History> {
+export async function readHistory(
+  services: Pick<Services, 'database' | 'registry' | 'signers'>,
+  whole: boolean,
+): Promise<History> {
   const marks = new Map(
     (
       await services.database.query<Mark & { height: string }>(
@@ -251,7 +262,7 @@ function mergeNode(
   }
 }
 
-function hasChange(services: Services, code: string): boolean {
+function hasChange(services: Pick<Services, 'registry'>, code: string): boolean {
   const network = services.registry.network(code)
   return network !== undefined && traitsOf(network).deposits === 'spendable'
 }
@@ -274,7 +285,7 @@ function join(existing: Recorded, step: Recorded): void {
 }
 
 async function readNode(
-  services: Services,
+  services: Pick<Services, 'database' | 'signers'>,
   node: number,
   mark: Mark | undefined,
 ): Promise<NodeHistory> {
@@ -314,7 +325,7 @@ async function readNode(
 }
 
 async function take(
-  services: Services,
+  services: Pick<Services, 'database'>,
   reported: NodeHistory,
   entries: z.infer<typeof pageSchema>['entries'],
 ): Promise<void> {
@@ -366,7 +377,7 @@ async function take(
 
 /** Returns which of the recorded transactions this database has, with their states. */
 export async function knownOf(
-  services: Services,
+  services: Pick<Services, 'database'>,
   steps: readonly Recorded[],
 ): Promise<Map<string, string>> {
   if (steps.length === 0) return new Map()
@@ -394,7 +405,10 @@ export async function knownOf(
 }
 
 /** Stores how far the records were compared, once they contain nothing unknown. */
-export async function saveMarks(services: Services, marks: readonly Mark[]): Promise<void> {
+export async function saveMarks(
+  services: Pick<Services, 'environment' | 'database'>,
+  marks: readonly Mark[],
+): Promise<void> {
   for (const mark of marks) {
     await services.database.query(
       `insert into signer_marks (node, generation, height, hash, compared_at)

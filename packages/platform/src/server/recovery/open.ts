@@ -5,10 +5,20 @@ import {
   type Network,
   type SignedTransaction,
   type UnsignedTransaction,
+  type Registry,
 } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
-import type { Services } from '../../core/engine/services.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { WorkspaceKeys } from '../../core/signing/keys.ts'
 import type { Recorded } from './history.ts'
+
+interface Services {
+  database: Database
+  registry: Registry
+  networks: Networks
+  keys: WorkspaceKeys
+}
 
 /**
  * Thrown when a record is not adopted; the message is for the operator. `matters`: the transaction

@@ -1,6 +1,19 @@
 import { audit } from '../audit/audit.ts'
 import type { AuditReport } from '../audit/report.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { SignerNodes } from '../../core/signing/nodes.ts'
+import type { WorkspaceKeys } from '../../core/signing/keys.ts'
+import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
+import type { Logger } from 'pino'
+import type { DatabaseHold } from '../../core/engine/database-hold.ts'
+import type { Aml } from '../../custody/aml/aml.ts'
+import type { Callers } from '../../core/http/callers.ts'
+import type { Venues } from '../../commerce/exchanges/venues.ts'
+import type { DevnetControl } from '../../core/devnet.ts'
 import type { Adopted } from './adopt.ts'
 import { adoptAll, noteUnadopted, openAll, show, shown, type Unadopted } from './adopt-all.ts'
 import { whileAdopting } from './adopting.ts'
@@ -24,6 +37,23 @@ import {
   type Watched,
 } from './window.ts'
 
+interface Services {
+  settings: Pick<Settings, 'network' | 'prepaidTiers' | 'role'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  signers: SignerNodes
+  keys: WorkspaceKeys
+  addresses: Addresses
+  log: Logger
+  hold: DatabaseHold
+  aml: Aml
+  callers: Callers
+  exchanges: Venues
+  devnet: DevnetControl | null
+}
+
 export interface ReconcileOptions {
   dryRun: boolean
   scanFrom: ScanFrom
@@ -40,6 +70,15 @@ interface Deposit {
   tag: string | null
   hash: string
   state: string
+}
+
+/**
+ * A reconciliation in progress. Scanning a week of blocks takes longer than a call may, so it runs
+ * in the background and is polled.
+ */
+export interface ReconcileJob {
+  report: ReconcileReport | null
+  error: Error | null
 }
 
 export interface ReconcileReport {

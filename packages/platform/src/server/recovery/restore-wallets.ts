@@ -7,6 +7,7 @@ import {
   traitsOf,
   type Asset,
   type Network,
+  type Registry,
 } from '@custody/chains'
 import {
   ensureAddress,
@@ -19,9 +20,28 @@ import { listOmnibus } from '../../custody/addresses/omnibus.ts'
 import { startedNetworks } from '../../custody/addresses/start-scan.ts'
 import { ensureGasTank } from '../../custody/gas-tanks/ensure-tank.ts'
 import { ensureWorkspace } from '../../custody/prepaid-fee/ensure-workspace.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { WorkspaceKeys } from '../../core/signing/keys.ts'
+import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
+import type { Callers } from '../../core/http/callers.ts'
+import type { DevnetControl } from '../../core/devnet.ts'
 import { NODES_NEEDED, type Enrolled, type History } from './history.ts'
 import { NotAdopted } from './open.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network' | 'prepaidTiers'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  keys: WorkspaceKeys
+  addresses: Addresses
+  callers: Callers
+  devnet: DevnetControl | null
+}
 
 /** Start heights of networks that this database has never scanned, by network code. */
 export type ScanFrom = Readonly<Record<string, number>>
@@ -97,7 +117,10 @@ export async function adoptUsers(
  * Restores the workspace keys that this database has lost, because the addresses cannot be watched
  * without them. The keys are certified by all three nodes.
  */
-export async function adoptKeys(services: Services, keys: History['keys']): Promise<void> {
+export async function adoptKeys(
+  services: Pick<Services, 'database' | 'keys'>,
+  keys: History['keys'],
+): Promise<void> {
   for (const { workspace, curve, nodes } of keys) {
     if (nodes.length < NODES_NEEDED) continue
     const lost = await services.database.one<{ id: string }>(
@@ -116,7 +139,7 @@ export async function adoptKeys(services: Services, keys: History['keys']): Prom
  * @throws NotAdopted if no start height is given on mainnet, or the chain does not have the block
  */
 export async function ensureScan(
-  services: Services,
+  services: Pick<Services, 'settings' | 'database' | 'networks'>,
   network: Network,
   scanFrom: ScanFrom,
 ): Promise<void> {
@@ -153,7 +176,7 @@ export async function ensureScan(
  * @throws NotAdopted
  */
 export async function subAccountAt(
-  services: Services,
+  services: Pick<Services, 'database'>,
   workspaceId: string,
   index: number,
 ): Promise<Owner> {
@@ -199,7 +222,7 @@ export async function ensureWallet(
 
 /** Stores and returns the owner's address at a path index. */
 export async function ensurePath(
-  services: Services,
+  services: Pick<Services, 'database' | 'keys' | 'addresses'>,
   network: Network,
   owner: Owner,
   index: number,
@@ -217,7 +240,7 @@ export async function ensurePath(
 
 /** Returns the address at a path, without storing it. */
 export async function addressOf(
-  services: Services,
+  services: Pick<Services, 'keys'>,
   network: Network,
   workspaceId: string,
   subAccount: number,

@@ -2,7 +2,17 @@ import { OMNIBUS_INDEX, traitsOf } from '@custody/chains'
 import { ensureAddress, ensureChange, ensureOmnibus } from '../../custody/addresses/derive.ts'
 import type { Owner } from '../../core/engine/chain.ts'
 import { startedNetworks } from '../../custody/addresses/start-scan.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { WorkspaceKeys } from '../../core/signing/keys.ts'
+import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
+
+interface Services {
+  database: Database
+  networks: Networks
+  keys: WorkspaceKeys
+  addresses: Addresses
+}
 
 /**
  * A range of address indexes that is watched in addition (`from` to `to`). Addresses are assigned
@@ -97,7 +107,7 @@ export async function watchAhead(services: Services, gap: number): Promise<Watch
  * Stores the height from which each network is scanned again when more addresses are watched, until
  * the search ends.
  */
-export async function rememberScans(services: Services): Promise<void> {
+export async function rememberScans(services: Pick<Services, 'database'>): Promise<void> {
   await services.database.query(
     'update network_scans set rescan_from = height where rescan_from is null and height is not null',
   )
@@ -107,7 +117,10 @@ export async function rememberScans(services: Services): Promise<void> {
  * Scans networks again from the stored heights; deposits that are already known are not recorded
  * twice.
  */
-export async function scanAgain(services: Services, networks: readonly string[]): Promise<void> {
+export async function scanAgain(
+  services: Pick<Services, 'database'>,
+  networks: readonly string[],
+): Promise<void> {
   // A running scan loses its lease here, so that it writes nothing more.
   await services.database.query(
     `update network_scans set height = rescan_from, lease_token = gen_random_uuid(),
@@ -117,7 +130,7 @@ export async function scanAgain(services: Services, networks: readonly string[])
   )
 }
 
-export async function endSearch(services: Services): Promise<void> {
+export async function endSearch(services: Pick<Services, 'database'>): Promise<void> {
   await services.database.query(
     'update network_scans set rescan_from = null where rescan_from is not null',
   )
@@ -128,7 +141,7 @@ export async function endSearch(services: Services): Promise<void> {
  * The labels that they had are lost.
  */
 export async function listFound(
-  services: Services,
+  services: Pick<Services, 'database'>,
 ): Promise<{ network: string; address: string; asset: string }[]> {
   await services.database.query(
     `update wallet_addresses a set handed_out = true from deposits d

@@ -6,7 +6,7 @@ import { siteOr503 } from '../../core/http/site.ts'
 import { errorsPage } from './errors-page.ts'
 
 /** Returns the API reference, its files, and the page that the `type` of every error refers to. */
-export function referencePages(log: Logger): Page[] {
+export function referencePages(log: Logger): Page<unknown>[] {
   const built = siteOr503(
     NAME,
     loadSite,

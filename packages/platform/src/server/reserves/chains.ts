@@ -1,9 +1,16 @@
-import { pathOf, type Network } from '@custody/chains'
+import { pathOf, type Network, type Registry } from '@custody/chains'
 import { accountBalances, ownAddresses, type OwnAddress } from '../audit/balances.ts'
 import { stakesOnChain } from '../audit/staking.ts'
 import { coinsOnChain } from '../audit/utxo.ts'
 import type { Chain } from '../../core/engine/chain.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+
+interface Services {
+  database: Database
+  registry: Registry
+  networks: Networks
+}
 
 /** Height and hash of a block. */
 export interface Height {

@@ -3,6 +3,11 @@ import { NODES } from '../../core/bounds.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { integer, pageOf, pageQuery } from '../../core/http/schemas.ts'
 import { listSnapshots, presentSnapshot } from './store.ts'
+import type { Database } from '../../core/database/pool.ts'
+
+interface Services {
+  database: Database
+}
 
 /** Maximum number of statements on a page; a statement has a line for each asset. */
 const LIMIT = 50
@@ -45,7 +50,7 @@ export const listReserves = endpoint({
     limit: integer(1, LIMIT, 'Statements per page; by default 5').default(5),
   }),
   response: pageOf(publishedShape, LIMIT),
-  async handler({ services: { database }, query: { page, limit } }) {
+  async handler({ query: { page, limit } }, { database }: Services) {
     const [rows, count] = await Promise.all([
       listSnapshots(database, limit, (page - 1) * limit),
       database.one<{ total: string }>('select count(*)::text total from reserve_snapshots'),

@@ -1,10 +1,16 @@
 import { loadSite, NAME } from '@custody/console'
 import type { Logger } from 'pino'
 import { ApiError } from '../../core/errors.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Database } from '../../core/database/pool.ts'
 import type { Page } from '../../core/http/page.ts'
 import { siteOr503 } from '../../core/http/site.ts'
 import { getSnapshot, listSnapshots, presentSnapshot } from './store.ts'
+
+interface Services {
+  settings: Pick<Settings, 'reservesPublic'>
+  database: Database
+}
 
 const LISTED_MAX = 50
 
@@ -13,7 +19,7 @@ const LISTED_MAX = 50
  * docs/production/proof-of-reserves.md.
  * @throws ApiError `NOT_FOUND`
  */
-function assertPublic({ settings }: Services, what: 'totals' | 'all'): void {
+function assertPublic({ settings }: Pick<Services, 'settings'>, what: 'totals' | 'all'): void {
   const isShown = settings.reservesPublic === 'all' || settings.reservesPublic === what
   if (!isShown)
     throw new ApiError('NOT_FOUND', 'this installation does not publish it without authentication')
@@ -36,7 +42,7 @@ const json = (text: string, isLasting: boolean) => ({
  * Returns the public pages: published statements as JSON, and the page that displays them and
  * verifies a proof in the browser.
  */
-export function reservesPages(log: Logger): Page[] {
+export function reservesPages(log: Logger): Page<Services>[] {
   const built = siteOr503(
     NAME,
     loadSite,
@@ -47,7 +53,7 @@ export function reservesPages(log: Logger): Page[] {
     {
       path: '/reserves',
       isCounted: false,
-      handler({ services, header }) {
+      handler({ header }, services: Pick<Services, 'settings'>) {
         assertPublic(services, 'totals')
         return built((site) => site.reserves(header('accept-encoding')))
       },
@@ -55,7 +61,7 @@ export function reservesPages(log: Logger): Page[] {
     {
       path: '/reserves/index.json',
       isCounted: true,
-      async handler({ services }) {
+      async handler(_context, services: Services) {
         assertPublic(services, 'totals')
         const rows = await listSnapshots(services.database, LISTED_MAX, 0)
         const statements = rows.map(({ id, created_at, hash }) => ({
@@ -69,7 +75,7 @@ export function reservesPages(log: Logger): Page[] {
     {
       path: '/reserves/{id}.json',
       isCounted: true,
-      async handler({ services, params }) {
+      async handler({ params }, services: Services) {
         assertPublic(services, 'totals')
         return json(
           JSON.stringify(
@@ -82,7 +88,7 @@ export function reservesPages(log: Logger): Page[] {
     {
       path: '/reserves/{id}/holdings.json',
       isCounted: true,
-      async handler({ services, params }) {
+      async handler({ params }, services: Services) {
         assertPublic(services, 'all')
         const { id } = await getSnapshot(services.database, params['id'] as string)
         const row = await services.database.one<{ holdings: string }>(

@@ -1,8 +1,25 @@
 import { reasonOf } from '@custody/chains/reason'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
+import type { Logger } from 'pino'
+import type { Aml } from '../../custody/aml/aml.ts'
 import { ApiError } from '../../core/errors.ts'
-import { NodeRefused, NodeUnavailable } from '../../core/signing/nodes.ts'
+import { NodeRefused, NodeUnavailable, type SignerNodes } from '../../core/signing/nodes.ts'
 import { surplusOf, takeSnapshot, type Snapshot } from './snapshot.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  signers: SignerNodes
+  log: Logger
+  aml: Aml
+}
 
 const SIGNATURES_NEEDED = 2
 /**

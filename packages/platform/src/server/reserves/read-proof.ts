@@ -5,6 +5,13 @@ import { pathId } from '../../core/http/schemas.ts'
 import { secretOwner } from './publish.ts'
 import { getSnapshot, leavesOf } from './store.ts'
 import { DEPTH_MAX, secretOf } from './tree.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Aml } from '../../custody/aml/aml.ts'
+
+interface Services {
+  database: Database
+  aml: Aml
+}
 
 const UNIT = 'Integer in the smallest unit, as decimal digits'
 const HEX = '32 bytes, lower-case hex'
@@ -49,7 +56,7 @@ export const readReservesProof = endpoint({
   access: 'read',
   params: z.strictObject({ id: pathId }),
   response: proofShape,
-  async handler({ services: { database, aml }, caller, params }) {
+  async handler({ caller, params }, { database, aml }: Services) {
     const { id } = await getSnapshot(database, params.id)
     const row = await database.one<{ secret: Buffer }>(
       'select secret from reserve_snapshots where id = $1',

@@ -1,11 +1,23 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '@custody/request-auth'
 import type { Chain } from '../../core/engine/chain.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Settings } from '../../core/settings/settings.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { Database } from '../../core/database/pool.ts'
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../core/engine/networks.ts'
 import { ApiError } from '../../core/errors.ts'
 import { readBooks, type Books, type Liability } from './books.ts'
 import { heightOf, heldOn, type Height, type HeldAt } from './chains.ts'
 import { blindOf, leafOf, rootOf, secretOf, treeOf, type TreeNode } from './tree.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+}
 
 export interface Look {
   network: string

@@ -1,7 +1,13 @@
 import type { ChainClient, ExpectedTransfer, Network, TransactionStatus } from '@custody/chains'
 import type { Agreement } from './group.ts'
 import { finalAt } from '../final.ts'
-import type { Services } from '../services.ts'
+import type { Metrics } from '../../metrics.ts'
+import type { Logger } from 'pino'
+
+interface Services {
+  metrics: Metrics
+  log: Logger
+}
 
 type Included = Extract<TransactionStatus, { state: 'included' }>
 

@@ -1,7 +1,17 @@
 import { reasonOf } from '@custody/chains/reason'
 import { Notifier } from '../../ledger/notifier.ts'
 import { LoopHealth } from './health.ts'
-import type { Services } from '../services.ts'
+import type { Settings } from '../../settings/settings.ts'
+import type { Environment } from '../../environment.ts'
+import type { Database } from '../../database/pool.ts'
+import type { Logger } from 'pino'
+
+interface Services {
+  settings: Pick<Settings, 'role'>
+  environment: Pick<Environment, 'now' | 'sleep'>
+  database: Pick<Database, 'now' | 'one'>
+  log: Pick<Logger, 'warn'>
+}
 
 /**
  * A step function that is called repeatedly. It returns true if there is more to do immediately.

@@ -1,5 +1,12 @@
-import { formatAmount } from '@custody/chains'
-import type { Services } from '../../../core/engine/services.ts'
+import { formatAmount, type Registry } from '@custody/chains'
+import type { Database } from '../../../core/database/pool.ts'
+import type { Metrics } from '../../../core/metrics.ts'
+
+interface Services {
+  database: Database
+  registry: Registry
+  metrics: Metrics
+}
 
 /** Decimals of USD in the ledger. */
 const USD_DECIMALS = 6

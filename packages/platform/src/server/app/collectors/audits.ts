@@ -1,6 +1,14 @@
 import { latestAudit } from '../../audit/recorded.ts'
-import type { Services } from '../../../core/engine/services.ts'
+import type { Settings } from '../../../core/settings/settings.ts'
+import type { Database } from '../../../core/database/pool.ts'
+import type { Metrics } from '../../../core/metrics.ts'
 import { freeBytes } from '../../../core/data-dir.ts'
+
+interface Services {
+  settings: Pick<Settings, 'home'>
+  database: Database
+  metrics: Metrics
+}
 
 /**
  * Collects the result of the last audit, made by any process, and the free space on the data

@@ -1,4 +1,12 @@
-import type { Services } from '../../../core/engine/services.ts'
+import type { Environment } from '../../../core/environment.ts'
+import type { Database } from '../../../core/database/pool.ts'
+import type { Metrics } from '../../../core/metrics.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  metrics: Metrics
+}
 
 interface Waiting {
   count: string

@@ -1,6 +1,14 @@
-import type { Services } from '../../../core/engine/services.ts'
+import type { Environment } from '../../../core/environment.ts'
+import type { SignerNodes } from '../../../core/signing/nodes.ts'
+import type { Metrics } from '../../../core/metrics.ts'
 import { heardStatus } from '../../../core/signing/status.ts'
 import { canSign, SIGNERS_NEEDED } from '../readiness.ts'
+
+interface Services {
+  environment: Environment
+  signers: SignerNodes
+  metrics: Metrics
+}
 
 export async function collectNodes({ signers, metrics, environment }: Services): Promise<void> {
   const nodes = await heardStatus(signers)

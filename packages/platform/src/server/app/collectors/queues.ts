@@ -1,4 +1,10 @@
-import type { Services } from '../../../core/engine/services.ts'
+import type { Database } from '../../../core/database/pool.ts'
+import type { Metrics } from '../../../core/metrics.ts'
+
+interface Services {
+  database: Database
+  metrics: Metrics
+}
 
 export async function collectQueues({ database, metrics }: Services): Promise<void> {
   const [waiting, suspense, orders] = await Promise.all([

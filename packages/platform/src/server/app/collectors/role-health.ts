@@ -1,5 +1,13 @@
-import type { Services } from '../../../core/engine/services.ts'
+import type { Environment } from '../../../core/environment.ts'
+import type { Database } from '../../../core/database/pool.ts'
+import type { Metrics } from '../../../core/metrics.ts'
 import { readRoleHealth } from '../role-health.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  metrics: Metrics
+}
 
 /** Collects how many processes perform each duty, and which loops fail, over all processes. */
 export async function collectRoleHealth(services: Services): Promise<void> {

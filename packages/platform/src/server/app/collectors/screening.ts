@@ -1,4 +1,10 @@
-import type { Services } from '../../../core/engine/services.ts'
+import type { Metrics } from '../../../core/metrics.ts'
+import type { Sanctions } from '../../../custody/aml/ofac.ts'
+
+interface Services {
+  metrics: Metrics
+  aml: { sanctions: Pick<Sanctions, 'list'> }
+}
 
 /**
  * Reports the age of the sanctions list. The operator must replace it, because screening against an

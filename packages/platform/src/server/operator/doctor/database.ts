@@ -1,10 +1,20 @@
+import type { Registry } from '@custody/chains'
+import type { Networks } from '../../../core/engine/networks.ts'
+import type { Prices } from '../../../custody/prices/prices.ts'
 import { readdirSync } from 'node:fs'
 import { reasonOf } from '@custody/chains/reason'
 import { MIGRATIONS } from '../../../core/database/migrate.ts'
-import { openDatabase, type Queryable } from '../../../core/database/pool.ts'
+import { openDatabase, type Queryable, type Database } from '../../../core/database/pool.ts'
 import type { Command } from '../command.ts'
 import { unpricedCoins } from '../../../custody/prices/coverage.ts'
 import { ok, problem, warning, type Finding } from './findings.ts'
+
+interface Services {
+  database: Database
+  registry: Registry
+  networks: Networks
+  prices: Prices
+}
 
 const VERSION_MIN = 150_000
 const MEBIBYTE = 1024 ** 2
@@ -55,7 +65,7 @@ async function databaseFacts(database: Queryable): Promise<DatabaseFacts> {
 }
 
 /** Returns the state of a running platform's database and prices, for the doctor. */
-export const doctorFacts: Command = async (services) => ({
+export const doctorFacts: Command<Services> = async (services) => ({
   database: await databaseFacts(services.database),
   unpriced: unpricedCoins(services),
 })

@@ -1,15 +1,38 @@
-import { formatAmount, parseAmount, traitsOf, validateAddress, type Asset } from '@custody/chains'
+import {
+  formatAmount,
+  parseAmount,
+  traitsOf,
+  validateAddress,
+  type Asset,
+  type Registry,
+} from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import { stringifyJson } from '@custody/request-auth'
-import type { Queryable } from '../../../core/database/pool.ts'
+import type { Queryable, Database } from '../../../core/database/pool.ts'
 import { ensureGasTank, hasTank } from '../../../custody/gas-tanks/ensure-tank.ts'
 import { gasTanksOf } from '../../../custody/gas-tanks/list-tanks.ts'
 import { lockedBalance, post } from '../../../core/ledger/post.ts'
 import type { Chain, Fuelled } from '../../../core/engine/chain.ts'
 import { insertTransaction } from '../../../core/engine/insert.ts'
-import type { Services } from '../../../core/engine/services.ts'
+import type { Settings } from '../../../core/settings/settings.ts'
+import type { Environment } from '../../../core/environment.ts'
+import type { Networks } from '../../../core/engine/networks.ts'
+import type { WorkspaceKeys } from '../../../core/signing/keys.ts'
+import type { Addresses } from '../../../core/engine/interfaces/addresses.ts'
+import type { DevnetControl } from '../../../core/devnet.ts'
 import { OperatorError, type Command } from '../command.ts'
 import { addressOfTank, waitForFirstFill, workspaceOf } from './lookup.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  keys: WorkspaceKeys
+  addresses: Addresses
+  devnet: DevnetControl | null
+}
 
 function chainOf(services: Services, input: Record<string, unknown>): Chain & { fuelled: Fuelled } {
   const code = String(input['network'] ?? '')
@@ -22,14 +45,14 @@ function chainOf(services: Services, input: Record<string, unknown>): Chain & { 
   return match
 }
 
-export const listTanks: Command = async (services, input) =>
+export const listTanks: Command<Services> = async (services, input) =>
   JSON.parse(
     stringifyJson({
       gas_tanks: await gasTanksOf(services, await workspaceOf(services, input)),
     }),
   ) as Record<string, unknown>
 
-export const tankAddress: Command = async (services, input) => {
+export const tankAddress: Command<Services> = async (services, input) => {
   const workspaceId = await workspaceOf(services, input)
   const { network } = chainOf(services, input)
   await ensureGasTank(services, workspaceId, network)
@@ -56,7 +79,7 @@ function limit(
 }
 
 /** Changes a tank's threshold and limits. Options that are missing stay unchanged. */
-export const setTank: Command = async (services, input) => {
+export const setTank: Command<Services> = async (services, input) => {
   const workspaceId = await workspaceOf(services, input)
   const { network } = chainOf(services, input)
   const { decimals } = services.registry.asset(network.native_asset) as Asset
@@ -132,7 +155,7 @@ async function lockedTankBalance(
  * there is not enough free bandwidth. The operator has already recorded the order at the signer
  * nodes.
  */
-export const drainTank: Command = async (services, input) => {
+export const drainTank: Command<Services> = async (services, input) => {
   const workspaceId = await workspaceOf(services, input)
   const { network, fuelled } = chainOf(services, input)
   const native = services.registry.asset(network.native_asset) as Asset
@@ -187,7 +210,7 @@ export const drainTank: Command = async (services, input) => {
 }
 
 /** Returns the state of a drain, for the command that waits for it. */
-export const transactionState: Command = async (services, input) => {
+export const transactionState: Command<Pick<Services, 'database'>> = async (services, input) => {
   const row = await services.database.one<Record<string, unknown>>(
     `select id, state, status, hash, failure_reason, last_error from transactions
       where id::text = $1`,

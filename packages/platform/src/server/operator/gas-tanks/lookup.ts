@@ -1,6 +1,12 @@
-import type { Services } from '../../../core/engine/services.ts'
+import type { Environment } from '../../../core/environment.ts'
+import type { Database } from '../../../core/database/pool.ts'
 import { isFilling } from '../../../custody/gas-tanks/ensure-tank.ts'
 import { OperatorError } from '../command.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+}
 
 /** Number of checks while a local tank receives its first fill. */
 const FILL_CHECKS = 60
@@ -11,7 +17,7 @@ const FILL_CHECK_MS = 500
  * @throws OperatorError if it does not exist
  */
 export async function workspaceOf(
-  services: Services,
+  services: Pick<Services, 'database'>,
   input: Record<string, unknown>,
 ): Promise<string> {
   const row = await services.database.one<{ id: string }>(
@@ -27,7 +33,7 @@ export async function workspaceOf(
 
 /** Returns the address of a workspace's gas tank; undefined if the tank does not exist. */
 export async function addressOfTank(
-  services: Services,
+  services: Pick<Services, 'database'>,
   workspaceId: string,
   network: string,
 ): Promise<string | undefined> {

@@ -1,3 +1,9 @@
+import type { Settings } from '../../../core/settings/settings.ts'
+import type { Environment } from '../../../core/environment.ts'
+import type { Networks } from '../../../core/engine/networks.ts'
+import type { WorkspaceKeys } from '../../../core/signing/keys.ts'
+import type { Addresses } from '../../../core/engine/interfaces/addresses.ts'
+import type { DevnetControl } from '../../../core/devnet.ts'
 import { insertTransaction } from '../../../core/engine/insert.ts'
 import {
   formatAmount,
@@ -5,8 +11,9 @@ import {
   type Asset,
   type TronClient,
   type TronResource,
+  type Registry,
 } from '@custody/chains'
-import type { Queryable } from '../../../core/database/pool.ts'
+import type { Queryable, Database } from '../../../core/database/pool.ts'
 import { ensureGasTank } from '../../../custody/gas-tanks/ensure-tank.ts'
 import { lockedBalance, post } from '../../../core/ledger/post.ts'
 import { MATURED_FIRST, TOO_MANY, unstakeRefusal } from '../../../custody/staking/chain.ts'
@@ -14,6 +21,17 @@ import { stakeAccounts } from '../../../custody/staking/steps.ts'
 import { OperatorError, type Command } from '../command.ts'
 import { addressOfTank, waitForFirstFill, workspaceOf } from './lookup.ts'
 import { stakeTerms, type StakeAction } from './orders.ts'
+
+interface Services {
+  settings: Pick<Settings, 'network'>
+  environment: Environment
+  database: Database
+  registry: Registry
+  networks: Networks
+  keys: WorkspaceKeys
+  addresses: Addresses
+  devnet: DevnetControl | null
+}
 
 const DAY_MS = 86_400_000
 const KINDS = { stake: 'STAKE', unstake: 'UNSTAKE', release: 'RELEASE' } as const
@@ -167,7 +185,7 @@ async function insertStake(
  * Stakes, unstakes or releases TRX of a gas tank. The operator has already recorded the order at
  * the signer nodes.
  */
-export const stakeTank: Command = async (services, input) => {
+export const stakeTank: Command<Services> = async (services, input) => {
   const action = String(input['action']) as StakeAction
   const terms = stakeTerms(services.registry, {
     network: String(input['network'] ?? ''),

@@ -1,7 +1,6 @@
 import type { Registry } from '@custody/chains'
 import type { Logger } from 'pino'
-import type { ExchangeDestinations } from '../../custody/transactions/exchange-destinations.ts'
-import { checkExchangeDestination } from '../../commerce/exchange-transfers/destination.ts'
+import { exchangeDestinationsOf } from '../../commerce/exchange-transfers/destination.ts'
 import { AddressBook } from '../../custody/addresses/book.ts'
 import { createAml, type Aml } from '../../custody/aml/aml.ts'
 import { amlInstallation } from '../../custody/aml/settings.ts'
@@ -11,10 +10,10 @@ import { shortageOf } from '../../core/data-dir.ts'
 import type { Database } from '../../core/database/pool.ts'
 import { DatabaseHold } from '../../core/engine/database-hold.ts'
 import { Networks } from '../../core/engine/networks.ts'
-import type { Services } from '../../core/engine/services.ts'
+import type { Application } from './application.ts'
 import { eventPollMs } from '../../events/events/publish.ts'
 import { createExchanges } from '../../commerce/exchanges/exchanges.ts'
-import { tanks } from '../../custody/gas-tanks/tanks.ts'
+import { createTanks } from '../../custody/gas-tanks/tanks.ts'
 import { Callers } from '../../core/http/callers.ts'
 import { invoices } from '../../commerce/invoices/loop.ts'
 import { Feed } from '../../core/ledger/feed.ts'
@@ -34,7 +33,7 @@ import { Withdrawals } from '../../custody/transactions/write-withdrawal.ts'
 import { checkUrl } from '../../events/webhooks/webhook.ts'
 import { createWebhooks } from '../../events/webhooks/webhooks.ts'
 import { connectAll } from './connect.ts'
-import { KINDS } from './kinds.ts'
+import { createKinds } from './kinds.ts'
 import { devnetControl, localEndpoints } from './local.ts'
 import { readiness } from './readiness.ts'
 import { reportUnreadable } from './report-unreadable.ts'
@@ -48,10 +47,10 @@ export interface Notifiers {
 }
 
 /**
- * Parts from which the services are created. `devnetUrl`: URL of the local chains; null on other
+ * Parts from which the application is created. `devnetUrl`: URL of the local chains; null on other
  * networks.
  */
-interface ServiceParts {
+interface ApplicationParts {
   settings: Settings
   runtime: Runtime
   log: Logger
@@ -63,14 +62,14 @@ interface ServiceParts {
 }
 
 /**
- * Creates the services of a platform. Nothing is queried; only the secrets key is read.
+ * Creates the application. Nothing is queried; only the secrets key is read.
  * @throws Error if the secrets cannot be opened
  */
-export async function createServices(parts: ServiceParts): Promise<Services> {
+export async function createApplication(parts: ApplicationParts): Promise<Application> {
   const { settings, runtime, log, database, registry, signers, devnetUrl, notifiers } = parts
   const { environment, fetch } = runtime
   const keys = new WorkspaceKeys(database, signers, settings.network)
-  const addresses = new AddressBook(() => services)
+  const addresses = new AddressBook(() => base)
   const pressure = new LoadMonitor(environment.now)
   const aml = createAml({
     home: settings.home,
@@ -82,7 +81,7 @@ export async function createServices(parts: ServiceParts): Promise<Services> {
   })
   const metrics = createMetrics()
   metrics.watchProcess()
-  const services: Services = {
+  const base: Omit<Application, 'kinds' | 'tanks'> = {
     settings,
     environment,
     database,
@@ -91,10 +90,8 @@ export async function createServices(parts: ServiceParts): Promise<Services> {
     signers,
     keys,
     addresses,
-    tanks,
     forwards,
     invoices,
-    kinds: KINDS,
     hold: new DatabaseHold(shortageOf(settings.home, environment.now)),
     outbox: notifiers.outbox,
     work: notifiers.work,
@@ -106,7 +103,7 @@ export async function createServices(parts: ServiceParts): Promise<Services> {
     reconciling: { job: null },
     checkout: {
       base: settings.publicUrl ?? `http://${settings.host}:${settings.port}`,
-      checkWebhook: (url, field) => checkUrl(services, url, field),
+      checkWebhook: (url, field) => checkUrl(base, url, field),
       moved: notifiers.moved,
     },
     networks: connectNetworks(parts, { keys, addresses, metrics }),
@@ -117,22 +114,23 @@ export async function createServices(parts: ServiceParts): Promise<Services> {
     exchanges: createExchanges({ devnetUrl, database, environment, fetch }),
     trading: { due: new Notifier(environment) },
     exchangeTransfers: { due: new Notifier(environment) },
-    exchangeDestinations: destinationsOf(() => services),
+    exchangeDestinations: exchangeDestinationsOf(() => base),
     webhooks: createWebhooks({
-      services: () => services,
+      services: () => base,
       environment,
       allow: settings.webhookAllow,
       resolve: runtime.resolve,
     }),
     metrics,
     devnet: devnetUrl ? devnetControl(devnetUrl) : null,
-    readiness: () => readiness(services),
+    readiness: () => readiness(base),
   }
-  return services
+  const withKinds = Object.assign(base, { kinds: createKinds(base) })
+  return Object.assign(withKinds, { tanks: createTanks(withKinds) })
 }
 
 /** Creates the reader of prices, with the sources of this installation. */
-function pricesOf({ settings, runtime, log, registry, devnetUrl }: ServiceParts): Prices {
+function pricesOf({ settings, runtime, log, registry, devnetUrl }: ApplicationParts): Prices {
   const { environment, fetch } = runtime
   const prices = pricesInstallation(settings.prices, devnetUrl, registry)
   return new Prices({
@@ -144,15 +142,10 @@ function pricesOf({ settings, runtime, log, registry, devnetUrl }: ServiceParts)
   })
 }
 
-/** The check of transfers to exchange accounts, which `custody` needs and `commerce` has. */
-const destinationsOf = (services: () => Services): ExchangeDestinations => ({
-  check: (caller, body, payment) => checkExchangeDestination(services(), caller, body, payment),
-})
-
 /** Creates the clients of all networks that have an endpoint. */
 function connectNetworks(
-  { settings, runtime, log, database, registry, devnetUrl }: ServiceParts,
-  { keys, addresses, metrics }: Pick<Services, 'keys' | 'addresses' | 'metrics'>,
+  { settings, runtime, log, database, registry, devnetUrl }: ApplicationParts,
+  { keys, addresses, metrics }: Pick<Application, 'keys' | 'addresses' | 'metrics'>,
 ): Networks {
   const { environment, fetch } = runtime
   const endpoints = devnetUrl ? localEndpoints(devnetUrl, registry.networks) : settings.endpoints
@@ -166,7 +159,7 @@ function connectNetworks(
 }
 
 /** Creates the sign-in of people to the console. */
-const peopleOf = ({ settings, runtime, database }: ServiceParts, secrets: Aml['secrets']) =>
+const peopleOf = ({ settings, runtime, database }: ApplicationParts, secrets: Aml['secrets']) =>
   createPeople({
     database,
     environment: runtime.environment,
