@@ -202,6 +202,17 @@ test('the check refuses a commit with an unbalanced entry or a negative or unpos
       /suspense ETH has -1/,
     )
     await post('2', '-1', '1')
+    await raw.query(
+      `insert into transactions (id, kind, workspace_id, asset, network, amount, fee_asset,
+         source_type, destination_type, state, status)
+       values (gen_random_uuid(), 'DRAIN', $1, 'ETH', 'ETH', 1, 'ETH', 'GAS_TANK', 'EXTERNAL',
+         'CONFIRMED', 'confirmed')`,
+      [id],
+    )
+    await refused(
+      () => database.query(`update transactions set state = 'QUEUED'`),
+      /the table of DRAIN does not allow QUEUED after CONFIRMED/,
+    )
     await raw.close()
   } finally {
     await databaseServer.stop()

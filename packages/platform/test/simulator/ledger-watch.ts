@@ -1,7 +1,7 @@
 import type { Database } from '../../src/core/database/pool.ts'
 
-/** PostgreSQL error code for a commit that would make the ledger inconsistent. */
-const CODE = 'LEDGR'
+/** PostgreSQL error code of the simulation's triggers. */
+export const WATCH_CODE = 'WATCH'
 
 /**
  * Trigger for the simulation's databases. It checks the postings of a transaction at commit,
@@ -29,7 +29,7 @@ begin
         and (a.balance <> p.posted or a.balance < 0 and not a.overdrawn
           and a.kind not in ('chain', 'fees', 'venue', 'venue_outside', 'venue_fees'));
   end if;
-  if wrong is not null then raise exception using errcode = '${CODE}', message = 'the ledger at a commit: ' || wrong; end if;
+  if wrong is not null then raise exception using errcode = '${WATCH_CODE}', message = 'the ledger at a commit: ' || wrong; end if;
   return null;
 end $watch$;
 create constraint trigger watched after insert or update on public.ledger_postings
@@ -39,12 +39,12 @@ create constraint trigger watched after insert or update of balance on public.le
 end $$`
 
 /**
- * Returns a database that calls `report` for each commit that the trigger refuses, even if the
+ * Returns a database that calls `report` for each change that a trigger refuses, even if the
  * platform retries and does not report it.
  */
 export function watched(database: Database, report: (problem: string) => void): Database {
   const seen = (error: unknown): never => {
-    if ((error as { code?: unknown }).code === CODE) report((error as Error).message)
+    if ((error as { code?: unknown }).code === WATCH_CODE) report((error as Error).message)
     throw error
   }
   return {

@@ -8,6 +8,7 @@ import { prepareDatabase } from '../prepared-database.ts'
 import { INITIAL_STATE } from './initial-state.ts'
 import { Connections } from './connections.ts'
 import { LEDGER_WATCH } from './ledger-watch.ts'
+import { STATE_WATCH } from './state-watch.ts'
 
 /**
  * Makes the ids and times that the database generates sequential: they determine the order of
@@ -159,6 +160,7 @@ export class SimulatedServer {
     const template = openDatabase(this.#postgres.url, { max: 1, onError: () => undefined })
     for (const statement of [COUNTED_IDS, DEFAULTS, INDEXES]) await template.query(statement)
     await template.query(LEDGER_WATCH)
+    await template.query(STATE_WATCH)
     await template.query(INITIAL_STATE)
     await template.close()
   }

@@ -52,26 +52,11 @@ export async function startFailing(
   await finish(services, tx, row, reason)
 }
 
-/**
- * States that a cancellation ends immediately. In FUELING the cancellation waits for the fuel, so
- * that the ledger knows where the fuel is.
- */
-const ENDED_BY_CANCEL = new Set(['CREATED', 'SCREENING', 'AML_HELD', 'QUEUED', 'SIGNING'])
 const CANCELLED = 'it was cancelled before it was signed; the amount was released'
 
-/**
- * Ends a transfer that the caller cancelled before anything was signed for it.
- * @returns whether the transfer was ended
- */
-export async function cancelUnsigned(
-  services: Services,
-  row: TransactionRow,
-  states: ReadonlySet<string> = ENDED_BY_CANCEL,
-): Promise<boolean> {
-  if (!row.plan.cancel || !states.has(row.state)) return false
-  await services.database.transaction((tx) => startFailing(services, tx, row, CANCELLED))
-  return true
-}
+/** Ends a transfer that the caller cancelled before anything was signed for it. */
+export const failCancelled = (services: Services, row: TransactionRow): Promise<void> =>
+  services.database.transaction((tx) => startFailing(services, tx, row, CANCELLED))
 
 /**
  * Returns the data by which the signer nodes identify a transfer: the caller's request, its

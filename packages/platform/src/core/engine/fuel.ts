@@ -1,5 +1,5 @@
 import { buildFuelled } from './build.ts'
-import { cancelUnsigned, startFailing } from './fail.ts'
+import { failCancelled, startFailing } from './fail.ts'
 import { advance, wakeOne } from './lease.ts'
 import type { Environment } from '../environment.ts'
 import type { Database } from '../database/pool.ts'
@@ -26,8 +26,6 @@ interface Services {
   tanks: Tanks
 }
 
-const FUELLED = new Set(['FUELING'])
-
 /** FUELING: builds the transaction once its fuel is booked at the source address. */
 export async function awaitFuel(services: Services, row: TransactionRow): Promise<void> {
   const fails = (reason: string) =>
@@ -52,6 +50,7 @@ export async function awaitFuel(services: Services, row: TransactionRow): Promis
   }
   if (fuel === 'alone') return services.tanks.startAlone(row)
   if (fuel !== 'arrived') return fails(fuel.reason)
-  if (await cancelUnsigned(services, row, FUELLED)) return
+  // A cancellation waits for the fuel, so that the ledger knows where the fuel is.
+  if (row.plan.cancel) return failCancelled(services, row)
   await buildFuelled(services, row)
 }

@@ -11,7 +11,7 @@ import type { Logger } from 'pino'
 import type { Notifier } from '../ledger/notifier.ts'
 import type { LoadMonitor } from '../load-monitor.ts'
 import type { Tanks } from './interfaces/tanks.ts'
-import type { Step, Kinds } from './interfaces/kind.ts'
+import { ruleOf, type EngineStep, type Kinds } from './interfaces/kind.ts'
 import { advance, claim, LeaseLost, RENEW_MS, renew, type Change } from './lease.ts'
 import type { Loop } from './loops/loop.ts'
 import { build } from './build.ts'
@@ -20,8 +20,8 @@ import { confirm } from './confirm.ts'
 import { awaitFuel } from './fuel.ts'
 import { replace } from './replace.ts'
 import { sign } from './sign.ts'
-import { cancelUnsigned, voidAndFail } from './fail.ts'
-import type { State, TransactionRow } from './transaction.ts'
+import { failCancelled, voidAndFail } from './fail.ts'
+import type { TransactionRow } from './transaction.ts'
 import { codeOf } from './waiting.ts'
 
 interface Services {
@@ -54,18 +54,14 @@ export const RETRY_MAX_MS = 30_000
  */
 const GIVE_BACK_MS = 90_000
 
-/**
- * The step for each state of an outgoing transaction. A kind may have states and steps of its own.
- */
-const STEPS: Partial<Record<State, (services: Services, row: TransactionRow) => Promise<void>>> = {
-  QUEUED: build,
-  FUELING: awaitFuel,
-  SIGNING: sign,
-  SIGNED: broadcast,
-  BROADCASTING: broadcast,
-  CONFIRMING: confirm,
-  REPLACING: replace,
-  VOIDING: voidAndFail,
+const STEPS: Record<EngineStep, (services: Services, row: TransactionRow) => Promise<void>> = {
+  build,
+  awaitFuel,
+  sign,
+  broadcast,
+  confirm,
+  replace,
+  void: voidAndFail,
 }
 
 /**
@@ -79,17 +75,17 @@ export async function runStep(services: Services, row: TransactionRow): Promise<
   )
 }
 
-/** Returns the step of a transaction's state: its kind's own, or the engine's. */
-function stepOf(services: Services, row: TransactionRow): Step | undefined {
-  const step = STEPS[row.state]
-  return services.kinds[row.kind].steps?.[row.state] ?? (step && ((other) => step(services, other)))
+/** Does what the kind's table requires in the transaction's state. */
+async function runRule(services: Services, row: TransactionRow): Promise<void> {
+  const { run, endsIfCancelled } = ruleOf(services.kinds, row) ?? {}
+  if (run === undefined) throw new Error(`the state ${row.state} has no step`)
+  if (row.plan.cancel && endsIfCancelled) return failCancelled(services, row)
+  return typeof run === 'string' ? STEPS[run](services, row) : run(row)
 }
 
 async function doStep(services: Services, row: TransactionRow): Promise<void> {
-  const step = stepOf(services, row)
   try {
-    if (!step) throw new Error(`the state ${row.state} has no step`)
-    if (!(await cancelUnsigned(services, row))) await step(row)
+    await runRule(services, row)
     services.metrics.steps.labels(row.kind, row.state, 'done').inc()
     services.log.debug(
       {

@@ -24,8 +24,22 @@ interface Services {
  * and credited.
  */
 export const depositKind = (services: Services): Kind<'DEPOSIT'> => ({
-  steps: {
-    SCREENING: (row) => screenDeposit(services, row),
-    FROZEN: (row) => awaitDepositUnfreezing(services, row),
-  },
+  states: [
+    { state: 'CONFIRMING', next: ['SCREENING', 'CREDITED', 'SUSPENSE', 'REORGED'] },
+    {
+      state: 'SCREENING',
+      run: (row) => screenDeposit(services, row),
+      next: ['FROZEN', 'CREDITED', 'SUSPENSE', 'REORGED'],
+    },
+    {
+      state: 'FROZEN',
+      run: (row) => awaitDepositUnfreezing(services, row),
+      next: ['SCREENING', 'REORGED'],
+    },
+    // Until it is assigned to a wallet.
+    { state: 'SUSPENSE', next: ['CREDITED', 'REORGED'] },
+    { state: 'CREDITED', next: ['SWEPT', 'REORGED'] },
+    { state: 'SWEPT', next: ['REORGED'] },
+    { state: 'REORGED', next: ['CONFIRMING'] },
+  ],
 })

@@ -29,6 +29,36 @@ interface Services {
 /** A sweep: moves a deposit address's full balance of an asset to the omnibus address. */
 export const sweepKind = (services: Services): Kind<'SWEEP'> => ({
   sweeps: true,
+  states: [
+    {
+      state: 'QUEUED',
+      run: 'build',
+      next: ['FUELING', 'SIGNING', 'FAILED'],
+      endsIfCancelled: true,
+    },
+    { state: 'FUELING', run: 'awaitFuel', next: ['SIGNING', 'FAILED'] },
+    {
+      state: 'SIGNING',
+      run: 'sign',
+      next: ['SIGNED', 'QUEUED', 'FUELING', 'FAILED'],
+      endsIfCancelled: true,
+    },
+    { state: 'SIGNED', run: 'broadcast', next: ['BROADCASTING'] },
+    {
+      state: 'BROADCASTING',
+      run: 'broadcast',
+      next: ['CONFIRMING', 'REPLACING', 'QUEUED', 'FAILED'],
+    },
+    {
+      state: 'CONFIRMING',
+      run: 'confirm',
+      next: ['CONFIRMED', 'REVERTED', 'BROADCASTING', 'REPLACING', 'QUEUED', 'FAILED'],
+    },
+    { state: 'REPLACING', run: 'replace', next: ['BROADCASTING'] },
+    { state: 'CONFIRMED', next: [] },
+    { state: 'REVERTED', next: [] },
+    { state: 'FAILED', next: [] },
+  ],
   postpones: (row, chain, o) => sweepWaits(services, row, chain, o),
   async purpose(row) {
     const address = await services.database.one<{ path_index: number; sub: number }>(

@@ -4,7 +4,7 @@ import { lockedBalance, post, type Posting } from '../../core/ledger/post.ts'
 import type { Loan } from '../../core/engine/chain.ts'
 import { insertTransaction } from '../../core/engine/insert.ts'
 import { advance, wakeOne } from '../../core/engine/lease.ts'
-import type { Kind, Outcome } from '../../core/engine/interfaces/kind.ts'
+import type { Kind, StateRule, Outcome } from '../../core/engine/interfaces/kind.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { Logger } from 'pino'
 import type { Plan, TransactionRow } from '../../core/engine/transaction.ts'
@@ -278,6 +278,21 @@ async function releaseLoan(tx: Queryable, row: TransactionRow, whole = true): Pr
   await wakeOne(tx, row.workspace_id, row.parent_id)
 }
 
+const LOAN_STATES: readonly StateRule<'LEND' | 'LEND_BACK'>[] = [
+  { state: 'QUEUED', run: 'build', next: ['SIGNING', 'FAILED'] },
+  { state: 'SIGNING', run: 'sign', next: ['SIGNED', 'QUEUED', 'FAILED'] },
+  { state: 'SIGNED', run: 'broadcast', next: ['BROADCASTING'] },
+  { state: 'BROADCASTING', run: 'broadcast', next: ['CONFIRMING', 'QUEUED', 'FAILED'] },
+  {
+    state: 'CONFIRMING',
+    run: 'confirm',
+    next: ['CONFIRMED', 'REVERTED', 'BROADCASTING', 'QUEUED', 'FAILED'],
+  },
+  { state: 'CONFIRMED', next: [] },
+  { state: 'REVERTED', next: [] },
+  { state: 'FAILED', next: [] },
+]
+
 /**
  * Kinds of the calls that delegate energy for one transfer and undelegate it, authorised by that
  * transfer's request.
@@ -286,6 +301,7 @@ const lending = (
   services: Services,
   kind: 'delegate' | 'undelegate',
 ): Kind<'LEND' | 'LEND_BACK'> => ({
+  states: LOAN_STATES,
   action: callOf,
   async purpose(row, _replacement, of) {
     const parent = await services.database.one<TransactionRow>(

@@ -1,7 +1,7 @@
 import type { Queryable, Database } from '../../core/database/pool.ts'
 import { nothingExcludes } from '../../core/engine/expiry.ts'
 import { replacementsOf } from '../../core/engine/replacement.ts'
-import type { AskPurpose, Included, Kind } from '../../core/engine/interfaces/kind.ts'
+import type { AskPurpose, Included, Kind, StateRule } from '../../core/engine/interfaces/kind.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { Registry } from '@custody/chains'
 import type { Networks } from '../../core/engine/networks.ts'
@@ -26,11 +26,33 @@ interface Services {
  */
 const FUEL_BUMP_AFTER_MS = 60_000
 
+/** States of a payment that a gas tank sends. */
+const TANK_STATES: readonly StateRule<'FUEL' | 'DRAIN'>[] = [
+  { state: 'QUEUED', run: 'build', next: ['SIGNING', 'FAILED'], endsIfCancelled: true },
+  { state: 'SIGNING', run: 'sign', next: ['SIGNED', 'QUEUED', 'FAILED'], endsIfCancelled: true },
+  { state: 'SIGNED', run: 'broadcast', next: ['BROADCASTING'] },
+  {
+    state: 'BROADCASTING',
+    run: 'broadcast',
+    next: ['CONFIRMING', 'REPLACING', 'QUEUED', 'FAILED'],
+  },
+  {
+    state: 'CONFIRMING',
+    run: 'confirm',
+    next: ['CONFIRMED', 'REVERTED', 'BROADCASTING', 'REPLACING', 'QUEUED', 'FAILED'],
+  },
+  { state: 'REPLACING', run: 'replace', next: ['BROADCASTING'] },
+  { state: 'CONFIRMED', next: [] },
+  { state: 'REVERTED', next: [] },
+  { state: 'FAILED', next: [] },
+]
+
 /**
  * Fuel: native coin from a gas tank that pays for the fee of one transfer, or of several at one
  * address, authorised by their requests.
  */
 export const fuelKind = (services: Services): Kind<'FUEL'> => ({
+  states: TANK_STATES,
   heldBack: (row) => awaitsCompany(services, row),
   isSignedTogether: (row) => row.plan.together !== undefined,
   async purpose(row, _replacement, of) {
@@ -151,6 +173,7 @@ async function correctFee(tx: Queryable, row: TransactionRow, fee: bigint): Prom
 export const drainKind = (
   services: Pick<Services, 'environment' | 'registry' | 'metrics'>,
 ): Kind<'DRAIN'> => ({
+  states: TANK_STATES,
   purpose: async (row) => ({ kind: 'drain', order: String(row.plan.order) }),
   async settle(tx, row, o) {
     const scope = { workspace: row.workspace_id, asset: row.asset }
@@ -167,7 +190,13 @@ export const drainKind = (
 })
 
 /** A payment into a gas tank, which the scanner credits. */
-export const tankDepositKind: Kind<'TANK_DEPOSIT'> = {}
+export const tankDepositKind: Kind<'TANK_DEPOSIT'> = {
+  states: [
+    { state: 'CONFIRMING', next: ['CREDITED', 'REORGED'] },
+    { state: 'CREDITED', next: ['REORGED'] },
+    { state: 'REORGED', next: ['CONFIRMING'] },
+  ],
+}
 
 async function giveBack(
   tx: Queryable,

@@ -156,4 +156,4 @@ export const platformFee = (services: Pick<Services, 'environment'>) =>
           utcDay(services),
         ])
     },
-  }) satisfies Kind<'WITHDRAWAL' | 'STAKE' | 'UNSTAKE' | 'RELEASE'>
+  }) satisfies Pick<Kind<'WITHDRAWAL' | 'STAKE' | 'UNSTAKE' | 'RELEASE'>, 'broadcast' | 'failed'>

@@ -1,6 +1,6 @@
 import { fail } from '../../core/engine/chain.ts'
 import { receiptsOf } from '../../core/engine/request.ts'
-import type { Kind } from '../../core/engine/interfaces/kind.ts'
+import type { Kind, StateRule } from '../../core/engine/interfaces/kind.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { Database } from '../../core/database/pool.ts'
 import type { Registry } from '@custody/chains'
@@ -23,12 +23,54 @@ interface Services {
   aml: Aml
 }
 
+const STATES: readonly StateRule<StakingKind>[] = [
+  { state: 'QUEUED', run: 'build', next: ['FUELING', 'SIGNING', 'VOIDING', 'FAILED', 'PARTIAL'] },
+  // The next call, after the earlier one is in a block; or a call that was found in the nodes'
+  // records.
+  {
+    state: 'FUELING',
+    run: 'awaitFuel',
+    next: ['SIGNING', 'CONFIRMING', 'VOIDING', 'FAILED', 'PARTIAL'],
+  },
+  {
+    state: 'SIGNING',
+    run: 'sign',
+    next: ['SIGNED', 'QUEUED', 'FUELING', 'VOIDING', 'FAILED', 'PARTIAL'],
+  },
+  { state: 'SIGNED', run: 'broadcast', next: ['BROADCASTING'] },
+  {
+    state: 'BROADCASTING',
+    run: 'broadcast',
+    next: ['CONFIRMING', 'QUEUED', 'VOIDING', 'FAILED', 'PARTIAL'],
+  },
+  {
+    state: 'CONFIRMING',
+    run: 'confirm',
+    next: [
+      'FUELING',
+      'CONFIRMED',
+      'REVERTED',
+      'PARTIAL',
+      'BROADCASTING',
+      'QUEUED',
+      'VOIDING',
+      'FAILED',
+    ],
+  },
+  { state: 'VOIDING', run: 'void', next: ['FAILED', 'PARTIAL'] },
+  { state: 'CONFIRMED', next: [] },
+  { state: 'REVERTED', next: [] },
+  { state: 'PARTIAL', next: [] },
+  { state: 'FAILED', next: [] },
+]
+
 /**
  * A stake, an unstake or a release: consecutive calls to the chain, requested by a caller or by an
  * operator's order.
  */
 export const stakingKind = (services: Services): Kind<StakingKind> => ({
   ...platformFee(services),
+  states: STATES,
   action: (row) => actionOf(stakingOf(row)),
   refusal: (chain, task) => stepRefusal(services, chain, task),
   price: (chain, task) => priceStaking(services, chain, task),

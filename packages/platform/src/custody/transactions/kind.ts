@@ -6,7 +6,7 @@ import type { Queryable, Database } from '../../core/database/pool.ts'
 import { replacementsOf, type Replacement } from '../../core/engine/replacement.ts'
 import { otherWalletPostings } from '../../core/engine/other-wallet.ts'
 import { receiptsOf } from '../../core/engine/request.ts'
-import type { Kind, Outcome } from '../../core/engine/interfaces/kind.ts'
+import type { Kind, Outcome, StateRule } from '../../core/engine/interfaces/kind.ts'
 import type { Settings } from '../../core/settings/settings.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { Registry } from '@custody/chains'
@@ -43,14 +43,66 @@ interface Services {
 /** Whether the caller's own request asks for the transfer, not a standing rule. */
 const isOwnPayment = (row: TransactionRow): boolean => row.request !== null && !isForward(row)
 
+/** The life of a transfer: its states, what runs in each, and what may follow. */
+const statesOf = (services: Services): readonly StateRule<'WITHDRAWAL'>[] => [
+  {
+    state: 'CREATED',
+    run: (row) => startScreening(services, row),
+    next: ['QUEUED', 'SCREENING', 'VOIDING'],
+    endsIfCancelled: true,
+  },
+  {
+    state: 'SCREENING',
+    run: (row) => screenWithdrawal(services, row),
+    // Back to the state in which an obstacle arose.
+    next: ['AML_HELD', 'QUEUED', 'FUELING', 'SIGNING', 'VOIDING'],
+    endsIfCancelled: true,
+  },
+  {
+    state: 'AML_HELD',
+    run: (row) => awaitUnfreezing(services, row),
+    next: ['SCREENING', 'VOIDING'],
+    endsIfCancelled: true,
+  },
+  {
+    state: 'QUEUED',
+    run: 'build',
+    next: ['FUELING', 'SIGNING', 'SCREENING', 'VOIDING'],
+    endsIfCancelled: true,
+  },
+  { state: 'FUELING', run: 'awaitFuel', next: ['SIGNING', 'VOIDING'] },
+  {
+    state: 'SIGNING',
+    run: 'sign',
+    // Back if screening finds an obstacle, or if it waited so long that its bytes would expire.
+    next: ['SIGNED', 'SCREENING', 'QUEUED', 'FUELING', 'VOIDING'],
+    endsIfCancelled: true,
+  },
+  { state: 'SIGNED', run: 'broadcast', next: ['BROADCASTING'] },
+  {
+    state: 'BROADCASTING',
+    run: 'broadcast',
+    next: ['CONFIRMING', 'REPLACING', 'QUEUED', 'VOIDING'],
+  },
+  {
+    state: 'CONFIRMING',
+    run: 'confirm',
+    // Built again, or failed, if it expired and the chain proves its absence.
+    next: ['CONFIRMED', 'REVERTED', 'CANCELLED', 'BROADCASTING', 'REPLACING', 'QUEUED', 'VOIDING'],
+  },
+  { state: 'REPLACING', run: 'replace', next: ['BROADCASTING'] },
+  // Back to signing if the nodes had just signed it; its cancellation then competes on the chain.
+  { state: 'VOIDING', run: 'void', next: ['FAILED', 'CANCELLED', 'SIGNING'] },
+  { state: 'CONFIRMED', next: [] },
+  { state: 'REVERTED', next: [] },
+  { state: 'CANCELLED', next: [] },
+  { state: 'FAILED', next: [] },
+]
+
 /** An outgoing transfer, requested by its caller or created by a standing rule. */
 export const withdrawalKind = (services: Services): Kind<'WITHDRAWAL'> => ({
   ...platformFee(services),
-  steps: {
-    CREATED: (row) => startScreening(services, row),
-    SCREENING: (row) => screenWithdrawal(services, row),
-    AML_HELD: (row) => awaitUnfreezing(services, row),
-  },
+  states: statesOf(services),
   heldBack: (row) => screenAgain(services, row),
   maySubmit: (tx, row) => isUnfrozen(services, tx, row),
   async refusal(chain, { row, asset, amount }) {

@@ -6,9 +6,42 @@ import type { Replacement } from '../replacement.ts'
 import type { Plan, StateOf, TransactionKind, TransactionRow } from '../transaction.ts'
 
 /** One step of a leased transaction. */
-export type Step<K extends TransactionKind = TransactionKind> = {
+type Step<K extends TransactionKind = TransactionKind> = {
   does(row: TransactionRow<K>): Promise<void>
 }['does']
+
+/**
+ * Steps of the engine, which every kind can use; each is described in the engine's file of this
+ * name (`awaitFuel`: `fuel.ts`; `void`: `fail.ts`).
+ */
+export type EngineStep =
+  | 'build'
+  | 'awaitFuel'
+  | 'sign'
+  | 'broadcast'
+  | 'confirm'
+  | 'replace'
+  | 'void'
+
+/** One state of a kind, and what happens to a transaction in it. */
+export interface StateRule<K extends TransactionKind = TransactionKind> {
+  state: StateOf<K>
+  /**
+   * What a worker does with a transaction in this state: a step of the engine or of the kind.
+   * Absent: no worker continues it, because it has ended or the scanner continues it.
+   */
+  run?: EngineStep | Step<K>
+  /** States that may follow. */
+  next: readonly StateOf<K>[]
+  /**
+   * A cancellation ends the transaction in this state, because nothing can have been signed for it.
+   */
+  endsIfCancelled?: true
+}
+
+/** Returns the rule of a transaction's state. */
+export const ruleOf = (kinds: Kinds, row: TransactionRow): StateRule | undefined =>
+  kinds[row.kind].states.find(({ state }) => state === row.state)
 
 /**
  * Result of a transaction's last chain transaction. `staking`: Tron's report about a staking call.
@@ -46,8 +79,12 @@ interface Ending<K extends TransactionKind = TransactionKind> {
  * handles the states and the plan of its own kind.
  */
 export interface Kind<K extends TransactionKind = TransactionKind> {
-  /** Steps of states that only this kind has or that it handles differently. */
-  steps?: Partial<Record<StateOf<K>, Step<K>>>
+  /**
+   * All states of the kind, in the order in which a transaction usually passes through them. A
+   * transaction that fails releases everything that it has reserved in one commit (`release`),
+   * whatever its state, so a state has no undo of its own.
+   */
+  states: readonly StateRule<K>[]
   /** Whether a transaction of this kind moves the full balance of its address. */
   sweeps?: boolean
   /** Returns the chain-specific call that is due now; null if it is a payment. */
