@@ -271,6 +271,19 @@ test('no statement of the platform reads the database’s clock', () => {
   assert.deepEqual(asking, [])
 })
 
+test('the modules of the mutation test name existing files', async () => {
+  const path = join(root, 'scripts/mutation/modules.mjs')
+  const { MODULES } = (await import(path)) as {
+    MODULES: Record<string, { mutate: string[]; sql?: string[]; tests: string[] }>
+  }
+  const missing = Object.entries(MODULES).flatMap(([name, { mutate, sql = [], tests }]) =>
+    [...mutate.filter((pattern) => !pattern.startsWith('!')), ...sql, ...tests]
+      .filter((pattern) => find(pattern).length === 0)
+      .map((pattern) => `${name}: ${pattern}`),
+  )
+  assert.deepEqual(missing, [])
+})
+
 /** Files that compose the platform; every other file states the members that it needs. */
 const COMPOSITION = new Set(
   ['assemble', 'create-application', 'endpoints', 'kinds', 'loops', 'panel']

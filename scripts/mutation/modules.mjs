@@ -42,7 +42,7 @@ export const MODULES = {
       'prepaid_reserve',
       'prepaid_tell',
     ),
-    tests: platform('ledger', 'prepaid-fee-order', 'withdrawals-together', 'api-at-once'),
+    tests: platform('ledger', 'prepaid-fee-order', 'concurrent-withdrawals', 'api-concurrent'),
   },
   idempotency: {
     mutate: [
@@ -56,7 +56,12 @@ export const MODULES = {
       'write_withdrawals',
       'admit_requests',
     ),
-    tests: platform('withdrawals-together', 'api-idempotency', 'api-at-once', 'api-transactions'),
+    tests: platform(
+      'concurrent-withdrawals',
+      'api-idempotency',
+      'api-concurrent',
+      'api-transactions',
+    ),
   },
   exclusive: {
     mutate: ['packages/signer/src/policy/exclusivity.ts', 'packages/signer/src/policy/nonce.ts'],
