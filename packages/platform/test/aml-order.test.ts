@@ -1,8 +1,5 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { Network } from '@custody/chains'
 import * as fc from '../../../test/property.ts'
@@ -12,7 +9,6 @@ import { ProviderError, type Provider } from '../src/custody/aml/providers/provi
 import { unfreezeAddress } from '../src/custody/aml/unfreeze-address.ts'
 import { createMetrics } from '../src/core/metrics.ts'
 import { screenAgain } from '../src/custody/transactions/screening.ts'
-import { startEmbeddedPostgres } from '../src/core/database/embedded.ts'
 import { openDatabase, type Database } from '../src/core/database/pool.ts'
 import { systemEnvironment } from '../src/core/environment.ts'
 import { Secrets } from '../src/core/secrets.ts'
@@ -20,7 +16,7 @@ import type { Application } from '../src/server/app/application.ts'
 import { runStep } from '../src/core/engine/run.ts'
 import { fixtureServices } from './chain-fixture.ts'
 import type { TransactionRow } from '../src/core/engine/transaction.ts'
-import { prepareDatabase } from './prepared-database.ts'
+import { createTestDatabase, type TestDatabase } from './test-database.ts'
 import { testEmittedEvents } from './event-assertions.ts'
 
 /**
@@ -29,22 +25,19 @@ import { testEmittedEvents } from './event-assertions.ts'
  * provider, must never be signed or credited. A transfer that is unfrozen must continue exactly
  * once.
  */
-const home = mkdtempSync(join(tmpdir(), 'custody-aml-order-'))
 const OMNIBUS = `0x${'a'.repeat(40)}`
 const PARTIES = [1, 2, 3].map((n) => `0x${String(n).repeat(40)}`)
 const TEN_MINUTES_MS = 600_000
-let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
+let created: TestDatabase
 let database: Database
 
 before(async () => {
-  await prepareDatabase(home)
-  postgres = await startEmbeddedPostgres(home)
-  database = openDatabase(postgres.url)
+  created = await createTestDatabase()
+  database = openDatabase(created.url)
 })
 after(async () => {
   await database.close()
-  await postgres.stop()
-  rmSync(home, { recursive: true, force: true })
+  await created.remove()
 })
 
 /**

@@ -1,10 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import {
   familyOf,
   loadRegistry,
@@ -14,7 +11,6 @@ import {
   type Network,
 } from '@custody/chains'
 import { requestHeaders, signRequest, type SignedRequest } from '@custody/request-auth'
-import { startEmbeddedPostgres } from '../src/core/database/embedded.ts'
 import { openDatabase, type Database } from '../src/core/database/pool.ts'
 import { systemEnvironment } from '../src/core/environment.ts'
 import { Callers } from '../src/core/http/callers.ts'
@@ -27,7 +23,7 @@ import type { Application } from '../src/server/app/application.ts'
 import { NodeRefused } from '../src/core/signing/nodes.ts'
 import { assertMatchesDocument } from './openapi-assertions.ts'
 import { fixtureServices } from './chain-fixture.ts'
-import { prepareDatabase } from './prepared-database.ts'
+import { createTestDatabase, type TestDatabase } from './test-database.ts'
 import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
 import { InProcessNodes, publicKeyAt } from './in-process-nodes.ts'
 
@@ -35,8 +31,7 @@ import { InProcessNodes, publicKeyAt } from './in-process-nodes.ts'
  * Fixture with the real HTTP server on a real database, and the rules of two real nodes. Only the
  * chains are scripted.
  */
-const home = mkdtempSync(join(tmpdir(), 'custody-api-and-nodes-'))
-let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
+let created: TestDatabase
 export let database: Database
 export const registry = loadRegistry('local')
 const WORKSPACE = 'acme'
@@ -93,9 +88,8 @@ const CLIENT = {
 }
 
 export async function openApi(): Promise<void> {
-  await prepareDatabase(home)
-  postgres = await startEmbeddedPostgres(home)
-  database = openDatabase(postgres.url)
+  created = await createTestDatabase()
+  database = openDatabase(created.url)
   const environment = systemEnvironment()
   const silent = {
     info: () => undefined,
@@ -170,8 +164,7 @@ export async function closeApi(): Promise<void> {
   await close()
   nodes.close()
   await database.close()
-  await postgres.stop()
-  rmSync(home, { recursive: true, force: true })
+  await created.remove()
 }
 
 interface Answered {

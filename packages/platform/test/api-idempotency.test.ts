@@ -156,6 +156,7 @@ test('a request repeated while the first is being stored returns the first trans
     (
       await database.one<{ n: number }>(
         `select count(*)::int n from pg_stat_activity where wait_event_type = 'Lock'
+          and datname = current_database()
           and query ~ '(create|write)_withdrawal'`,
       )
     )?.n

@@ -220,6 +220,7 @@ test('an invalid body is refused while the first request of its sequence_id is b
       transferBody('BTC', '0.1', TO, { sequence_id: 'raced' }),
     )
     const waiting = `select 1 from pg_stat_activity where wait_event_type = 'Lock'
+      and datname = current_database()
       and query ~ '(create|write)_withdrawal'`
     while ((await api.database.query(waiting)).length === 0)
       await new Promise((resolve) => setTimeout(resolve, 10))

@@ -71,6 +71,7 @@ test('a transfer that is being stored waits for the database while reads time ou
     async () => {
       sending = send().finally(() => (isAnswered = true))
       const waiting = `select 1 from pg_stat_activity where wait_event_type = 'Lock'
+        and datname = current_database()
         and query ~ '(create|write)_withdrawal'`
       while ((await api.database.query(waiting)).length === 0)
         await new Promise((resolve) => setTimeout(resolve, 10))

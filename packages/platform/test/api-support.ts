@@ -7,7 +7,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { loadRegistry, publicKeysBelow, type Curve } from '@custody/chains'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
-import type { Database, DatabaseOptions } from '../src/core/database/pool.ts'
+import type { Database } from '../src/core/database/pool.ts'
 import { systemEnvironment } from '../src/core/environment.ts'
 import { Callers } from '../src/core/http/callers.ts'
 import { endpoints } from '../src/server/app/endpoints.ts'
@@ -30,7 +30,7 @@ import { DEFAULT_TIERS, readTiers } from '../src/core/settings/tiers.ts'
 import { Secrets } from '../src/core/secrets.ts'
 import type { Application } from '../src/server/app/application.ts'
 import { NodeUnavailable } from '../src/core/signing/nodes.ts'
-import { useDatabase } from './deposits-support.ts'
+import { useDatabase, type UseDatabaseOptions } from './deposits-support.ts'
 import { call, PUBLIC_KEY, type User } from './harness.ts'
 import type { ManualClock } from './manual-clock.ts'
 
@@ -304,11 +304,10 @@ export function useApi(
   settings: Partial<Application['settings']> = {},
   pages: readonly Page<Application>[] = [],
   clock?: ManualClock,
-  options: DatabaseOptions = {},
+  options: UseDatabaseOptions = {},
 ): Api {
   const onEvent = () => api.services.outbox.ring()
   const database = useDatabase({
-    migrated: true,
     ...options,
     onEvent,
     ...(clock ? { clock } : { now: () => api.now() }),

@@ -16,7 +16,6 @@ import { fingerprintOf, type Pinned } from '../../signer/src/fingerprints.ts'
 import { identityFolder, signersFolder } from '../src/core/data-dir.ts'
 import { blocksOf, ROOT } from './documents.ts'
 import { balance, call, fundedWallet, TestPlatform, waitFor, type User } from './harness.ts'
-import { prepareDatabase } from './prepared-database.ts'
 import { RecoveryDrill, registry } from './recovery-drill.ts'
 
 /**
@@ -106,7 +105,7 @@ async function startFresh(): Promise<void> {
   const signers = await freePorts(3)
   const folder = signersFolder(fresh.home)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  await Promise.all([createDataDirs(folder, signers, 'own'), prepareDatabase(fresh.home)])
+  await createDataDirs(folder, signers, 'own')
   editConfigs(folder, (config) => {
     config.pool = { secp256k1: 2, ed25519: 0 }
   })

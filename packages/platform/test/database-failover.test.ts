@@ -15,7 +15,7 @@ import { useDatabase } from './deposits-support.ts'
  * server becomes read-only, or waits for a standby that does not exist.
  */
 
-const installation = useDatabase({ migrated: false })
+const installation = useDatabase({ migrated: false, server: 'own' })
 const NOBODY = 'nobody'
 
 async function fresh(

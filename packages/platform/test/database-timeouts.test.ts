@@ -7,7 +7,7 @@ import { useDatabase } from './deposits-support.ts'
  * Tests that callers that can retry wait for the database no longer than HTTP clients wait. Time
  * advances only by the ticks below.
  */
-const installation = useDatabase({ migrated: false })
+const installation = useDatabase({ migrated: false, server: 'own' })
 const realSetTimeout = setTimeout
 
 test('waits 8 seconds for the database if the caller can retry, and longer for other work', async (t) => {

@@ -16,7 +16,7 @@ import {
 } from '../src/core/database/pool.ts'
 import { useDatabase } from './deposits-support.ts'
 
-const installation = useDatabase({ migrated: false })
+const installation = useDatabase({ migrated: false, server: 'own' })
 const folder = (name: string) => new URL(`../src/core/database/${name}/`, import.meta.url)
 const filesOf = (name: string) =>
   readdirSync(folder(name))

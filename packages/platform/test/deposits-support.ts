@@ -1,8 +1,5 @@
 import assert from 'node:assert/strict'
 import { createHash, randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, before } from 'node:test'
 import {
   loadRegistry,
@@ -14,7 +11,6 @@ import {
 } from '@custody/chains'
 import { sealToken } from '../src/custody/aml/policy.ts'
 import type { Provider } from '../src/custody/aml/providers/provider.ts'
-import { startEmbeddedPostgres } from '../src/core/database/embedded.ts'
 import { openDatabase, type Database, type DatabaseOptions } from '../src/core/database/pool.ts'
 import { scanLoop } from '../src/custody/deposits/scanner.ts'
 import { systemEnvironment } from '../src/core/environment.ts'
@@ -26,7 +22,7 @@ import type { TransactionRow } from '../src/core/engine/transaction.ts'
 import { runStep } from '../src/core/engine/run.ts'
 import { truncateTables } from './truncate-tables.ts'
 import { clockPool, followClock, type ManualClock } from './manual-clock.ts'
-import { prepareDatabase } from './prepared-database.ts'
+import { createTestDatabase, type ServerMode, type TestDatabase } from './test-database.ts'
 
 /**
  * Fixture with the real scanner, screening and crediting on a real PostgreSQL. Only the chain and
@@ -51,22 +47,23 @@ export const FAMILIES: Partial<
   solana: { code: 'SOL', assets: ['SOL', 'USDC_SOL'] },
 }
 
-/**
- * Creates a database for the tests of one file.
- * @param clock clock for `now()` and for the columns that PostgreSQL fills in by default
- */
-export function useDatabase(
-  { migrated, clock, ...options }: { migrated: boolean; clock?: ManualClock } & DatabaseOptions = {
-    migrated: true,
-  },
-): { get(): Database; started: Promise<void> } {
-  const home = mkdtempSync(join(tmpdir(), 'custody-deposits-'))
-  let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
+export interface UseDatabaseOptions extends DatabaseOptions {
+  migrated?: boolean
+  server?: ServerMode
+  /** Clock for `now()` and for the columns that PostgreSQL fills in by default. */
+  clock?: ManualClock
+}
+
+/** Creates a database for the tests of one file. */
+export function useDatabase({ migrated, server, clock, ...options }: UseDatabaseOptions = {}): {
+  get(): Database
+  started: Promise<void>
+} {
+  let created: TestDatabase
   let database: Database
   const start = async () => {
-    if (migrated) await prepareDatabase(home)
-    postgres = await startEmbeddedPostgres(home)
-    database = openDatabase(postgres.url, {
+    created = await createTestDatabase({ migrated, server })
+    database = openDatabase(created.url, {
       ...options,
       ...(clock ? { now: clock.now, pool: clockPool(clock) } : {}),
     })
@@ -77,8 +74,7 @@ export function useDatabase(
   before(() => started)
   after(async () => {
     await database.close()
-    await postgres.stop()
-    rmSync(home, { recursive: true, force: true })
+    await created.remove()
   })
   return { get: () => database, started }
 }

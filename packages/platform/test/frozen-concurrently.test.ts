@@ -431,9 +431,9 @@ async function lockWait(operation: Promise<unknown>): Promise<void> {
   )
   const endMs = performance.now() + HANG_MS
   while (
-    (await database
-      .get()
-      .one(`select 1 from pg_locks where locktype = 'advisory' and not granted`)) === undefined
+    (await database.get().one(`select 1 from pg_locks join pg_database d on d.oid = database
+          where datname = current_database() and locktype = 'advisory' and not granted`)) ===
+    undefined
   ) {
     assert.equal(outcome, null, 'the freeze did not wait for a lock')
     assert.ok(

@@ -24,6 +24,7 @@ import { createApiUserEverywhere } from '../src/server/operator/enrol.ts'
 import type { InProcessPlatform } from './in-process-platform.ts'
 import { exitAfterTests, keepAlive } from './exit-after-tests.ts'
 import { prepareDatabase } from './prepared-database.ts'
+import { createTestDatabase, type ServerMode, type TestDatabase } from './test-database.ts'
 import { wrongEvents } from './event-assertions.ts'
 
 const PLATFORM = fileURLToPath(new URL('../', import.meta.url))
@@ -56,6 +57,7 @@ const DEATH_MS = 120_000
  * Initial state of the first start, and where it runs.
  *
  * - `in-process`: tables and keys exist, and everything but the database server runs in this process.
+ *   The server is that of the run, unless the test has its own (see {@link ServerMode}).
  * - `prepared`: tables and keys exist, and the platform starts its own processes, as `npm start`
  *   does.
  * - `empty-home`: like `prepared`, but without tables and keys, which the platform creates.
@@ -78,6 +80,9 @@ export class TestPlatform {
    */
   eventsFrom = new Date(0)
   readonly #mode: SetupMode
+  readonly #server: ServerMode
+  /** Database on the shared server. */
+  #created: TestDatabase | null = null
   /**
    * Clock of everything that runs in this process and of the requests that the test signs, in
    * milliseconds since 1970.
@@ -98,11 +103,14 @@ export class TestPlatform {
     home,
     folder = PLATFORM,
     mode = 'in-process',
+    // A modified copy of the package may have other tables, and a given home contains a database.
+    server = mode === 'in-process' && home === undefined && folder === PLATFORM ? 'shared' : 'own',
     clock = Date.now,
   }: {
     home?: string
     folder?: string
     mode?: SetupMode
+    server?: ServerMode
     clock?: () => number
   } = {}) {
     // A separate process uses the system clock, but the test would sign its requests with another
@@ -113,6 +121,7 @@ export class TestPlatform {
     this.home = home ?? mkdtempSync(join(tmpdir(), 'custody-test-'))
     this.package = folder
     this.#mode = mode
+    this.#server = server
     platforms.push(this)
     homes.add(this.home)
     keepAlive()
@@ -122,7 +131,7 @@ export class TestPlatform {
     const [devnet, ...signers] = await freePorts(4)
     await Promise.all([
       createDataDirs(signersFolder(this.home), signers),
-      prepareDatabase(this.home),
+      this.#server === 'own' ? prepareDatabase(this.home) : null,
     ])
     writeFileSync(join(this.home, 'ports.json'), JSON.stringify({ signers, devnet }), {
       mode: 0o600,
@@ -153,11 +162,13 @@ export class TestPlatform {
     })
     this.#chains = chains
     await Promise.all([1, 2, 3].map((node) => this.#startNode(node)))
+    if (this.#server === 'shared') this.#created = await createTestDatabase()
     this.#here = new InProcessPlatform(
       this.home,
       chains,
       (text) => (this.output += text),
       this.clock,
+      this.#created?.url ?? null,
     )
   }
 
@@ -246,6 +257,7 @@ export class TestPlatform {
     if (this.process && this.process.exitCode === null && this.process.signalCode === null)
       await this.stop()
     await this.#here?.remove()
+    await this.#created?.remove()
     await Promise.all([...this.#nodes.values()].map((stop) => stop()))
     this.#chains?.close()
     const pidFile = join(this.home, 'postgres', 'data', 'postmaster.pid')

@@ -87,6 +87,7 @@ export class InProcessPlatform {
   readonly #chains: Devnet
   readonly #hear: (text: string) => void
   readonly #now: () => number
+  readonly #databaseUrl: string | null
   #postgres: EmbeddedPostgres | null = null
   #running: RunningPlatform | null = null
   #faults = new FaultInjector()
@@ -97,12 +98,20 @@ export class InProcessPlatform {
   /**
    * Creates a platform that is not started yet.
    * @param now the platform's clock, in milliseconds since 1970
+   * @param databaseUrl database on a running server; null: the platform starts its own server
    */
-  constructor(home: string, chains: Devnet, hear: (text: string) => void, now: () => number) {
+  constructor(
+    home: string,
+    chains: Devnet,
+    hear: (text: string) => void,
+    now: () => number,
+    databaseUrl: string | null,
+  ) {
     this.#home = home
     this.#chains = chains
     this.#hear = hear
     this.#now = now
+    this.#databaseUrl = databaseUrl
   }
 
   /**
@@ -110,8 +119,9 @@ export class InProcessPlatform {
    * @returns its base URL
    */
   async start(env: Record<string, string>): Promise<string> {
-    this.#postgres ??= await startEmbeddedPostgres(this.#home)
-    const { url: database, pid } = this.#postgres
+    if (this.#databaseUrl === null) this.#postgres ??= await startEmbeddedPostgres(this.#home)
+    const url = this.#postgres?.url ?? (this.#databaseUrl as string)
+    const pid = this.#postgres?.pid ?? (() => null)
     const faults = new FaultInjector()
     this.#faults = faults
     const real = systemEnvironment()
@@ -136,12 +146,7 @@ export class InProcessPlatform {
       fetch: faults.wrap(chainsFetch(this.#chains)),
       resolve: lookup,
       openDatabase: (address, options) => faultyDatabase(openDatabase(address, options), faults),
-      startPostgres: async () => ({
-        url: database,
-        adopted: true,
-        pid,
-        stop: async () => undefined,
-      }),
+      startPostgres: async () => ({ url, adopted: true, pid, stop: async () => undefined }),
       startLocal: async () => ({
         devnetUrl: this.#chains.url,
         ready: Promise.resolve(),
@@ -167,9 +172,9 @@ export class InProcessPlatform {
       throw error
     }
     running.resolve(this.#running)
-    const url = `http://${settings.host}:${this.#running.port}`
-    writeFileSync(join(this.#home, 'url'), url)
-    return url
+    const base = `http://${settings.host}:${this.#running.port}`
+    writeFileSync(join(this.#home, 'url'), base)
+    return base
   }
 
   #die: () => void = () => undefined
@@ -184,7 +189,7 @@ export class InProcessPlatform {
     return this.#ended
   }
 
-  /** Stops the platform gracefully, and its database server with it. */
+  /** Stops the platform gracefully, and its own database server with it. */
   async stop(): Promise<void> {
     if (!this.#faults.isDead) await this.#running?.stop()
     this.#faults.isDead = true
@@ -222,7 +227,7 @@ export class InProcessPlatform {
     }
   }
 
-  /** Ends the platform and its database server. */
+  /** Ends the platform and its own database server. */
   async remove(): Promise<void> {
     if (!this.#faults.isDead) await this.kill()
     await this.stop()

@@ -249,6 +249,7 @@ test('a request waits for the transaction that creates the same account, then us
       (
         await database().query(
           `select 1 from pg_stat_activity where wait_event_type = 'Lock'
+            and datname = current_database()
             and query like '%ledger_account(%'`,
         )
       ).length > 0

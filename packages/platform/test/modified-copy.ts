@@ -14,6 +14,7 @@ import {
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { SERVER_URL } from './test-database.ts'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const HEAVY = new Set(['node_modules', 'target'])
@@ -53,8 +54,9 @@ export class ModifiedCopy {
 
   /** Runs a program of the copy with Node. */
   node(...args: string[]): { status: number | null; output: string } {
-    // Without this variable, the program is not treated as a part of the current test run.
-    const { NODE_TEST_CONTEXT: _, ...env } = process.env
+    // Without these variables, the program is not treated as a part of the current test run, and
+    // does not use its database server, whose tables are those of the original.
+    const { NODE_TEST_CONTEXT: _, [SERVER_URL]: _url, ...env } = process.env
     const { status, stdout, stderr } = spawnSync(process.execPath, args, {
       encoding: 'utf8',
       env,

@@ -197,7 +197,7 @@ export class Host {
 /** Returns the compile cache, so that a dozen processes do not each compile the same program. */
 const cacheOf = (): Record<string, string> =>
   Object.fromEntries(
-    ['NODE_COMPILE_CACHE', 'NODE_OPTIONS', 'CUSTODY_TEST_MODULES'].flatMap((name) =>
+    ['NODE_COMPILE_CACHE', 'NODE_OPTIONS'].flatMap((name) =>
       process.env[name] ? [[name, process.env[name]]] : [],
     ),
   )

@@ -26,7 +26,7 @@ import {
  * Sequential scans have a very high cost setting, so PostgreSQL uses one only if there is no other
  * way, and a few rows are enough to show the behaviour with millions.
  */
-const platform = new TestPlatform({ mode: 'in-process' })
+const platform = new TestPlatform({ server: 'own' })
 const OPTIONS = {
   session_preload_libraries: 'auto_explain',
   'auto_explain.log_min_duration': '0',

@@ -1,11 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import * as fc from '../../../test/property.ts'
-import { startEmbeddedPostgres } from '../src/core/database/embedded.ts'
 import { openDatabase, type Database } from '../src/core/database/pool.ts'
 import { ApiError } from '../src/core/errors.ts'
 import { reservePlatformFee } from '../src/custody/prepaid-fee/fees.ts'
@@ -16,7 +12,7 @@ import {
   tierNamed,
   tierOfVolume,
 } from '../src/core/settings/tiers.ts'
-import { prepareDatabase } from './prepared-database.ts'
+import { createTestDatabase, type TestDatabase } from './test-database.ts'
 import { testEmittedEvents } from './event-assertions.ts'
 
 /**
@@ -24,19 +20,16 @@ import { testEmittedEvents } from './event-assertions.ts'
  * concurrently, on the real database. The account never becomes negative, each operation is
  * executed once, and every millionth of a USD is accounted for.
  */
-const home = mkdtempSync(join(tmpdir(), 'custody-prepaid-order-'))
-let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
+let created: TestDatabase
 let database: Database
 
 before(async () => {
-  await prepareDatabase(home)
-  postgres = await startEmbeddedPostgres(home)
-  database = openDatabase(postgres.url)
+  created = await createTestDatabase()
+  database = openDatabase(created.url)
 })
 after(async () => {
   await database.close()
-  await postgres.stop()
-  rmSync(home, { recursive: true, force: true })
+  await created.remove()
 })
 
 const LEAST = 50n
@@ -540,7 +533,8 @@ test('an account that another transaction creates concurrently is locked like an
     const isWaiting = async () =>
       (
         await database.query(
-          `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query = $1`,
+          `select 1 from pg_stat_activity where wait_event_type = 'Lock'
+            and datname = current_database() and query = $1`,
           [lock],
         )
       ).length > 0

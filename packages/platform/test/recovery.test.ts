@@ -1,34 +1,27 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import * as fc from '../../../test/property.ts'
-import { startEmbeddedPostgres } from '../src/core/database/embedded.ts'
 import { openDatabase, type Database } from '../src/core/database/pool.ts'
 import { noteIncoming } from '../src/custody/auto-forwarding/incoming.ts'
 import { compareRecords } from '../src/server/recovery/compare-records.ts'
-import { prepareDatabase } from './prepared-database.ts'
+import { createTestDatabase, type TestDatabase } from './test-database.ts'
 import { addressAt, FEE, START, STRANGER, RecoveryFixture } from './recovery-fixture.ts'
 
 /**
  * Tests that transactions that the nodes recorded are restored as rows and ledger entries of a
  * database that has lost them.
  */
-const home = mkdtempSync(join(tmpdir(), 'custody-recovery-'))
-let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
+let created: TestDatabase
 let database: Database
 
 before(async () => {
-  await prepareDatabase(home)
-  postgres = await startEmbeddedPostgres(home)
-  database = openDatabase(postgres.url)
+  created = await createTestDatabase()
+  database = openDatabase(created.url)
 })
 after(async () => {
   await database.close()
-  await postgres.stop()
-  rmSync(home, { recursive: true, force: true })
+  await created.remove()
 })
 
 const OMNIBUS = addressAt(1, 0)

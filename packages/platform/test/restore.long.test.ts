@@ -19,7 +19,7 @@ import {
  * Tests of a restore from an older backup of the database, while nodes and chains have advanced:
  * the platform recovers the later transactions from them.
  */
-const platform = new TestPlatform()
+const platform = new TestPlatform({ server: 'own' })
 const data = join(platform.home, 'postgres', 'data')
 const backup = join(platform.home, 'backup')
 

@@ -7,11 +7,10 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { SEALED } from '../src/server/app/reseal.ts'
 import { checkSecretsKey } from '../src/server/app/secrets-key.ts'
-import { startEmbeddedPostgres } from '../src/core/database/embedded.ts'
 import { openDatabase, type Database } from '../src/core/database/pool.ts'
 import { systemEnvironment } from '../src/core/environment.ts'
 import { Secrets } from '../src/core/secrets.ts'
-import { prepareDatabase } from './prepared-database.ts'
+import { createTestDatabase, type TestDatabase } from './test-database.ts'
 
 /** Tests of `custody secrets-key change` on a real database that has a secret of every kind. */
 const home = mkdtempSync(join(tmpdir(), 'custody-reseal-'))
@@ -22,18 +21,17 @@ const [oldKey, newKey, otherKey] = [randomBytes(32), randomBytes(32), randomByte
 ]
 const secretsOf = (key: Buffer) => new Secrets(key, systemEnvironment())
 const file = join(home, 'new.key')
-let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
+let created: TestDatabase
 let database: Database
 
 before(async () => {
-  await prepareDatabase(home)
-  postgres = await startEmbeddedPostgres(home)
-  database = openDatabase(postgres.url)
+  created = await createTestDatabase()
+  database = openDatabase(created.url)
   writeFileSync(file, `${newKey.toString('base64')}\n`)
 })
 after(async () => {
   await database.close()
-  await postgres.stop()
+  await created.remove()
   rmSync(home, { recursive: true, force: true })
 })
 
@@ -48,7 +46,7 @@ function change(
       env: {
         ...process.env,
         CUSTODY_HOME: join(home, 'none'),
-        DATABASE_URL: postgres.url,
+        DATABASE_URL: created.url,
         CUSTODY_SECRETS_KEY: key.toString('base64'),
       },
       stdio: ['ignore', 'pipe', 'pipe'],

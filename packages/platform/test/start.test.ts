@@ -33,7 +33,7 @@ const folder = mkdtempSync(join(tmpdir(), 'custody-start-'))
 after(() => {
   rmSync(folder, { recursive: true, force: true })
 })
-const database = useDatabase()
+const database = useDatabase({ server: 'own' })
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 
 /** Runs `npm start` with settings that it must refuse, and returns its output. */

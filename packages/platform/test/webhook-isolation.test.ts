@@ -20,7 +20,8 @@ import { ManualClock } from './manual-clock.ts'
  * work of one that dies. The network is scripted.
  */
 const clock = new ManualClock()
-const api = useApi({}, [], clock)
+// The numbers of transactions are those of the whole server.
+const api = useApi({}, [], clock, { server: 'own' })
 type Owner = User & { workspaceId: string; subAccountId: string }
 before(() => api.started)
 

@@ -156,6 +156,9 @@ async function make(folder: string): Promise<void> {
   }
 }
 
+/** Returns the folder with the homes and keys that all tests copy, and creates it if necessary. */
+export const prepareKeys = (): Promise<string> => prepared('homes', SOURCES, make)
+
 /**
  * Creates homes as `setup` does, in a folder that may exist. `prepared` keys: all tests share the
  * identities and a pool of keys, which is not refilled when it is empty. `own` keys: nothing is
@@ -166,7 +169,7 @@ export async function createDataDirs(
   ports: readonly number[],
   keys: 'prepared' | 'own' = 'prepared',
 ): Promise<void> {
-  if (keys === 'prepared') copyOf(await prepared('homes', SOURCES, make), parent)
+  if (keys === 'prepared') copyOf(await prepareKeys(), parent)
   await setup({ home: parent, ports, mode: 'local' })
   if (keys === 'prepared')
     editConfigs(parent, (config) => {

@@ -34,6 +34,7 @@ const POLL_MS = 100
 const LAUNCH_MIN_MS = 80
 const LAUNCH_MAX_MS = 2000
 const STOP_MS = 8000
+const CONNECTIONS_MAX = 100
 /**
  * Time in milliseconds that a server has to shut down, for each of the increasingly forceful ways.
  */
@@ -51,6 +52,8 @@ export interface EmbeddedOptions {
   startTimeoutMs?: number
   /** Maximum number of attempts to start the server. */
   launchesMax?: number
+  /** Maximum number of concurrent connections. */
+  connectionsMax?: number
 }
 
 export interface EmbeddedPostgres {
@@ -235,12 +238,17 @@ interface Installation {
   /** URL of the database `postgres`, which exists before the platform's. */
   urlPostgres: string
   logFile: string
+  connectionsMax: number
   /** Settings for WAL archiving; empty: the WAL is not archived. */
   archiving: readonly string[]
 }
 
 /** Creates the folders of the server with the rights that it needs. */
-function prepareFolders(home: string, walArchive: string | null): Installation {
+function prepareFolders(
+  home: string,
+  walArchive: string | null,
+  connectionsMax: number,
+): Installation {
   const folder = join(home, 'postgres')
   const preferred = join(folder, 'socket')
   const socket =
@@ -267,6 +275,7 @@ function prepareFolders(home: string, walArchive: string | null): Installation {
     url: urlOf('custody'),
     urlPostgres: urlOf('postgres'),
     logFile: join(home, 'postgres.log'),
+    connectionsMax,
     archiving,
   }
 }
@@ -317,7 +326,8 @@ function initialise(installation: Installation): void {
  * Starts the process of the server.
  * @returns a function that returns whether it has ended
  */
-function launch({ data, socket, run, logFile, archiving }: Installation): () => boolean {
+function launch(installation: Installation): () => boolean {
+  const { data, socket, run, logFile, connectionsMax, archiving } = installation
   disownLock(data)
   const [command, list, identity] = run.wrap(join(run.native, 'bin', 'postgres'), [
     '-D',
@@ -327,7 +337,7 @@ function launch({ data, socket, run, logFile, archiving }: Installation): () => 
     '-c',
     'listen_addresses=',
     '-c',
-    'max_connections=100',
+    `max_connections=${connectionsMax}`,
     '-c',
     'shared_buffers=64MB',
     '-c',
@@ -472,9 +482,10 @@ export async function startEmbeddedPostgres(
     walArchive = null,
     startTimeoutMs = START_TIMEOUT_MS,
     launchesMax = Infinity,
+    connectionsMax = CONNECTIONS_MAX,
   }: EmbeddedOptions = {},
 ): Promise<EmbeddedPostgres> {
-  const installation = prepareFolders(home, walArchive)
+  const installation = prepareFolders(home, walArchive, connectionsMax)
   initialise(installation)
   const { data, url, urlPostgres } = installation
   const adopted = postmasterPid(data) !== null && (await serverState(urlPostgres)) === 'ready'

@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startEmbeddedPostgres, type EmbeddedPostgres } from '../src/core/database/embedded.ts'
+import { openDatabase } from '../src/core/database/pool.ts'
+import { prepareDatabase } from './prepared-database.ts'
+
+/**
+ * Databases of tests on a PostgreSQL server that all files of a run share. `npm test` starts the
+ * server (global-setup.ts). A file that is run without it starts its own server for all of its
+ * databases.
+ */
+
+/** Environment variable with the URL of the shared server. */
+export const SERVER_URL = 'CUSTODY_TEST_POSTGRES'
+/** Enough for the pools of all platforms that run concurrently. */
+const CONNECTIONS_MAX = 500
+
+/**
+ * Server of a test's database.
+ *
+ * - `shared`: the server of the run. Roles, settings, transaction numbers and the list of
+ *   connections are those of the whole server, so other tests may change them.
+ * - `own`: a new server, for tests of the server itself: its start, end, files, log or settings.
+ */
+export type ServerMode = 'shared' | 'own'
+
+export interface TestDatabase {
+  url: string
+  /** Closes all connections to the database and deletes it. */
+  remove(): Promise<void>
+}
+
+export interface TestServer extends Pick<EmbeddedPostgres, 'url' | 'pid'> {
+  /** Stops the server and deletes its files. */
+  remove(): Promise<void>
+}
+
+/**
+ * Starts a server.
+ * @param migrated whether its database `custody` has the tables of this version
+ */
+export async function startTestServer(migrated = true): Promise<TestServer> {
+  const home = mkdtempSync(join(tmpdir(), 'custody-postgres-'))
+  if (migrated) await prepareDatabase(home)
+  const postgres = await startEmbeddedPostgres(home, undefined, { connectionsMax: CONNECTIONS_MAX })
+  return {
+    url: postgres.url,
+    pid: postgres.pid,
+    remove: async () => {
+      await postgres.stop()
+      rmSync(home, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Server that this process has started because the run has none, and its number of databases. */
+let lone: { server: Promise<TestServer>; count: number } | null = null
+
+/** Returns a database for one test file or platform, with empty tables or without tables. */
+export async function createTestDatabase({
+  migrated = true,
+  server = 'shared',
+}: { migrated?: boolean; server?: ServerMode } = {}): Promise<TestDatabase> {
+  if (server === 'own') return startTestServer(migrated)
+  const isLone = process.env[SERVER_URL] === undefined
+  if (isLone) {
+    lone ??= { server: startTestServer(), count: 0 }
+    lone.count++
+  }
+  const url =
+    process.env[SERVER_URL] ?? (await (lone as { server: Promise<TestServer> }).server).url
+  const name = `test_${randomUUID().replaceAll('-', '')}`
+  // A copy of the files instead of the WAL, because the server does not wait for the disk.
+  await administer(
+    url,
+    `create database ${name} template ${migrated ? 'custody' : 'template0'} strategy file_copy`,
+  )
+  return {
+    url: onServer(url, name),
+    remove: async () => {
+      await administer(url, `drop database ${name} with (force)`)
+      if (!isLone || !lone || --lone.count > 0) return
+      const { server: last } = lone
+      lone = null
+      await (await last).remove()
+    },
+  }
+}
+
+/** Returns the URL of another database of the same server. */
+const onServer = (url: string, name: string): string => url.replace('/custody?', `/${name}?`)
+
+async function administer(url: string, statement: string): Promise<void> {
+  const admin = openDatabase(onServer(url, 'postgres'), { max: 1, onError: () => undefined })
+  try {
+    await admin.query(statement)
+  } finally {
+    await admin.close()
+  }
+}
