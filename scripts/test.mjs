@@ -47,8 +47,9 @@ const isChosen = (file) =>
 const patterns = ['{packages/*/{test,src},test}/**/*.test.ts', '{packages/*/,}test/long/*.ts']
 const exclude = (path) => basename(path) === 'node_modules'
 const files = [...new Set(fs.globSync(patterns, { cwd: root, exclude }))].filter(isChosen)
-if (unknown || files.length === 0) {
-  console.error(unknown ? `Unknown option ${unknown}` : `No test file has ${names} in its path.`)
+const idle = names.find((name) => !files.some((file) => file.includes(name)))
+if (unknown || idle) {
+  console.error(unknown ? `Unknown option ${unknown}` : `No test file has ${idle} in its path.`)
   console.error('npm test -- [--long | --drills] [--times] [--order=SEED] [--test-…] [NAME…]')
   process.exit(1)
 }

@@ -271,6 +271,20 @@ test('no statement of the platform reads the database’s clock', () => {
   assert.deepEqual(asking, [])
 })
 
+test('documents and scripts name existing tests', () => {
+  /** Examples of documents that create these tests. */
+  const examples = /\/(list-networks|webhook-deleted|toy)\b/
+  const tests = find('packages/*/test/**')
+  const missing = find(['*.md', 'docs/**/*.md', 'packages/*/*.md', 'scripts/**/*.mjs']).flatMap(
+    (path) =>
+      [...read(path).matchAll(/(?<![\w/-])(?:packages\/)?([a-z-]+\/test\/[a-z][\w.-]*)/g)]
+        .map(([, name]) => `packages/${name?.replace(/\.+$/, '')}`)
+        .filter((name) => !examples.test(name) && !tests.some((test) => test.startsWith(name)))
+        .map((name) => `${path}: ${name}`),
+  )
+  assert.deepEqual(missing, [])
+})
+
 test('the modules of the mutation test name existing files', async () => {
   const path = join(root, 'scripts/mutation/modules.mjs')
   const { MODULES } = (await import(path)) as {
