@@ -20,7 +20,6 @@ import { claim, LEASE_MS, RENEW_MS } from '../src/core/engine/lease.ts'
 import { transactionLoop } from '../src/core/engine/run.ts'
 import type { Checkout } from '../src/commerce/invoices/present.ts'
 import type { Webhooks } from '../src/events/webhooks/webhooks.ts'
-import type { Kinds } from '../src/core/engine/interfaces/kind.ts'
 import type { Networks } from '../src/core/engine/networks.ts'
 import type { Application } from '../src/server/app/application.ts'
 import { systemEnvironment } from '../src/core/environment.ts'
@@ -232,12 +231,16 @@ test("a worker keeps its long-running work, and a dead worker's work is taken ov
     [id, tenant.workspace, tenant.subAccount, tenant.wallets['ETH'], new Date(now)],
   )
   const ended = Promise.withResolvers<void>()
+  const { kinds } = fixture.services
+  const states = kinds.WITHDRAWAL.states.map((rule) =>
+    rule.state === 'CONFIRMING' ? { ...rule, run: () => ended.promise } : rule,
+  )
   const services = {
     ...fixture.services,
     pressure: new LoadMonitor(),
     work: new Notifier(systemEnvironment()),
     environment: { ...fixture.services.environment, now: () => now, sleep: async () => undefined },
-    kinds: { WITHDRAWAL: { steps: { CONFIRMING: () => ended.promise } } } as unknown as Kinds,
+    kinds: { ...kinds, WITHDRAWAL: { ...kinds.WITHDRAWAL, states } },
   }
   const loop = transactionLoop(services)
   await loop.run(signal)
@@ -252,6 +255,8 @@ test("a worker keeps its long-running work, and a dead worker's work is taken ov
     [id],
     'nobody has said that it is',
   )
+  const row = await database.one('select last_error from transactions where id = $1', [id])
+  assert.equal(row?.last_error, null, 'the step itself goes on')
   ended.resolve()
 })
 
