@@ -59,6 +59,7 @@ export const MODULES = {
     tests: platform(
       'concurrent-withdrawals',
       'api-idempotency',
+      'api-replays',
       'api-concurrent',
       'api-transactions',
     ),
