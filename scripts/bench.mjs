@@ -1,5 +1,5 @@
 // Runs benchmarks. A benchmark is packages/*/bench/*.bench.ts: a program that prints its
-// measurements (test/figures.ts: name, value, floor, ratio, target) and exits non-zero if a target
+// measurements (testing/figures.ts: name, value, floor, ratio, target) and exits non-zero if a target
 // is missed. They run one at a time, so that each has the whole machine.
 //   npm run bench                    runs every benchmark
 //   npm run bench -- NAME…           runs the files whose path contains one of the names

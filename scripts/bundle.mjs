@@ -201,7 +201,7 @@ const paths = closure(kind, lock, singles.packages)
 for (const path of paths) {
   if (!path.includes('node_modules/')) {
     copy(`${path}/package.json`)
-    copy(`${path}/src`)
+    copy(`${path}/src`, (inner) => !inner.endsWith('.test.ts'))
     const { name } = JSON.parse(readFileSync(join(root, path, 'package.json'), 'utf8'))
     mkdirSync(join(partial, 'node_modules', '@custody'), { recursive: true })
     symlinkSync(join('..', '..', path), join(partial, 'node_modules', name))

@@ -5,7 +5,8 @@ import { fileURLToPath } from 'node:url'
 import { underPinnedNode } from './pinned-node.mjs'
 
 await underPinnedNode(fileURLToPath(import.meta.url))
-const { exchangeFeatures } = await import('../packages/platform/test/exchange-features.ts')
+const { exchangeFeatures } =
+  await import('../packages/platform/testing/venues/exchange-features.ts')
 writeFileSync(
   new URL('../packages/platform/data/exchanges.json', import.meta.url),
   `${JSON.stringify(exchangeFeatures(), null, 1)}\n`,

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { root, underPinnedNode } from './pinned-node.mjs'
 
 await underPinnedNode(fileURLToPath(import.meta.url))
-const main = 'packages/platform/test/fuzz/main.ts'
+const main = 'packages/platform/testing/fuzz/main.ts'
 // Exceeding the memory limit of a node ends the run.
 process.exit(
   spawnSync(process.execPath, ['--max-old-space-size=1024', main, ...process.argv.slice(2)], {

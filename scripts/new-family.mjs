@@ -19,9 +19,8 @@ const [name = '', ...more] = process.argv.slice(2)
 /** Folders and files of the template; `*` stands for the name. */
 const PLACES = [
   'packages/chains/src/*',
-  'packages/chains/test/*.test.ts',
   'packages/platform/src/core/families/*',
-  'packages/platform/test/*',
+  'packages/platform/testing/*',
 ]
 const placeOf = (place, word) => join(root, place.replace('*', word))
 const spellings = (word) => [word, word[0].toUpperCase() + word.slice(1), word.toUpperCase()]
@@ -54,5 +53,5 @@ for (const place of PLACES) {
   console.log(place.replace('*', name))
 }
 // Without a network of the family it cannot run. With this name it is a test.
-const transfer = placeOf('packages/platform/test/*/transfer.ts', name)
+const transfer = placeOf('packages/platform/testing/*/transfer.ts', name)
 renameSync(transfer, transfer.replace('.ts', '.test.ts'))

@@ -57,7 +57,7 @@ const PARTS = [
   ['documentation', npm('docs', '--', '--build'), null],
   ['tests', ['npm', 'test', '--silent'], totals],
   ['random-order', ['npm', 'test', '--silent', '--', `--order=${seed}`], totals],
-  ['long-tests', ['npm', 'test', '--silent', '--', '--long', '.long.', 'test/long/'], totals],
+  ['long-tests', ['npm', 'test', '--silent', '--', '--long', '.long.'], totals],
   ['calendar', npm('calendar', '--', '--all'), totals],
   [
     'simulation',

@@ -34,7 +34,7 @@ if (!existsSync(join(folder, 'ready'))) {
   run(python, ['-c', `open(${JSON.stringify(join(folder, 'ready'))}, 'w').close()`])
 }
 run(process.execPath, [
-  'packages/platform/test/fuzz/schemathesis.ts',
+  'packages/platform/testing/fuzz/schemathesis.ts',
   '--python',
   python,
   ...process.argv.slice(2),

@@ -12,7 +12,7 @@ import { root, underPinnedNode } from './pinned-node.mjs'
 await underPinnedNode(fileURLToPath(import.meta.url))
 
 const TIMEOUT_MS = Number(process.env.CUSTODY_TEST_TIMEOUT_S ?? 1800) * 1000
-const LONG = /\.long\.|test\/long\//
+const LONG = /\.long\./
 /** Long tests that protect money: kills, restores, upgrades, faults. */
 const DRILLS =
   /\/(aml-kill|backup|contributing|banned-node|faults|kill|pooler|production|recover|restore|tank-energy|upgrade)\.long\./
@@ -27,9 +27,9 @@ const TOGETHER = {
 }
 /** Files that have their own process, because they start whole platforms or are slow. */
 const ALONE =
-  /\.e2e\.|\.long\.|test\/long\/|devnet\/test\/control\.|signer\/test\/(nodes|rollback)\.|platform\/test\/(nonce-gaps|steps)\./
+  /\/(e2e|browser)\/|\.long\.|devnet\/src\/control\.|signer\/src\/(signing\/nodes|store\/rollback)\.|\/(evm\/nonce-gaps|families\/steps|database\/plans|simulator)\./
 /** Starts the database server and creates the keys that these files use. */
-const SETUP = join(root, 'packages/platform/test/global-setup.ts')
+const SETUP = join(root, 'packages/platform/testing/global-setup.ts')
 const NEEDS_SETUP = /^packages\/(platform|signer|checkout)\//
 /** Free memory that is enough for the files that tests write. */
 const MEMORY_BYTES_MIN = 4 * 1024 ** 3
@@ -44,9 +44,9 @@ const isChosen = (file) =>
     options.includes('--long') ||
     (options.includes('--drills') && DRILLS.test(file)) ||
     names.some((name) => name.includes('long') || basename(file).includes(name)))
-const patterns = ['{packages/*/{test,src},test}/**/*.test.ts', '{packages/*/,}test/long/*.ts']
+const pattern = '{packages/*/{src,testing,e2e,browser,drills},test}/**/*.test.ts'
 const exclude = (path) => basename(path) === 'node_modules'
-const files = [...new Set(fs.globSync(patterns, { cwd: root, exclude }))].filter(isChosen)
+const files = [...new Set(fs.globSync(pattern, { cwd: root, exclude }))].filter(isChosen)
 const idle = names.find((name) => !files.some((file) => file.includes(name)))
 if (unknown || idle) {
   console.error(unknown ? `Unknown option ${unknown}` : `No test file has ${idle} in its path.`)

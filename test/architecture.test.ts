@@ -4,8 +4,8 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { test } from 'node:test'
-import { importsIn, tokens } from './imports.ts'
-import { find, json, read, root } from './tree.ts'
+import { importsIn, tokens } from '../testing/imports.ts'
+import { find, findSources, json, read, root } from '../testing/tree.ts'
 
 const LINES_MAX = 600
 /** Generated files, which only compilers read. */
@@ -28,10 +28,15 @@ const packages = find('packages/*/package.json').map((path) => ({
   folder: dirname(path),
 }))
 const packageNames = packages.map((each) => each.folder.split('/')[1] as string)
-const modules = find('packages/*/{src,test,bench,scripts}/**/*.{ts,tsx,mts,js,mjs,jsx}')
+const modules = find(
+  'packages/*/{src,testing,e2e,browser,drills,bench,scripts}/**/*.{ts,tsx,mts,js,mjs,jsx}',
+)
 const importsOf = new Map(
   modules.map((path) => [path, importsIn(read(path)).map((each) => each.specifier)]),
 )
+
+/** Tests and their support may import what the product must not. */
+const isSource = (path: string) => path.split('/')[2] === 'src' && !path.endsWith('.test.ts')
 
 /**
  * Returns the package that a specifier leads to, if it is another one than the importing package.
@@ -108,9 +113,10 @@ test('no package imports a package that is forbidden for it', () => {
 test('client imports only pure parts of chains, and platform only offline checks of client', () => {
   const reached = (from: string, to: string) =>
     [...importsOf].flatMap(([path, specifiers]) => {
-      const imported = path.startsWith(`packages/${from}/src/`)
-        ? specifiers.filter((specifier) => roomOf(path, specifier) === to)
-        : []
+      const imported =
+        isSource(path) && path.startsWith(`packages/${from}/`)
+          ? specifiers.filter((specifier) => roomOf(path, specifier) === to)
+          : []
       return imported.map((specifier) => `${path.split('/').at(-1)} ${specifier}`)
     })
   assert.deepEqual(reached('client', 'chains'), ['verifier.ts @custody/chains/verify'])
@@ -207,7 +213,7 @@ test('no package.json has a dependency that is forbidden for its package', () =>
 
 test('packages import each other by package name, never by relative path', () => {
   const offenders = [...importsOf].flatMap(([path, specifiers]) =>
-    path.split('/')[2] === 'src'
+    isSource(path)
       ? specifiers
           .filter((specifier) => specifier.startsWith('.') && roomOf(path, specifier) !== null)
           .map((specifier) => `${path} imports ${specifier}`)
@@ -218,7 +224,7 @@ test('packages import each other by package name, never by relative path', () =>
 
 test('every package that a source file imports is a dependency in its own package.json', () => {
   const offenders = [...importsOf].flatMap(([path, specifiers]) => {
-    if (path.split('/')[2] !== 'src' || path.endsWith('.test.ts')) return []
+    if (!isSource(path)) return []
     const own = packages.find((each) => path.startsWith(`${each.folder}/`)) as Package
     const declared = new Set(
       Object.keys({ ...own.dependencies, ...own.optionalDependencies, ...own.peerDependencies }),
@@ -255,7 +261,7 @@ test('no statement of the platform reads the database’s clock', () => {
   const called =
     /(?<![.\w])(?:now|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday)\(\)/i
   const named = /\b(?:current_timestamp|current_date|current_time|localtimestamp)\b/i
-  const asking = find('packages/platform/src/**/*.{ts,sql}').flatMap((path) =>
+  const asking = findSources('packages/platform/src/**/*.{ts,sql}').flatMap((path) =>
     read(path)
       .split('\n')
       .flatMap((line, index) => {
@@ -274,13 +280,25 @@ test('no statement of the platform reads the database’s clock', () => {
 test('documents and scripts name existing tests', () => {
   /** Examples of documents that create these tests. */
   const examples = /\/(list-networks|webhook-deleted|toy)\b/
-  const tests = find('packages/*/test/**')
-  const missing = find(['*.md', 'docs/**/*.md', 'packages/*/*.md', 'scripts/**/*.mjs']).flatMap(
-    (path) =>
-      [...read(path).matchAll(/(?<![\w/-])(?:packages\/)?([a-z-]+\/test\/[a-z][\w.-]*)/g)]
-        .map(([, name]) => `packages/${name?.replace(/\.+$/, '')}`)
-        .filter((name) => !examples.test(name) && !tests.some((test) => test.startsWith(name)))
-        .map((name) => `${path}: ${name}`),
+  const tests = find('{packages/*/,}{src,testing,e2e,browser,drills,test}/**/*.test.ts')
+  const documents = find(['*.md', 'docs/**/*.md', 'packages/*/*.md', 'scripts/**/*.mjs'])
+  // A whole path, or in these two files a part of one, which `npm test` accepts too.
+  const parts = { 'SECURITY.md': '`', 'scripts/calendar.mjs': "'" }
+  const patterns = new Map<string, RegExp>([
+    ...documents.map((path) => [path, /\bpackages\/[\w./-]+\.test\.ts\b/g] as const),
+    ...Object.entries(parts).map(
+      ([path, quote]) =>
+        [
+          path,
+          new RegExp(`(?<=${quote})(?!deploy/)[a-z][a-z-]*(/[\\w.-]+)+(?=${quote})`, 'g'),
+        ] as const,
+    ),
+  ])
+  const missing = [...patterns].flatMap(([path, pattern]) =>
+    (read(path).match(pattern) ?? [])
+      .filter((name) => !/\.(?:json|ts|mjs|md)$/.test(name) || name.endsWith('.test.ts'))
+      .filter((name) => !examples.test(name) && !tests.some((test) => test.includes(name)))
+      .map((name) => `${path}: ${name}`),
   )
   assert.deepEqual(missing, [])
 })
@@ -306,7 +324,7 @@ const COMPOSITION = new Set(
 )
 
 test('only the composition of the platform imports the whole application', () => {
-  const importing = find('packages/platform/src/**/*.ts').filter((path) =>
+  const importing = findSources('packages/platform/src/**/*.ts').filter((path) =>
     /from '[^']*\/application\.ts'/.test(read(path)),
   )
   assert.deepEqual(
@@ -323,7 +341,7 @@ test('no module adds members to an interface of another module of the project', 
 })
 
 test(`no source file has more than ${LINES_MAX} lines`, () => {
-  const long = find('packages/*/src/**/*.{ts,tsx,sql,css}')
+  const long = findSources('packages/*/src/**/*.{ts,tsx,sql,css}')
     .filter((path) => !MADE.has(path))
     .map((path) => ({ path, lines: read(path).split('\n').length }))
     .filter(({ lines }) => lines > LINES_MAX)

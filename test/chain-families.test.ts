@@ -2,8 +2,8 @@
 // family's name, every new family would require a change there.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { tokens } from './imports.ts'
-import { find, json, read } from './tree.ts'
+import { tokens } from '../testing/imports.ts'
+import { findSources, json, read } from '../testing/tree.ts'
 
 const registry = json<{ networks: { family: string; code: string }[] }>(
   'packages/chains/data/registry.json',
@@ -53,7 +53,7 @@ test('detects every way of naming a chain family', () => {
 
 for (const folder of BLIND) {
   test(`no source file of packages/${folder} names a chain family`, () => {
-    const offenders = find(`packages/${folder}/src/**/*.ts`).flatMap((path) =>
+    const offenders = findSources(`packages/${folder}/src/**/*.ts`).flatMap((path) =>
       familiesNamedIn(read(path)).map((name) => `${path} names ${name}`),
     )
     assert.deepEqual(offenders, [])
@@ -73,7 +73,7 @@ test('only platform modules in families compare a chain family', () => {
       kind === 'string' ? FAMILIES.has(text) : kind !== 'mark' && text === 'family',
     )
   assert.equal(compared("if (network.family === 'evm') {}").length, 2)
-  const offenders = find('packages/platform/src/**/*.ts')
+  const offenders = findSources('packages/platform/src/**/*.ts')
     .filter((path) => !MAY_NAME.test(path))
     .flatMap((path) => compared(read(path)).map(({ text }) => `${path} names ${text}`))
   assert.deepEqual(offenders, [])
@@ -81,7 +81,7 @@ test('only platform modules in families compare a chain family', () => {
 
 test('rows of transactions and chain_transactions are each inserted by exactly one statement', () => {
   const writing = (table: string) =>
-    find('packages/platform/src/**/*.{ts,sql}').filter((path) =>
+    findSources('packages/platform/src/**/*.{ts,sql}').filter((path) =>
       new RegExp(`insert into ${table}\\b`).test(read(path)),
     )
   assert.deepEqual(writing('transactions'), [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { importsIn } from './imports.ts'
+import { importsIn } from '../testing/imports.ts'
 
 const specifiers = (source: string) => importsIn(source).map((each) => each.specifier)
 

@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { find, json, root } from './tree.ts'
+import { find, json, root } from '../testing/tree.ts'
 
 /** Folder for tests of `npm ci` and of the removal of unused files. */
 const folder = mkdtempSync(join(tmpdir(), 'custody-install-'))

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseSync } from 'vite'
-import { find, json, read } from './tree.ts'
+import { find, json, read } from '../testing/tree.ts'
 
 // The language of comments and test titles: the same banned words as in the documents, which
 // scripts/lint/prose.mjs checks.
@@ -10,9 +10,9 @@ const banned = Object.entries(json<Record<string, string>>('scripts/lint/banned-
 const pattern = new RegExp(`\\b(?:${banned.map(([words]) => words).join('|')})\\b`, 'i')
 
 const SOURCES = find([
-  'packages/*/{src,test,bench,scripts,bin}/**/*.{ts,tsx,mts,mjs}',
+  'packages/*/{src,testing,e2e,browser,drills,bench,scripts,bin}/**/*.{ts,tsx,mts,mjs}',
   'scripts/**/*.mjs',
-  'test/*.ts',
+  '{test,testing}/*.ts',
   'examples/**/*.{ts,mjs}',
 ]).filter((path) => path !== 'packages/client/src/api.d.ts' && path !== 'test/language.test.ts')
 

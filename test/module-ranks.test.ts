@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict'
 import { relative } from 'node:path'
 import { test } from 'node:test'
-import { importsIn } from './imports.ts'
-import { outOfRank, type Rank } from './module-ranks.ts'
-import { find, read } from './tree.ts'
+import { importsIn } from '../testing/imports.ts'
+import { outOfRank, type Rank } from '../testing/module-ranks.ts'
+import { findSources, read } from '../testing/tree.ts'
 
 /** Folders of each package's src and of each area of the platform, the lowest rank first. */
 const RANKS: Record<string, readonly Rank[]> = {
@@ -128,7 +128,7 @@ const RANKS: Record<string, readonly Rank[]> = {
 /** Returns every module below a folder with its imports. */
 function importsBelow(src: string): Map<string, string[]> {
   return new Map(
-    find(`${src}/**/*.ts`).map((path) => [
+    findSources(`${src}/**/*.ts`).map((path) => [
       relative(src, path),
       importsIn(read(path)).map(({ specifier }) => specifier),
     ]),

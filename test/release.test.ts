@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { find, json, read, root } from './tree.ts'
+import { find, json, read, root } from '../testing/tree.ts'
 
 // Tests of `npm run release` in a repository with the scripts and manifests of this one.
 

@@ -3,8 +3,8 @@
  * first failure ends a mutant. `mutate`: Stryker's patterns (a file, or lines of it). `sql`:
  * functions of the database, mutated by sql.mjs.
  */
-const platform = (...names) => names.map((name) => `packages/platform/test/${name}.test.ts`)
-const signer = (...names) => names.map((name) => `packages/signer/test/${name}.test.ts`)
+const platform = (...names) => names.map((name) => `packages/platform/src/${name}.test.ts`)
+const signer = (...names) => names.map((name) => `packages/signer/src/${name}.test.ts`)
 const functions = (...names) =>
   names.map((name) => `packages/platform/src/core/database/functions/${name}.sql`)
 
@@ -14,16 +14,16 @@ export const MODULES = {
     tests: [
       ...[
         'claims',
-        'bodies',
+        'bodies/bodies',
         'rfc7515-rs256',
         'rfc8259-json',
         'public-keys',
         'web-sign',
         'rfc8785-canonical',
         'pinned',
-      ].map((name) => `packages/request-auth/test/${name}.test.ts`),
+      ].map((name) => `packages/request-auth/src/${name}.test.ts`),
       // The schemas' descriptions are part of the API's document.
-      ...platform('openapi'),
+      ...platform('core/http/openapi/openapi'),
     ],
   },
   ledger: {
@@ -42,7 +42,12 @@ export const MODULES = {
       'prepaid_reserve',
       'prepaid_tell',
     ),
-    tests: platform('ledger', 'prepaid-fee-order', 'concurrent-withdrawals', 'api-concurrent'),
+    tests: platform(
+      'core/ledger/ledger',
+      'custody/prepaid-fee/prepaid-fee-order',
+      'custody/transactions/concurrent-withdrawals',
+      'custody/transactions/api-concurrent',
+    ),
   },
   idempotency: {
     mutate: [
@@ -57,26 +62,26 @@ export const MODULES = {
       'admit_requests',
     ),
     tests: platform(
-      'concurrent-withdrawals',
-      'api-idempotency',
-      'api-replays',
-      'api-concurrent',
-      'api-transactions',
+      'custody/transactions/concurrent-withdrawals',
+      'core/http/api-idempotency',
+      'core/http/api-replays',
+      'custody/transactions/api-concurrent',
+      'custody/transactions/api-transactions',
     ),
   },
   exclusive: {
     mutate: ['packages/signer/src/policy/exclusivity.ts', 'packages/signer/src/policy/nonce.ts'],
     tests: signer(
-      'exclusive',
-      'written-down',
-      'amend',
-      'xrp',
-      'stellar',
-      'cardano',
-      'solana',
-      'runs',
-      'voids',
-      'attacks',
+      'policy/exclusive',
+      'store/written-down',
+      'intent/amend',
+      'policy/xrp',
+      'policy/stellar',
+      'policy/cardano',
+      'policy/solana',
+      'policy/runs',
+      'api/voids',
+      'signing/attacks',
     ),
   },
   policy: {
@@ -88,26 +93,26 @@ export const MODULES = {
     // Only tests whose nodes run in the tests' process, because mutants are not activated in
     // separate node processes.
     tests: signer(
-      'order-shape',
-      'rules',
-      'rules-of-the-record',
-      'judge',
-      'verdicts',
-      'written-down',
-      'refusals',
-      'recovery-orders',
-      'proofs-and-limits',
-      'record',
-      'exclusive',
-      'amend',
-      'amend-attacks',
-      'solana',
-      'cardano',
-      'xrp',
-      'stellar',
-      'shared-fuel',
-      'runs',
-      'siphon',
+      'policy/order-shape',
+      'policy/rules',
+      'store/rules-of-the-record',
+      'policy/judge',
+      'policy/verdicts',
+      'store/written-down',
+      'policy/refusals',
+      'recover/recovery-orders',
+      'policy/proofs-and-limits',
+      'store/record',
+      'policy/exclusive',
+      'intent/amend',
+      'intent/amend-attacks',
+      'policy/solana',
+      'policy/cardano',
+      'policy/xrp',
+      'policy/stellar',
+      'policy/authorities/shared-fuel',
+      'policy/runs',
+      'policy/authorities/siphon',
     ),
   },
 }

@@ -87,7 +87,7 @@ async function database({ sql, tests }, isSelected, save) {
 async function changed({ mutate, tests }, isSelected, save) {
   const copy = freshCopy()
   if (tests.some((file) => file.startsWith('packages/signer')))
-    spawnSync(process.execPath, ['packages/signer/test/data-dirs.ts'], { cwd: copy })
+    spawnSync(process.execPath, ['packages/signer/testing/data-dirs.ts'], { cwd: copy })
   return typescript(
     copy,
     { mutate, tests },

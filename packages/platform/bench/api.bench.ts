@@ -1,6 +1,6 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { median, percentile, pin, report } from '../../../test/figures.ts'
+import { median, percentile, pin, report } from '../../../testing/figures.ts'
 import {
   sleep,
   TestPlatform,
@@ -9,7 +9,7 @@ import {
   balance,
   call,
   type User,
-} from '../test/harness.ts'
+} from '../testing/harness.ts'
 import { startFloor } from './floor/index.ts'
 import { cpuMsOf, fire, signAll, timed, type Ask, type Fired, type Signed } from './load.ts'
 

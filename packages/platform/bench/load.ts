@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { requestHeaders, signRequest } from '@custody/request-auth'
 import autocannon from 'autocannon'
-import { percentile } from '../../../test/figures.ts'
-import { PRIVATE_KEY } from '../test/harness.ts'
+import { percentile } from '../../../testing/figures.ts'
+import { PRIVATE_KEY } from '../testing/harness.ts'
 
 /** A request before it is signed. Each has a separate nonce and can be sent once. */
 export interface Ask {

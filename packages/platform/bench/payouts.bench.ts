@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { report } from '../../../test/figures.ts'
+import { report } from '../../../testing/figures.ts'
 import {
   call,
   fundedWallet,
@@ -7,7 +7,7 @@ import {
   transferBody,
   type Transfer,
   type User,
-} from '../test/harness.ts'
+} from '../testing/harness.ts'
 import { cpuSeconds } from './processes.ts'
 
 /**

@@ -6,14 +6,14 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { EvmClient, loadRegistry, UtxoClient, type Network } from '@custody/chains'
-import { interleaved, report } from '../../../test/figures.ts'
+import { interleaved, report } from '../../../testing/figures.ts'
 import { startEmbeddedPostgres } from '../src/core/database/embedded.ts'
 import { migrate } from '../src/core/database/migrate.ts'
 import { openDatabase } from '../src/core/database/pool.ts'
 import { scanLoop } from '../src/custody/deposits/scanner.ts'
 import { systemEnvironment } from '../src/core/environment.ts'
 import { createMetrics } from '../src/core/metrics.ts'
-import { fixtureServices } from '../test/chain-fixture.ts'
+import { fixtureServices } from '../testing/chains/chain-fixture.ts'
 
 /**
  * Measures the scanner on a real PostgreSQL with a million addresses, and a scripted node in a

@@ -1,8 +1,8 @@
 import { getPriority, setPriority } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { median, percentile, report } from '../../../test/figures.ts'
+import { median, percentile, report } from '../../../testing/figures.ts'
 import { ethPayments, inFlight } from '../../signer/bench/flights.ts'
-import { SignerCluster } from '../../signer/test/signer-cluster.ts'
+import { SignerCluster } from '../../signer/testing/signer-cluster.ts'
 import {
   call,
   fundedWallet,
@@ -10,7 +10,7 @@ import {
   transferBody,
   type Transfer,
   type User,
-} from '../test/harness.ts'
+} from '../testing/harness.ts'
 import { cpuSeconds, memoryMb } from './processes.ts'
 
 /**

@@ -1,8 +1,8 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { randomUUID } from 'node:crypto'
-import { report } from '../../../test/figures.ts'
-import { call, TestPlatform, type User } from '../test/harness.ts'
+import { report } from '../../../testing/figures.ts'
+import { call, TestPlatform, type User } from '../testing/harness.ts'
 
 /**
  * Measures deliveries per second of one workspace's webhook, alone and while another workspace's

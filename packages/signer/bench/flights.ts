@@ -8,7 +8,7 @@ import {
   type Answer,
   type Caller,
   type Workspace,
-} from '../test/signer-cluster.ts'
+} from '../testing/signer-cluster.ts'
 
 /** A payment that two nodes sign. */
 export interface Item {

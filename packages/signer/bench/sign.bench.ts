@@ -1,9 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { randomBytes } from 'node:crypto'
 import { publicKeysBelow, solana, type Asset, type Curve, type Network } from '@custody/chains'
-import { interleaved, median, report } from '../../../test/figures.ts'
-import { complete, keygenSessions, openVaults, signSessions } from '../../threshold/test/helpers.ts'
-import { SignerCluster, pay, registry, transfer, Workspace } from '../test/signer-cluster.ts'
+import { interleaved, median, report } from '../../../testing/figures.ts'
+import {
+  complete,
+  keygenSessions,
+  openVaults,
+  signSessions,
+} from '../../threshold/testing/helpers.ts'
+import { SignerCluster, pay, registry, transfer, Workspace } from '../testing/signer-cluster.ts'
 import { ethPayments, good, inFlight, PAIRS, type Item } from './flights.ts'
 
 /**

@@ -8,7 +8,7 @@ import type { Curve } from './types.ts'
  *
  * - secp256k1: BIP32 public derivation (CKDpub).
  * - Ed25519: the additive tweak of this package's README, fixed by
- *   `test/vectors/ed25519-derivation.json`.
+ *   `testing/vectors/ed25519-derivation.json`.
  *
  * @param path indices 0..2^31-1 (non-hardened), at most 32; an empty path returns `publicKey`
  *   itself

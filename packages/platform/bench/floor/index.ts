@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Database } from '../../src/core/database/pool.ts'
-import { PUBLIC_KEY } from '../../test/harness.ts'
+import { PUBLIC_KEY } from '../../testing/harness.ts'
 import type { FloorUser } from './server.ts'
 
 const RICH = '1000000000000000000000000000'

@@ -1,5 +1,5 @@
 //! Forged content that a hostile engine can put inside a private part of key generation or refresh
-//! on secp256k1. `test/cheating.ts` forges public parts from outside.
+//! on secp256k1. `testing/cheating.ts` forges public parts from outside.
 
 use super::*;
 use crate::tests::*;

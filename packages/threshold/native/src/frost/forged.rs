@@ -1,5 +1,5 @@
 //! Forged content that a hostile engine can put inside the private part of key generation or
-//! refresh on Ed25519: the engine's header of five bytes and the fragment. `test/cheating.ts`
+//! refresh on Ed25519: the engine's header of five bytes and the fragment. `testing/cheating.ts`
 //! forges public parts.
 
 use super::*;

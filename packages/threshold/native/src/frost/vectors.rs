@@ -6,7 +6,7 @@ use crate::vault::HomeKey;
 use frost_ed25519::keys::{KeyPackage, PublicKeyPackage};
 use rand_core::{CryptoRng, Error, RngCore};
 
-const VECTORS: &str = include_str!("../../../test/vectors/rfc9591-ed25519.json");
+const VECTORS: &str = include_str!("../../../testing/vectors/rfc9591-ed25519.json");
 const SIGNERS: [u8; 2] = [1, 3];
 
 /// Returns the value of a field in our own file, without a dependency on a JSON parser.

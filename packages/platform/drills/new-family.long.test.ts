@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { ModifiedCopy, fencedBlocks } from '../testing/modified-copy.ts'
+
+// Adds a family of chains to a copy of the tree, following docs/adding-a-chain.md exactly.
+const DOCUMENT = 'docs/adding-a-chain.md'
+const HEADING = 'A new family'
+const copy = new ModifiedCopy()
+after(() => copy.remove())
+
+/** Files to which the document's lines of code are added, in the order of the lines. */
+const LISTS = ['packages/chains/src/list.ts', 'packages/platform/src/server/app/families.ts']
+
+test('a new chain family needs only the documented commands and lines', () => {
+  const [made] = fencedBlocks(DOCUMENT, HEADING, 'sh')
+  assert.equal(made, 'npx node scripts/new-family.mjs toy\n')
+  const copied = copy.node('scripts/new-family.mjs', 'toy')
+  assert.equal(copied.status, 0, copied.output)
+  const lines = fencedBlocks(DOCUMENT, HEADING, 'ts')
+  assert.deepEqual(
+    lines.map((text) => text.trim().split('\n').length),
+    [1, 1],
+  )
+  for (const [at, path] of LISTS.entries()) copy.append(path, lines[at] as string)
+  const added = fencedBlocks(DOCUMENT, HEADING, 'json').map(
+    (block) => JSON.parse(block) as Record<string, unknown>,
+  )
+  assert.deepEqual(
+    added.map((line) => line['asset_name'] ?? line['code'] ?? line['ticker']),
+    ['TOY', 'TOY', 'TOY'],
+  )
+  copy.addToRegistry(added)
+  const { added: files, changed } = copy.changes()
+  assert.deepEqual(changed, ['packages/chains/data/registry.json', ...LISTS])
+  const folders = [
+    'packages/chains/src/toy/',
+    'packages/platform/src/core/families/toy/',
+    'packages/platform/testing/toy/',
+  ]
+  assert.deepEqual(
+    files.filter((path) => !folders.some((folder) => path.startsWith(folder))),
+    [],
+  )
+})
+
+test('a new family’s types compile, and its generated tests send transfers successfully', () => {
+  // Only the files that use the family, and the family's own files, are checked. The other tests
+  // were type-checked before.
+  const include = ['packages/*/src/**/*.ts', 'packages/platform/testing/toy/*.ts']
+  writeFileSync(
+    join(copy.root, 'tsconfig.toy.json'),
+    JSON.stringify({ extends: './tsconfig.json', include }),
+  )
+  // Runs one type checker, because several would each check the same libraries.
+  const types = copy.node(
+    'node_modules/typescript/bin/tsc',
+    '--noEmit',
+    '-p',
+    'tsconfig.toy.json',
+    '--checkers',
+    '1',
+  )
+  assert.equal(types.status, 0, types.output)
+  for (const path of [
+    'packages/chains/src/toy/toy.test.ts',
+    'packages/chains/src/registry.test.ts',
+    'packages/chains/src/families.test.ts',
+    'packages/platform/testing/toy/transfer.test.ts',
+  ]) {
+    const { status, output } = copy.test(path)
+    assert.equal(status, 0, output)
+    assert.match(output, /^ℹ pass [1-9]/m)
+  }
+})
+
+test('an invalid or used family name is refused, and nothing is copied', () => {
+  for (const args of [[], ['../evil'], ['Toy'], ['toy', 'too'], ['toy'], ['evm']]) {
+    const before = copy.changes()
+    assert.notEqual(copy.node('scripts/new-family.mjs', ...args).status, 0, args.join(' '))
+    assert.deepEqual(copy.changes(), before)
+  }
+})

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts'
+import { openDatabase } from './pool.ts'
+import { prepareDatabase } from '../../../testing/prepared-database.ts'
+
+const home = mkdtempSync(join(tmpdir(), 'custody-embedded-'))
+const lock = join(home, 'postgres', 'data', 'postmaster.pid')
+let running: EmbeddedPostgres | null = null
+after(async () => {
+  await running?.stop()
+  rmSync(home, { recursive: true, force: true })
+})
+
+async function answer(): Promise<number | undefined> {
+  const database = openDatabase((running as EmbeddedPostgres).url, { max: 1 })
+  return database
+    .one<{ one: number }>('select 1 one')
+    .then((row) => row?.one)
+    .finally(() => database.close())
+}
+
+const skip = existsSync('/proc/self/cmdline') ? false : 'who a process is is read of /proc'
+
+test(
+  'PostgreSQL starts although its lock file names a process id of another program',
+  { skip },
+  async () => {
+    await prepareDatabase(home)
+    // Simulates a start after a container was killed: its process ids now belong to other programs
+    // of the same user.
+    const stranger = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], {
+      stdio: 'ignore',
+    })
+    try {
+      writeFileSync(
+        lock,
+        `${stranger.pid}\n${join(home, 'postgres', 'data')}\n1700000000\n5432\n/tmp\n\n  1 1\nready   \n`,
+        { mode: 0o600 },
+      )
+      running = await startEmbeddedPostgres(home)
+      assert.notEqual(running.pid(), stranger.pid)
+      assert.equal(await answer(), 1)
+      assert.equal(stranger.exitCode, null, 'and it was left alone')
+    } finally {
+      stranger.kill('SIGKILL')
+    }
+  },
+)
+
+test(
+  'PostgreSQL starts although its lock file is empty because the disk was full',
+  { skip },
+  async () => {
+    await running?.stop()
+    writeFileSync(lock, '')
+    const anHourAgo = Date.now() / 1000 - 3600
+    utimesSync(lock, anHourAgo, anHourAgo)
+    running = await startEmbeddedPostgres(home)
+    assert.equal(await answer(), 1)
+  },
+)
+
+test(
+  'a PostgreSQL server that hangs while stopping is killed and started again',
+  { skip },
+  async () => {
+    const first = running as EmbeddedPostgres
+    const hung = first.pid() as number
+    const children = readdirSync('/proc').filter(
+      (pid) =>
+        /^\d+$/.test(pid) &&
+        readFileSyncOr(`/proc/${pid}/stat`).split(') ').at(-1)?.split(' ')[1] === String(hung),
+    )
+    const checkpointer = children.find((pid) =>
+      readFileSyncOr(`/proc/${pid}/cmdline`).includes('checkpointer'),
+    ) as string
+    process.kill(Number(checkpointer), 'SIGSTOP')
+    const stopping = first.stop()
+    const messages: string[] = []
+    running = await startEmbeddedPostgres(home, (what) => messages.push(what))
+    await stopping
+    assert.notEqual(running.pid(), hung)
+    assert.equal(await answer(), 1)
+    assert.match(messages.join('\n'), /did not stop in time/)
+  },
+)
+
+test('a PostgreSQL server that dies is restarted, and the restart is logged', async () => {
+  const messages: string[] = []
+  const restarting = Promise.withResolvers<void>()
+  await running?.stop()
+  running = await startEmbeddedPostgres(home, (what) => {
+    messages.push(what)
+    restarting.resolve()
+  })
+  const first = running.pid() as number
+  process.kill(first, 'SIGKILL')
+  await restarting.promise
+  while ((await answer().catch(() => 0)) !== 1) await sleep(50)
+  assert.notEqual(running.pid(), first)
+  assert.deepEqual(messages, ['PostgreSQL ended; it is restarted'])
+})
+
+function readFileSyncOr(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}

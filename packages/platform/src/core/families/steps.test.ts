@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { Devnet } from '../../../../devnet/src/devnet.ts'
+import { useDatabase } from '../../../testing/deposits-support.ts'
+import { FamilyFixture, type WalletAddress } from '../../../testing/chains/family-fixture.ts'
+import { ManualClock } from '../../../testing/manual-clock.ts'
+
+/**
+ * Tests of every step of a transfer in every family. Each check runs for all families, unless the
+ * table states why not.
+ */
+const clock = new ManualClock()
+const database = useDatabase({ migrated: true, clock })
+const home = mkdtempSync(join(tmpdir(), 'custody-steps-'))
+let devnet: Devnet
+
+/**
+ * Properties of a family that the steps depend on. `fuelled`: a gas tank pays. `isFinalAtOnce`: a
+ * transaction in a block is final. `end`: how a transaction that the chain never included expires,
+ * and whether the transfer is then built again or refunded. `congested`: rates of the chain, of the
+ * waiting transaction, and of its replacement.
+ */
+interface Family extends WalletAddress {
+  fuelled?: boolean
+  isFinalAtOnce?: boolean
+  end?: { commands: Record<string, unknown>[]; becomes: 'another' | 'failed' }
+  congested?: { chain: string; low: string; high: string }
+}
+const FAMILIES: Record<string, Family> = {
+  utxo: {
+    code: 'BTC',
+    to: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080',
+    held: '2',
+    amount: '0.12345678',
+    congested: { chain: '60', low: '5', high: '70' },
+  },
+  evm: {
+    code: 'ETH',
+    to: '0x00000000000000000000000000000000000000AA',
+    held: '5',
+    amount: '1.000000000000000001',
+    fuelled: true,
+    congested: { chain: '40', low: '20', high: '90' },
+  },
+  tron: {
+    code: 'TRX',
+    to: 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY',
+    held: '300',
+    amount: '12.345678',
+    fuelled: true,
+    end: { commands: [{ command: 'clock', advance: '+15m' }], becomes: 'failed' },
+  },
+  xrp: {
+    code: 'XRP',
+    to: 'rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh',
+    held: '500',
+    amount: '2.345678',
+    isFinalAtOnce: true,
+    end: { commands: [{ command: 'mine', blocks: 70 }], becomes: 'another' },
+  },
+  stellar: {
+    code: 'XLM',
+    to: 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ',
+    held: '500',
+    amount: '2.3456789',
+    isFinalAtOnce: true,
+    end: { commands: [{ command: 'mine', blocks: 1, seconds: 400 }], becomes: 'another' },
+  },
+  cardano: {
+    code: 'ADA',
+    to: 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz',
+    held: '300',
+    amount: '5.345678',
+    end: { commands: [{ command: 'mine', blocks: 1, seconds: 10_000 }], becomes: 'another' },
+  },
+  solana: {
+    code: 'SOL',
+    to: '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin',
+    held: '20',
+    amount: '0.345678912',
+    isFinalAtOnce: true,
+    end: { commands: [{ command: 'mine', blocks: 300 }], becomes: 'failed' },
+  },
+}
+
+before(async () => {
+  devnet = await Devnet.start(home, 0, { now: () => clock.startMs })
+})
+after(() => {
+  devnet.close()
+  rmSync(home, { recursive: true, force: true })
+})
+
+async function staged(
+  family: Family,
+  play: (fixture: FamilyFixture) => Promise<void>,
+): Promise<void> {
+  const fixture = new FamilyFixture(database.get(), devnet, family, clock)
+  try {
+    await fixture.open()
+    await play(fixture)
+    await fixture.check()
+  } finally {
+    await fixture.close()
+  }
+}
+
+/**
+ * Asserts that a confirmed transfer deducted the amount, and its fee unless a gas tank pays, from
+ * the wallet, and is on the chain once.
+ */
+async function confirmed(
+  fixture: FamilyFixture,
+  id: string,
+  { fuelled = false }: Family,
+  before: bigint,
+): Promise<void> {
+  const row = await fixture.read(id)
+  assert.deepEqual([row.status, row.state, row.failure_reason], ['confirmed', 'CONFIRMED', null])
+  assert.equal(await fixture.onChain(id), 1)
+  assert.equal(
+    before - (await fixture.available()),
+    fixture.amount + (fuelled ? 0n : BigInt(row.fee as string)),
+  )
+}
+
+/** Returns the commits of a transfer, in order. */
+const commitsOf = ({ fuelled, isFinalAtOnce }: Family): string[] => [
+  'created',
+  'queued',
+  ...(fuelled ? ['fuel-reserved'] : []),
+  'built',
+  'shown',
+  'signed',
+  'broadcasting',
+  'broadcast',
+  ...(isFinalAtOnce ? [] : ['included']),
+  'settled',
+]
+
+for (const [name, family] of Object.entries(FAMILIES)) {
+  describe(name, () => {
+    test('a transfer is confirmed and booked, and a repeated sequence_id returns the same transfer', () =>
+      staged(family, async (fixture) => {
+        const before = await fixture.available()
+        const id = await fixture.create('once')
+        assert.equal(await fixture.create('once'), id)
+        await fixture.run()
+        assert.equal(await fixture.create('once'), id)
+        await confirmed(fixture, id, family, before)
+      }))
+
+    for (const commit of commitsOf(family))
+      test(`a transfer is paid once if the process ends after commit ${commit}`, () =>
+        staged(family, async (fixture) => {
+          const before = await fixture.available()
+          fixture.crashAt = `transaction.${commit}`
+          const id = await fixture.create('crash')
+          await fixture.run()
+          assert.equal(fixture.crashAt, null, 'it was reached')
+          await confirmed(fixture, id, family, before)
+        }))
+
+    test('a transfer is paid once if the response to its broadcast is lost', () =>
+      staged(family, async (fixture) => {
+        const before = await fixture.available()
+        await fixture.control({ command: 'fault', mode: 'drop-answer' })
+        const id = await fixture.create('lost')
+        await fixture.run()
+        await confirmed(fixture, id, family, before)
+      }))
+
+    test('a transfer that the nodes refuse fails, and its amount and fee are released', () =>
+      staged(family, async (fixture) => {
+        const before = await fixture.available()
+        fixture.fault = 'refuse'
+        const id = await fixture.create('refused')
+        await fixture.run()
+        const row = await fixture.read(id)
+        assert.deepEqual([row.status, row.state], ['failed', 'FAILED'])
+        assert.match(row.failure_reason ?? '', /reject/)
+        assert.deepEqual([await fixture.onChain(id), await fixture.available()], [0, before])
+      }))
+
+    test('a transfer waits while the nodes are unreachable, and continues when they are back', () =>
+      staged(family, async (fixture) => {
+        const before = await fixture.available()
+        fixture.fault = 'away'
+        const id = await fixture.create('away')
+        await fixture.runTo(id, 'SIGNING')
+        for (let turns = 0; turns < 5; turns++) await fixture.turn()
+        assert.equal((await fixture.read(id)).hash, null)
+        fixture.fault = undefined
+        await fixture.run()
+        await confirmed(fixture, id, family, before)
+      }))
+
+    test('a replacement with a fee rate of zero is refused, and changes nothing', () =>
+      staged(family, async (fixture) => {
+        const before = await fixture.available()
+        await assert.rejects(fixture.create('cheap', { fee_rate: '0' }), /fee_rate/)
+        assert.equal(await fixture.available(), before)
+      }))
+
+    test('a transfer cancelled before it is signed pays nothing', () =>
+      staged(family, async (fixture) => {
+        const before = await fixture.available()
+        const id = await fixture.create('cancelled')
+        await fixture.cancel(id)
+        await fixture.run()
+        assert.deepEqual(
+          [(await fixture.read(id)).status, (await fixture.read(id)).state],
+          ['failed', 'CANCELLED'],
+        )
+        assert.deepEqual([await fixture.onChain(id), await fixture.available()], [0, before])
+      }))
+
+    const { end, congested } = family
+    if (end)
+      test(`a transfer never accepted by the chain ${end.becomes === 'failed' ? 'fails at its expiry, and its money is released' : 'is rebuilt at its expiry, and is paid once'}`, () =>
+        staged(family, async (fixture) => {
+          const before = await fixture.available()
+          const id = await fixture.create('late')
+          await fixture.runTo(id, 'SIGNED')
+          await fixture.control({ command: 'fault', mode: 'reject' })
+          const first = await fixture.sentHash(id)
+          for (const command of end.commands) await fixture.control(command)
+          await fixture.control({ command: 'fault', mode: 'heal' })
+          await fixture.scan()
+          await fixture.run()
+          if (end.becomes === 'another') {
+            assert.notEqual((await fixture.read(id)).hash, first)
+            return confirmed(fixture, id, family, before)
+          }
+          const row = await fixture.read(id)
+          assert.deepEqual([row.status, row.state], ['failed', 'FAILED'])
+          assert.match(row.failure_reason ?? '', /expired/)
+          assert.deepEqual([await fixture.onChain(id), await fixture.available()], [0, before])
+        }))
+
+    if (congested)
+      for (const way of ['sped up', 'cancelled'] as const)
+        test(`if a signed transfer below the market rate is ${way}, one of the two transactions is mined`, () =>
+          staged(family, async (fixture) => {
+            const before = await fixture.available()
+            await fixture.control({ command: 'congestion', fee_rate: congested.chain })
+            try {
+              const id = await fixture.create('low', { fee_rate: congested.low })
+              const first = await fixture.sentHash(id)
+              if (way === 'cancelled') await fixture.cancel(id)
+              else await fixture.speedUp(id, { fee_rate: congested.high })
+              await fixture.run()
+              const row = await fixture.read(id)
+              if (way === 'sped up') {
+                assert.notEqual(row.hash, first)
+                return await confirmed(fixture, id, family, before)
+              }
+              assert.deepEqual([row.status, row.state], ['failed', 'CANCELLED'])
+              assert.equal(
+                before - (await fixture.available()),
+                family.fuelled ? 0n : BigInt(row.fee as string),
+              )
+            } finally {
+              await fixture.control({ command: 'congestion', fee_rate: '0' })
+            }
+          }))
+  })
+}

@@ -1,0 +1,184 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { freePorts } from '../../../testing/free-ports.ts'
+import { loadConfig } from '../src/config.ts'
+import { realEnvironment } from '../src/environment.ts'
+import { openLog } from '../src/log.ts'
+import { startNode } from '../src/node.ts'
+import { setup } from '../src/setup.ts'
+import { copyOf, prepared } from './prepared.ts'
+
+/**
+ * Homes of three nodes. Their keys are generated once for all tests, because one key takes two
+ * seconds of processor time.
+ */
+const KEYS = { secp256k1: 8, ed25519: 3 }
+const SOURCES = [
+  'packages/signer/src',
+  'packages/chains/src',
+  'packages/chains/data',
+  'packages/threshold/native/threshold.node',
+  'packages/key-encryption/src',
+  'package-lock.json',
+  'packages/signer/testing/data-dirs.ts',
+]
+const NODES = [1, 2, 3] as const
+
+/** Returns the configuration of one node's home, as JSON. */
+// oxlint-disable-next-line typescript/no-explicit-any -- each test changes what it likes
+export type HomeConfig = any
+
+export { freePorts }
+
+export function editConfigs(parent: string, edit: (config: HomeConfig) => void): void {
+  for (const node of NODES) {
+    const file = join(parent, `node-${node}`, 'config.json')
+    const config = JSON.parse(readFileSync(file, 'utf8')) as HomeConfig
+    edit(config)
+    writeFileSync(file, JSON.stringify(config))
+  }
+}
+
+/**
+ * Starts a node in its own process; `hear` receives its output. Resolves when the node is ready.
+ */
+export async function runNode(
+  home: string,
+  hear: (text: string) => void = () => {},
+  env: NodeJS.ProcessEnv = {},
+): Promise<ChildProcess> {
+  const child = spawn(
+    process.execPath,
+    [join(import.meta.dirname, '../src/main.ts'), '--home', home],
+    {
+      stdio: ['pipe', 'pipe', 'pipe'],
+      env: { ...process.env, ...env },
+    },
+  )
+  let output = ''
+  await new Promise<void>((resolve, reject) => {
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        hear(text)
+        output += text
+        if (/^signer \d ready https:\/\/127\.0\.0\.1:/m.test(output)) resolve()
+      })
+    }
+    child.once('exit', (code) => {
+      reject(new Error(`the node of ${home} ended with ${code}: ${output.slice(-500)}`))
+    })
+  })
+  return child
+}
+
+/**
+ * Runs a node in this process, for tests that neither kill a node nor inspect it from outside.
+ * @param now the node's clock, in milliseconds since 1970
+ * @returns a function that stops the node
+ */
+export async function nodeInProcess(
+  home: string,
+  hear: (text: string) => void = () => {},
+  now: () => number = realEnvironment.now,
+): Promise<() => Promise<void>> {
+  const config = loadConfig(home)
+  const exit = (code: number): never => {
+    throw new Error(`the node of ${home} ended with ${code}`)
+  }
+  const { stop } = await startNode(
+    config,
+    { ...realEnvironment, now, exit },
+    openLog(config.node, now, hear),
+    process.env,
+  )
+  return stop
+}
+
+const keysOf = (home: string): Promise<Record<keyof typeof KEYS, number>> =>
+  new Promise((resolve, reject) => {
+    request(
+      { socketPath: join(home, 'operator.sock'), method: 'POST', path: '/status' },
+      (response) => {
+        let text = ''
+        response.setEncoding('utf8').on('data', (chunk: string) => {
+          text += chunk
+        })
+        response.on('end', () => {
+          resolve((JSON.parse(text) as { pool: Record<keyof typeof KEYS, number> }).pool)
+        })
+      },
+    )
+      .on('error', reject)
+      .end('{}')
+  })
+
+async function make(folder: string): Promise<void> {
+  const parent = mkdtempSync(join(tmpdir(), 'signer-'))
+  const nodes: ChildProcess[] = []
+  try {
+    await setup({ home: parent, ports: await freePorts(3), mode: 'local' })
+    editConfigs(parent, (config) => {
+      config.pool = KEYS
+    })
+    const homes = NODES.map((node) => join(parent, `node-${node}`))
+    nodes.push(...(await Promise.all(homes.map((home) => runNode(home)))))
+    const full = async () =>
+      (await Promise.all(homes.map(keysOf))).every(
+        (pool) => pool.secp256k1 === KEYS.secp256k1 && pool.ed25519 === KEYS.ed25519,
+      )
+    while (!(await full())) await sleep(100)
+    for (const node of nodes) node.kill('SIGTERM')
+    await Promise.all(
+      nodes.map(
+        (node) =>
+          new Promise((resolve) => {
+            node.once('exit', resolve)
+          }),
+      ),
+    )
+    // Every copy gets its own ports, sockets, recovery keys and TLS keys.
+    for (const home of homes) rmSync(join(home, 'config.json'))
+    for (const name of ['platform/peers.json', ...NODES.map((node) => `recovery-${node}`)])
+      rmSync(join(parent, name))
+    // A certificate is valid from the day before its creation, and a run with another clock (`npm
+    // run calendar`) may have created it.
+    for (const owner of ['platform', ...NODES.map((node) => `node-${node}`)]) {
+      for (const name of ['tls.key', 'tls.crt']) rmSync(join(parent, owner, name))
+    }
+    copyOf(parent, folder)
+  } finally {
+    for (const node of nodes) node.kill('SIGKILL')
+    rmSync(parent, { recursive: true, force: true })
+  }
+}
+
+/** Returns the folder with the homes and keys that all tests copy, and creates it if necessary. */
+export const prepareKeys = (): Promise<string> => prepared('homes', SOURCES, make)
+
+/**
+ * Creates homes as `setup` does, in a folder that may exist. `prepared` keys: all tests share the
+ * identities and a pool of keys, which is not refilled when it is empty. `own` keys: nothing is
+ * shared with another test.
+ */
+export async function createDataDirs(
+  parent: string,
+  ports: readonly number[],
+  keys: 'prepared' | 'own' = 'prepared',
+): Promise<void> {
+  if (keys === 'prepared') copyOf(await prepareKeys(), parent)
+  await setup({ home: parent, ports, mode: 'local' })
+  if (keys === 'prepared')
+    editConfigs(parent, (config) => {
+      config.pool = { secp256k1: 0, ed25519: 0 }
+    })
+}
+
+if (import.meta.main) {
+  const parent = mkdtempSync(join(tmpdir(), 'signer-'))
+  await createDataDirs(parent, [1, 2, 3])
+  rmSync(parent, { recursive: true })
+}
