@@ -10,7 +10,7 @@ const functions = (...names) =>
 
 export const MODULES = {
   'request-auth': {
-    mutate: ['packages/request-auth/src/**/*.ts'],
+    mutate: ['packages/request-auth/src/**/*.ts', '!packages/request-auth/src/**/*.test.ts'],
     tests: [
       ...[
         'claims',
@@ -87,6 +87,7 @@ export const MODULES = {
   policy: {
     mutate: [
       'packages/signer/src/policy/**/*.ts',
+      '!packages/signer/src/policy/**/*.test.ts',
       '!packages/signer/src/policy/exclusivity.ts',
       '!packages/signer/src/policy/nonce.ts',
     ],
