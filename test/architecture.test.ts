@@ -8,6 +8,7 @@ import { importsIn, tokens } from '../testing/imports.ts'
 import { find, findSources, json, read, root } from '../testing/tree.ts'
 
 const LINES_MAX = 600
+const FILES_MAX = 40
 /** Generated files, which only compilers read. */
 const MADE = new Set(['packages/client/src/api.d.ts'])
 
@@ -346,6 +347,18 @@ test(`no source file has more than ${LINES_MAX} lines`, () => {
     .map((path) => ({ path, lines: read(path).split('\n').length }))
     .filter(({ lines }) => lines > LINES_MAX)
   assert.deepEqual(long, [])
+})
+
+test(`no folder of a package has more than ${FILES_MAX} files`, () => {
+  const folders = Map.groupBy(
+    find('packages/*/{src,testing,e2e,browser,drills,bench}/**/*.*'),
+    dirname,
+  )
+  const full = [...folders]
+    .map(([folder, files]) => ({ folder, files: files.length }))
+    .filter(({ files }) => files > FILES_MAX)
+  assert.ok(folders.size > 100, 'the folders were not found')
+  assert.deepEqual(full, [])
 })
 
 const PERMISSIVE = new Set([
