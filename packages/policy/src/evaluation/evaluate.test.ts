@@ -1,0 +1,440 @@
+// Evaluation of acts: the meaning of each effect and each condition, and the explanations.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  actWith,
+  allow,
+  approvalsOf,
+  contextWith,
+  NOW,
+  policyWith,
+} from '../../testing/documents.ts'
+import { PolicyError } from '../error.ts'
+import { chargesOf, evaluate } from './evaluate.ts'
+import type { Charge, Use } from './windows.ts'
+import type { Act } from '../act.ts'
+
+const effectOf = (rules: readonly unknown[], act: Partial<Act> = {}) =>
+  evaluate(policyWith(rules), actWith(act), contextWith()).effect
+
+/** Asserts which acts the conditions of an allow and a deny match. */
+function assertMatches(match: object, cases: readonly [Partial<Act>, boolean, boolean?][]): void {
+  for (const [act, fits, denies = fits] of cases) {
+    const label = `${JSON.stringify(match)} ${JSON.stringify({ ...act, amount: undefined })}`
+    assert.equal(
+      effectOf([allow('a', { match: { action: ['transfer'], assets: 'any', ...match } })], act),
+      fits ? 'allow' : 'deny',
+      `allow ${label}`,
+    )
+    assert.equal(
+      effectOf([allow('a'), { id: 'd', effect: 'deny', match }], act),
+      denies ? 'deny' : 'allow',
+      `deny ${label}`,
+    )
+  }
+}
+
+test('denies what no allow fits, and allows what one allow fits', () => {
+  const none = evaluate(policyWith([]), actWith(), contextWith())
+  assert.deepEqual(none, {
+    effect: 'deny',
+    via: null,
+    needs: [],
+    tried: [],
+    nearest: null,
+    windows: [],
+  })
+  const one = evaluate(policyWith([allow('a')]), actWith(), contextWith())
+  assert.equal(one.effect, 'allow')
+  assert.equal(one.via, 'a')
+  assert.deepEqual(one.tried, [{ rule: 'a', effect: 'allow', fits: true, why: null }])
+})
+
+test('a matching deny denies the act whatever else allows it', () => {
+  const result = evaluate(
+    policyWith([allow('a'), { id: 'no', effect: 'deny', match: { assets: ['BTC'] } }]),
+    actWith(),
+    contextWith(),
+  )
+  assert.equal(result.effect, 'deny')
+  assert.equal(result.nearest, null)
+  assert.deepEqual(result.tried[0], {
+    rule: 'no',
+    effect: 'deny',
+    fits: true,
+    why: 'denies the act',
+  })
+})
+
+test('matches actions, networks, API keys, people and assets by their lists', () => {
+  assert.equal(effectOf([allow('a')], { action: 'refund' }), 'deny')
+  assertMatches({ networks: ['BTC'] }, [[{}, true]])
+  assertMatches({ networks: ['ETH'] }, [[{}, false]])
+  assertMatches({ api_keys: ['api-alice'] }, [
+    [{}, true],
+    [{ api_key: 'api-bob' }, false],
+  ])
+  assertMatches({ people: ['alice'] }, [
+    [{}, true],
+    [{ api_key: 'api-bob' }, false],
+    [{ api_key: 'nobody' }, false],
+  ])
+  assertMatches({ assets: ['ETH', 'BTC'] }, [
+    [{}, true],
+    [{ asset: 'XRP', network: 'XRP' }, false],
+  ])
+})
+
+test('matches sub-accounts by list or prefix, and excludes by list or prefix', () => {
+  assertMatches({ sub_accounts: ['main'] }, [
+    [{}, true],
+    [{ sub_account: 'main2' }, false],
+  ])
+  assertMatches({ sub_accounts: { prefix: 'cust-' } }, [
+    [{ sub_account: 'cust-1' }, true],
+    [{ sub_account: 'acust-1' }, false],
+  ])
+  assertMatches({ sub_accounts_not: ['main'] }, [
+    [{}, false],
+    [{ sub_account: 'x' }, true],
+  ])
+  assertMatches({ sub_accounts_not: { prefix: 'cust-' } }, [
+    [{ sub_account: 'cust-1' }, false],
+    [{}, true],
+  ])
+})
+
+test('matches destinations by address and tag', () => {
+  const xrp = (tag: string | null, address = 'rPayee') => ({
+    asset: 'XRP',
+    network: 'XRP',
+    to: { address, tag, own: null },
+  })
+  assertMatches({ to: { addresses: [{ network: 'XRP', address: 'rPayee', tag: '7' }] } }, [
+    [xrp('7'), true],
+    [xrp('8'), false],
+    [xrp(null), false],
+    [xrp('7', 'rOther'), false],
+    [{ to: { address: 'rPayee', tag: '7', own: null } }, false],
+  ])
+  // Without a tag: an allow matches only payments without tag, a deny matches every tag.
+  assertMatches({ to: { addresses: [{ network: 'XRP', address: 'rPayee' }] } }, [
+    [xrp(null), true],
+    [xrp('8'), false, true],
+  ])
+  assertMatches({ to: { addresses: [{ network: 'XRP', address: 'rPayee', any_tag: true }] } }, [
+    [xrp(null), true],
+    [xrp('8'), true],
+  ])
+  assertMatches({ to: 'any' }, [[xrp('8'), true]])
+})
+
+test('a deny by address matches all addresses of the payment key, an allow only the address', () => {
+  const ada = (address: string) => ({
+    asset: 'ADA',
+    network: 'ADA',
+    to: { address, tag: null, own: null },
+  })
+  assertMatches({ to: { addresses: [{ network: 'ADA', address: 'baseKey1' }] } }, [
+    [ada('baseKey1'), true],
+    [ada('entKey1'), false, true],
+    [ada('entKey2'), false],
+  ])
+})
+
+test('matches own addresses; in an allow an address with a tag is never own', () => {
+  const to = (own: 'sub_account' | 'workspace' | null, tag: string | null = null) => ({
+    to: { address: 'bc1qown', tag, own },
+  })
+  assertMatches({ to: { own: 'sub_account' } }, [
+    [to('sub_account'), true],
+    [to('workspace'), false],
+    [to(null), false],
+    [to('sub_account', '1'), false, true],
+  ])
+  assertMatches({ to: { own: 'workspace' } }, [
+    [to('sub_account'), true],
+    [to('workspace'), true],
+    [to(null), false],
+    [to('workspace', '1'), false, true],
+  ])
+})
+
+test('compares amounts exactly, bounds included, and an unnamed asset does not fit', () => {
+  const range = allow('a', { amount: { min: { ETH: '0.000000000000000001' }, max: { ETH: '10' } } })
+  const eth = (amount: bigint) => ({ asset: 'ETH', network: 'ETH', amount })
+  const ether = 10n ** 18n
+  for (const [amount, effect] of [
+    [0n, 'deny'],
+    [1n, 'allow'],
+    [10n * ether, 'allow'],
+    [10n * ether + 1n, 'deny'],
+    [2n ** 200n, 'deny'],
+  ] as const)
+    assert.equal(effectOf([range], eth(amount)), effect, String(amount))
+  assert.equal(effectOf([range]), 'deny')
+  // Rules that restrict apply to assets that their amounts do not name.
+  const deny = { id: 'd', effect: 'deny', match: {}, amount: { min: { ETH: '5' } } }
+  assert.equal(effectOf([allow('a'), deny], eth(5n * ether - 1n)), 'allow')
+  assert.equal(effectOf([allow('a'), deny], eth(5n * ether)), 'deny')
+  assert.equal(effectOf([allow('a'), deny]), 'deny')
+})
+
+test('explains each rule, and names the nearest with everything that does not hold', () => {
+  const { tried, nearest } = evaluate(
+    policyWith([
+      allow('small', { amount: { max: { BTC: '0.5' } }, fee_max: { BTC: '0.00001' } }),
+      allow('main-only', {
+        match: { action: ['refund'], assets: ['ETH'], sub_accounts: ['other'] },
+      }),
+      allow('eth', { amount: { max: { ETH: '1' } } }),
+    ]),
+    actWith({ amount: 70_000_000n }),
+    contextWith(),
+  )
+  assert.deepEqual(
+    tried.map(({ rule, fits, why }) => [rule, fits, why]),
+    [
+      ['eth', false, 'amount: max does not name BTC'],
+      ['main-only', false, 'action: transfer is not one of refund'],
+      ['small', false, 'amount: 0.7 BTC is above 0.5'],
+    ],
+  )
+  assert.deepEqual(nearest, { rule: 'eth', why: 'amount: max does not name BTC' })
+  const fee = evaluate(
+    policyWith([allow('small', { fee_max: { BTC: '0.000005' } })]),
+    actWith(),
+    contextWith(),
+  )
+  assert.deepEqual(fee.nearest, {
+    rule: 'small',
+    why: 'fee_max: 0.00001 BTC is above 0.000005',
+  })
+})
+
+test('needs approvals, counts those that are there, and then allows', () => {
+  const policy = policyWith([
+    allow('big', {
+      approvals: [
+        { group: 'treasury', k: 2 },
+        { group: 'admins', k: 1 },
+      ],
+    }),
+  ])
+  const resultOf = (...names: string[]) =>
+    evaluate(policy, actWith(), contextWith({ approvals: approvalsOf(...names) }))
+  const waiting = resultOf('dan')
+  assert.equal(waiting.effect, 'approve')
+  assert.equal(waiting.via, 'big')
+  assert.deepEqual(waiting.needs, [
+    { group: 'admins', k: 1, have: 0 },
+    { group: 'treasury', k: 2, have: 1 },
+  ])
+  assert.equal(resultOf('dan', 'erin', 'bob').effect, 'allow')
+  // Alice owns the API key that requests the act.
+  assert.equal(resultOf('dan', 'erin', 'alice').effect, 'approve')
+  assert.equal(resultOf('dan', 'dan', 'bob').effect, 'approve')
+})
+
+test('a require adds its approvals to every way; a group that both name needs the larger k', () => {
+  const policy = policyWith([
+    allow('a', { approvals: [{ group: 'treasury', k: 1 }] }),
+    allow('b', { approvals: [{ group: 'admins', k: 1 }] }),
+    {
+      id: 'travel',
+      effect: 'require',
+      match: {},
+      approvals: [
+        { group: 'compliance', k: 1 },
+        { group: 'treasury', k: 2 },
+      ],
+    },
+  ])
+  const result = evaluate(policy, actWith(), contextWith())
+  assert.equal(result.via, 'a')
+  assert.deepEqual(result.needs, [
+    { group: 'compliance', k: 1, have: 0 },
+    { group: 'treasury', k: 2, have: 0 },
+  ])
+  assert.deepEqual(result.tried[0], {
+    rule: 'travel',
+    effect: 'require',
+    fits: true,
+    why: 'adds 1 of compliance and 2 of treasury',
+  })
+})
+
+test('an API key without an owner fits no rule with approvals, unless the rule counts initiators', () => {
+  const rule = { approvals: [{ group: 'treasury', k: 1 }] }
+  const act = { api_key: 'unlisted' }
+  const denied = evaluate(policyWith([allow('a', rule)]), actWith(act), contextWith())
+  assert.equal(denied.effect, 'deny')
+  assert.match(denied.nearest?.why ?? '', /no owner/)
+  assert.equal(effectOf([allow('a', { ...rule, initiator: true })], act), 'approve')
+  const required = { id: 'r', effect: 'require', match: {}, ...rule }
+  assert.equal(effectOf([allow('a'), required], act), 'deny')
+})
+
+test('a rule whose approvals can never be reached does not fit', () => {
+  const rules = [allow('a', { approvals: [{ group: 'admins', k: 3 }] })]
+  assert.equal(effectOf(rules, { api_key: 'api-dan' }), 'approve')
+  const own = evaluate(policyWith(rules), actWith(), contextWith())
+  assert.equal(own.effect, 'deny')
+  assert.match(own.nearest?.why ?? '', /3 of admins cannot be reached/)
+})
+
+test('a named rule is checked; another one that fits does not replace it', () => {
+  const policy = policyWith([allow('a'), allow('b', { approvals: [{ group: 'admins', k: 1 }] })])
+  const effectVia = (via: string) => {
+    const { effect, via: used } = evaluate(policy, actWith(), contextWith({ via }))
+    return [effect, used]
+  }
+  assert.deepEqual(effectVia('a'), ['allow', 'a'])
+  assert.deepEqual(effectVia('b'), ['approve', 'b'])
+  assert.deepEqual(effectVia('c'), ['deny', null])
+  const narrow = policyWith([allow('a'), allow('b', { amount: { max: { BTC: '0.01' } } })])
+  assert.equal(evaluate(narrow, actWith(), contextWith({ via: 'b' })).effect, 'deny')
+})
+
+/** Returns a context in which all sums contain the uses. */
+const used = (uses: readonly Use[]) => contextWith({ usesOf: () => uses })
+const use = (step: string, btc: bigint, age_s = 60): Use => ({
+  step,
+  age_s,
+  amounts: new Map([['BTC', btc]]),
+})
+
+test('a window counts amount and fee, and states when there is room', () => {
+  const windows = [{ name: 'day', hours: 24, per: 'sub_account', max: { BTC: '1' }, count: 3 }]
+  const policy = policyWith([allow('a', { windows })])
+  // 0.1 BTC and a fee of 0.00001 BTC.
+  const room = evaluate(policy, actWith(), used([use('old', 89_999_000n, 3_600)]))
+  assert.equal(room.effect, 'allow')
+  const full = evaluate(policy, actWith(), used([use('old', 89_999_001n, 3_600)]))
+  assert.equal(full.effect, 'deny')
+  assert.equal(
+    full.nearest?.why,
+    'windows.day: 0.89999001 of 1 BTC are used, and 0.10001 more do not fit',
+  )
+  assert.deepEqual(full.windows, [
+    {
+      rule: 'a',
+      name: 'day',
+      asset: 'BTC',
+      share: false,
+      used: '0.89999001',
+      max: '1',
+      fits: false,
+      frees_at: NOW + 24 * 3600 + 120 + 1 - 3_600,
+    },
+    {
+      rule: 'a',
+      name: 'day',
+      asset: null,
+      share: false,
+      used: '1',
+      max: '3',
+      fits: true,
+      frees_at: null,
+    },
+  ])
+  const three = ['x', 'y', 'z'].map((step) => use(step, 1n))
+  assert.equal(evaluate(policy, actWith(), used(three)).effect, 'deny')
+  const large = evaluate(policy, actWith({ amount: 100_000_000n }), contextWith())
+  assert.equal(large.windows[0]?.frees_at, null)
+  assert.equal(large.effect, 'deny')
+})
+
+test('a limit caps everything that matches, by whatever way, and denies or adds approvals', () => {
+  const limit = (above: unknown) => ({
+    id: 'cap',
+    effect: 'limit',
+    match: { assets: ['BTC'] },
+    windows: [{ name: 'day', hours: 24, per: 'workspace', share: '1', max: { BTC: '50' } }],
+    above,
+  })
+  const rules = [allow('a'), allow('b', { approvals: [{ group: 'treasury', k: 1 }] })]
+  const deny = policyWith([...rules, limit('deny')])
+  const approve = policyWith([...rules, limit({ approvals: [{ group: 'admins', k: 2 }] })])
+  const full = used([use('old', 4_999_000_000n)])
+  assert.equal(evaluate(deny, actWith(), contextWith()).effect, 'allow')
+  for (const via of ['a', 'b', undefined])
+    assert.equal(evaluate(deny, actWith(), { ...full, via }).effect, 'deny')
+  const more = evaluate(approve, actWith({ api_key: 'api-dan' }), full)
+  assert.deepEqual([more.effect, more.via], ['approve', 'a'])
+  assert.deepEqual(more.needs, [{ group: 'admins', k: 2, have: 0 }])
+  assert.match(more.tried[0]?.why ?? '', /windows\.day: 49\.99 of 50 BTC.*; adds 2 of admins/)
+})
+
+test('charges an act to the windows of its rule and of every limit that it matches', () => {
+  const day = { name: 'day', hours: 24, per: 'api_key', count: 9 }
+  const policy = policyWith([
+    allow('a', { windows: [day] }),
+    allow('b', { windows: [{ ...day, per: 'destination' }] }),
+    {
+      id: 'cap',
+      effect: 'limit',
+      match: {},
+      windows: [{ name: 'week', hours: 168, per: 'workspace', count: 40 }],
+      above: 'deny',
+    },
+    { id: 'other', effect: 'limit', match: { assets: ['ETH'] }, windows: [day], above: 'deny' },
+  ])
+  const keysOf = (via: string) => chargesOf(policy, actWith(), via).map(({ key }) => key)
+  const limits = ['["cap","week","workspace"]', '["cap","week","share","main"]']
+  assert.deepEqual(keysOf('a'), ['["a","day","api_key","api-alice"]', ...limits])
+  assert.deepEqual(keysOf('b'), ['["b","day","destination","BTC","bc1qpayee"]', ...limits])
+  assert.throws(() => keysOf('c'), PolicyError)
+  const [charge] = chargesOf(policy, actWith(), 'a') as [Charge]
+  assert.deepEqual([...charge.amounts], [['BTC', 10_001_000n]])
+})
+
+test('refuses an act that contradicts itself, with the field', () => {
+  const policy = policyWith([allow('a')])
+  for (const [act, path] of [
+    [{ workspace: 'other' }, 'workspace'],
+    [{ network: 'ETH' }, 'network'],
+    [{ amount: -1n }, 'amount'],
+    [{ fee: { max: 2n, limit: 1n } }, 'fee.max'],
+    [{ action: 'forward' }, 'standing'],
+    [{ action: 'stake' }, 'resource'],
+    [{ to: { address: 'not canonical', tag: null, own: null } }, 'to.address'],
+    [{ asset: 'DOGE' }, 'asset'],
+    [{ asset: 'constructor' }, 'asset'],
+  ] as [Partial<Act>, string][])
+    assert.throws(
+      () => evaluate(policy, actWith(act), contextWith()),
+      (error) => error instanceof PolicyError && error.path === path,
+      path,
+    )
+})
+
+test('compile refuses unknown assets, groups and people, and amounts with too many decimals', () => {
+  for (const [rules, path] of [
+    [[allow('a', { amount: { max: { DOGE: '1' } } })], 'rules[0].amount.max.DOGE'],
+    [[allow('a', { amount: { max: { BTC: '0.000000001' } } })], 'rules[0].amount.max.BTC'],
+    [[allow('a', { approvals: [{ group: 'x', k: 1 }] })], 'rules[0].approvals[0].group'],
+    [[allow('a', { approvals: [{ group: 'constructor', k: 1 }] })], 'rules[0].approvals[0].group'],
+    [
+      [allow('a', { match: { action: ['transfer'], assets: 'any', people: ['x'] } })],
+      'rules[0].match.people[0]',
+    ],
+    [[{ id: 'd', effect: 'deny', match: { assets: ['DOGE'] } }], 'rules[0].match.assets[0]'],
+    [[{ id: 'd', effect: 'deny', match: { networks: ['DOGE'] } }], 'rules[0].match.networks[0]'],
+    ...[
+      [{ network: 'DOGE', address: 'x' }, 'network'],
+      [{ network: 'BTC', address: 'not valid' }, 'address'],
+    ].map(
+      ([address, field]) =>
+        [
+          [{ id: 'd', effect: 'deny', match: { to: { addresses: [address] } } }],
+          `rules[0].match.to.addresses[0].${field as string}`,
+        ] as const,
+    ),
+  ] as const)
+    assert.throws(
+      () => policyWith(rules),
+      (error) => error instanceof PolicyError && error.path === path,
+      path,
+    )
+})

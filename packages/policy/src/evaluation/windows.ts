@@ -1,0 +1,269 @@
+import { z } from 'zod'
+import { larger } from '../amounts.ts'
+import { readShape } from '../document/read.ts'
+import type { Window } from '../document/rules.ts'
+import { assetName } from '../document/fields.ts'
+import { LIMITS } from '../limits.ts'
+import type { PolicyRegistry } from '../registry.ts'
+import { unitsByAsset, type Subject } from './conditions.ts'
+
+/** A window with its sums in smallest units. */
+export interface CompiledWindow {
+  readonly rule: string
+  readonly name: string
+  readonly hours: number
+  readonly per: Window['per']
+  /** Null: only the number of acts is limited. */
+  readonly max: ReadonlyMap<string, bigint> | null
+  readonly count: number | null
+  /** Part of a sub-account in units of 1/10,000; null unless `per` is `workspace`. */
+  readonly share: bigint | null
+}
+
+const SHARE_UNIT = 10_000n
+const SHARE_DEFAULT = '0.25'
+
+/**
+ * Compiles a window.
+ * @param path of the window, for errors
+ * @throws PolicyError `AMOUNT` or `UNKNOWN_ASSET`
+ */
+export function compileWindow(
+  rule: string,
+  window: Window,
+  registry: PolicyRegistry,
+  path: string,
+): CompiledWindow {
+  const { name, hours, per } = window
+  const [whole, fraction = ''] = (window.share ?? SHARE_DEFAULT).split('.') as [string, string?]
+  return {
+    rule,
+    name,
+    hours,
+    per,
+    max: unitsByAsset(window.max, registry, `${path}.max`),
+    count: window.count ?? null,
+    share: per === 'workspace' ? BigInt(whole + fraction.padEnd(4, '0')) : null,
+  }
+}
+
+/** What an act adds to one sum of a window: the amounts that leave the wallet, and one act. */
+export interface Charge {
+  /**
+   * Identifies the sum: rule ID, window name, and the value by which the window counts. It does not
+   * change when the document changes, and a new window begins at zero.
+   */
+  readonly key: string
+  readonly hours: number
+  /** Smallest units by asset. */
+  readonly amounts: ReadonlyMap<string, bigint>
+}
+
+/** A charge with the limits of its sum. */
+export interface Meter extends Charge {
+  readonly window: CompiledWindow
+  /** The sum of one sub-account's part of a window of the whole workspace. */
+  readonly isShare: boolean
+  readonly max: ReadonlyMap<string, bigint> | null
+  readonly count: number | null
+}
+
+/** One step that a node has counted in a sum. */
+export interface Use {
+  readonly step: string
+  /** Seconds since the step was admitted, by the clock of the node that reports it. */
+  readonly age_s: number
+  readonly amounts: ReadonlyMap<string, bigint>
+}
+
+/**
+ * Returns what leaves the wallet: the amount, and in the native coin also the largest fee if the
+ * wallet pays it. Zero amounts are left out, except of the asset itself.
+ */
+export function outflow({ act, asset }: Subject): ReadonlyMap<string, bigint> {
+  const amounts = new Map([[act.asset, act.amount]])
+  if (asset.wallet_pays_fee && (act.fee.max > 0n || asset.fee_asset === act.asset))
+    amounts.set(asset.fee_asset, (amounts.get(asset.fee_asset) ?? 0n) + act.fee.max)
+  return amounts
+}
+
+/** Returns the value by which a window counts an act. The tag of a destination has no influence. */
+function valueOf(per: Window['per'], { act, paymentKey }: Subject): readonly string[] {
+  if (per === 'workspace') return []
+  if (per === 'sub_account') return [act.sub_account]
+  if (per === 'api_key') return [act.api_key]
+  return [act.network, paymentKey]
+}
+
+/**
+ * Returns the sums of a window to which an act is charged: one, or two for a window of the whole
+ * workspace, of which one sub-account may use only its share.
+ */
+export function metersOf(window: CompiledWindow, subject: Subject): Meter[] {
+  const { rule, name, hours, per, max, count, share } = window
+  const amounts = outflow(subject)
+  const whole: Meter = {
+    key: JSON.stringify([rule, name, per, ...valueOf(per, subject)]),
+    hours,
+    amounts,
+    window,
+    isShare: false,
+    max,
+    count,
+  }
+  if (share === null || share === SHARE_UNIT) return [whole]
+  const part = (limit: bigint): bigint => (limit * share) / SHARE_UNIT
+  return [
+    whole,
+    {
+      ...whole,
+      key: JSON.stringify([rule, name, 'share', subject.act.sub_account]),
+      isShare: true,
+      max: max && new Map([...max].map(([asset, limit]) => [asset, part(limit)])),
+      count: count === null ? null : Number(part(BigInt(count))),
+    },
+  ]
+}
+
+/** Returns the age in seconds above which a step no longer counts. */
+export const cutoffOf = (hours: number): number => hours * 3600 + LIMITS.windowSlackS
+
+/** Returns the larger amount of each asset. */
+function largerAmounts(
+  a: ReadonlyMap<string, bigint>,
+  b: ReadonlyMap<string, bigint>,
+): ReadonlyMap<string, bigint> {
+  const merged = new Map(a)
+  for (const [asset, amount] of b) merged.set(asset, larger(merged.get(asset) ?? amount, amount))
+  return merged
+}
+
+/**
+ * Combines what two nodes have counted in one sum. Every signature is made by two nodes, so the
+ * records of any two nodes together contain all of them. A step counts once, with the larger amount
+ * and the smaller age.
+ * @param hours of the window: older steps are left out
+ */
+export function combineUses(own: readonly Use[], other: readonly Use[], hours: number): Use[] {
+  const cutoff = cutoffOf(hours)
+  const steps = new Map<string, Use>()
+  for (const use of [...own, ...other]) {
+    if (use.age_s > cutoff) continue
+    const known = steps.get(use.step)
+    steps.set(use.step, {
+      step: use.step,
+      age_s: known === undefined ? use.age_s : Math.min(known.age_s, use.age_s),
+      amounts: known === undefined ? use.amounts : largerAmounts(known.amounts, use.amounts),
+    })
+  }
+  return [...steps.values()]
+}
+
+/**
+ * Returns the charges of a step that was first admitted under one way and is now signed under
+ * another: the charges of both. A sum that both ways charge keeps the larger amounts.
+ */
+export function combineCharges(held: readonly Charge[], added: readonly Charge[]): Charge[] {
+  const charges = new Map(held.map((charge) => [charge.key, charge]))
+  for (const charge of added) {
+    const known = charges.get(charge.key)
+    charges.set(charge.key, {
+      key: charge.key,
+      hours: Math.max(known?.hours ?? 0, charge.hours),
+      amounts: known ? largerAmounts(known.amounts, charge.amounts) : charge.amounts,
+    })
+  }
+  return [...charges.values()]
+}
+
+/** State of one limit of a sum, with the act included in `used`. */
+export interface Reading {
+  /** Null: the number of acts. */
+  readonly asset: string | null
+  /** Without the act. */
+  readonly used: bigint
+  /** What the act adds. */
+  readonly added: bigint
+  /** Null: the window has no maximum for the asset, so the act does not fit. */
+  readonly max: bigint | null
+  /** Seconds until the act fits; 0: it fits now; null: it never fits. */
+  readonly frees_in_s: number | null
+}
+
+/**
+ * Returns after how many seconds enough old steps have left the window.
+ * @param others the other steps, with what each counts
+ */
+function freesIn(
+  others: readonly { age_s: number; amount: bigint }[],
+  total: bigint,
+  max: bigint,
+  cutoff: number,
+): number | null {
+  let sum = others.reduce((all, { amount }) => all + amount, total)
+  if (sum <= max) return 0
+  for (const { age_s, amount } of [...others].sort((a, b) => b.age_s - a.age_s)) {
+    sum -= amount
+    // A step leaves one second after its age has reached the cut-off.
+    if (sum <= max) return Math.max(1, cutoff + 1 - age_s)
+  }
+  return null
+}
+
+/**
+ * Measures an act against one sum.
+ * @param uses what counts in the sum ({@link combineUses}); the act's own step may be among them
+ * @returns one reading for each asset that the act moves if the window limits sums, and one for the
+ *   number of acts if it limits that
+ */
+export function readMeter(meter: Meter, step: string, uses: readonly Use[]): Reading[] {
+  const cutoff = cutoffOf(meter.hours)
+  const counted = combineUses(uses, [], meter.hours)
+  const own = counted.find((use) => use.step === step)
+  const others = counted.filter((use) => use.step !== step)
+  const readingOf = (
+    asset: string | null,
+    added: bigint,
+    max: bigint | null,
+    amountOf: (use: Use) => bigint,
+  ): Reading => {
+    const each = others.map((use) => ({ age_s: use.age_s, amount: amountOf(use) }))
+    const total = larger(added, own === undefined ? 0n : amountOf(own))
+    return {
+      asset,
+      used: each.reduce((sum, { amount }) => sum + amount, 0n),
+      added: total,
+      max,
+      frees_in_s: max === null ? null : freesIn(each, total, max, cutoff),
+    }
+  }
+  const { max } = meter
+  const sums = max
+    ? [...meter.amounts].map(([asset, amount]) =>
+        readingOf(asset, amount, max.get(asset) ?? null, (use) => use.amounts.get(asset) ?? 0n),
+      )
+    : []
+  if (meter.count === null) return sums
+  return [...sums, readingOf(null, 1n, BigInt(meter.count), () => 1n)]
+}
+
+const usesShape = z
+  .array(
+    z.strictObject({
+      step: z.string().min(1).max(200),
+      age_s: z.int().min(0).max(10_000_000),
+      amounts: z.record(assetName, z.string().regex(/^(?:0|[1-9]\d{0,77})$/, 'must be digits')),
+    }),
+  )
+  .max(100_000)
+
+/**
+ * Reads what another node reports for one sum: `[{step, age_s, amounts: {asset: digits}}]`.
+ * @throws PolicyError `SHAPE`
+ */
+export function readUses(value: unknown): Use[] {
+  return readShape(usesShape, value).map(({ amounts, ...use }) => ({
+    ...use,
+    amounts: new Map(Object.entries(amounts).map(([asset, digits]) => [asset, BigInt(digits)])),
+  }))
+}

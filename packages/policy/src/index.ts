@@ -1,0 +1,1 @@
+export * from './evaluation/evaluate.ts'
