@@ -1,1 +1,35 @@
+/**
+ * The policy language: documents, evaluation, windows, approvals and statements. Pure: no input or
+ * output, no clock, nothing that only Node has. It runs in signer nodes, the platform, browsers and
+ * the SDK.
+ */
+export * from './act.ts'
+export { formatUnits, parseUnits } from './amounts.ts'
+export * from './error.ts'
+export * from './facts.ts'
+export * from './keys.ts'
+export { LIMITS } from './limits.ts'
+export type * from './registry.ts'
+export type * from './document/people.ts'
+export { ACTIONS, type Action, type Rule, type Window } from './document/rules.ts'
+export { canonicalText, checkDocument, documentHash, readDocument } from './document/read.ts'
+export type { PolicyDocument } from './document/shape.ts'
+export * from './evaluation/approvals.ts'
+export { compile, type Need, type Policy } from './evaluation/compile.ts'
 export * from './evaluation/evaluate.ts'
+export {
+  combineCharges,
+  combineUses,
+  readUses,
+  type Charge,
+  type Use,
+} from './evaluation/windows.ts'
+export * from './statements/quorum.ts'
+export * from './statements/shapes.ts'
+export * from './statements/verify.ts'
+export { ruleSentence } from './sentences/rule-sentence.ts'
+export * from './sentences/statement-sentence.ts'
+export * from './analysis/diff.ts'
+export { lint } from './analysis/lint.ts'
+export type { Finding, LintContext } from './analysis/finding.ts'
+export * from './analysis/simulate.ts'

@@ -62,7 +62,8 @@ export function needsOf({ approvals = [], approval_s, initiator = false }: Quoru
   }))
 }
 
-function compileRule(rule: Rule, registry: PolicyRegistry, path: string): CompiledRule {
+/** Prepares one rule. @throws PolicyError `AMOUNT` or `UNKNOWN_ASSET` */
+export function compileRule(rule: Rule, registry: PolicyRegistry, path: string): CompiledRule {
   const windows = ('windows' in rule ? rule.windows : undefined) ?? []
   const above = rule.effect === 'limit' ? rule.above : null
   const quorum: Quorum =

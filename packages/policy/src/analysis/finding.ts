@@ -1,0 +1,41 @@
+import type { Act } from '../act.ts'
+import type { PolicyDocument } from '../document/shape.ts'
+import type { PolicyRegistry } from '../registry.ts'
+
+/** One finding about a document. */
+export interface Finding {
+  /** A document with an error is refused. */
+  readonly severity: 'error' | 'warning'
+  /** Path of the field, for example `rules[2].approvals`. */
+  readonly path: string
+  /** Stable code. */
+  readonly code: string
+  /** A complete sentence. */
+  readonly message: string
+}
+
+/** What is known around a document. Each check is left out if what it needs is absent. */
+export interface LintContext {
+  readonly registry: PolicyRegistry
+  /** The document in force, which this one is to replace. */
+  readonly previous?: PolicyDocument
+  /** API keys that are enrolled at the nodes and not revoked. */
+  readonly enrolled?: readonly string[]
+  /** Standing rules in force, as acts. */
+  readonly forwards?: readonly Act[]
+  /** Origins of the control panel, for example `https://custody.example`. */
+  readonly panelOrigins?: readonly string[]
+}
+
+export const error = (path: string, code: string, message: string): Finding => ({
+  severity: 'error',
+  path,
+  code,
+  message,
+})
+export const warning = (path: string, code: string, message: string): Finding => ({
+  severity: 'warning',
+  path,
+  code,
+  message,
+})

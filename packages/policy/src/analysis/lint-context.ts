@@ -1,0 +1,74 @@
+import type { Rule } from '../document/rules.ts'
+import type { PolicyDocument } from '../document/shape.ts'
+import { documentHash } from '../document/read.ts'
+import { PolicyError } from '../error.ts'
+import type { Policy } from '../evaluation/compile.ts'
+import { evaluate } from '../evaluation/evaluate.ts'
+import { error, warning, type Finding, type LintContext } from './finding.ts'
+
+const windowsOf = (rule: Rule) => ('windows' in rule ? (rule.windows ?? []) : [])
+
+/** Whether the document may follow the one in force, and which windows begin again. */
+export function findChainFaults(document: PolicyDocument, { previous }: LintContext): Finding[] {
+  if (previous === undefined) return []
+  const found: Finding[] = []
+  for (const field of ['mode', 'workspace', 'nodes'] as const)
+    if (document[field] !== previous[field])
+      found.push(
+        error(field, 'NOT_SUCCESSOR', `The field must be ${previous[field]}, as in force.`),
+      )
+  if (document.number !== previous.number + 1)
+    found.push(error('number', 'NOT_SUCCESSOR', `The number must be ${previous.number + 1}.`))
+  if (document.previous !== documentHash(previous))
+    found.push(
+      error('previous', 'NOT_SUCCESSOR', 'The field must be the hash of the document in force.'),
+    )
+  const rules = new Map(document.rules.map((rule) => [rule.id, rule]))
+  for (const rule of previous.rules)
+    for (const { name, per } of windowsOf(rule)) {
+      const next = rules.get(rule.id)
+      if (next && windowsOf(next).some((each) => each.name === name && each.per === per)) continue
+      found.push(
+        warning(
+          'rules',
+          'WINDOW_GONE',
+          `The window ${name} of the rule ${rule.id} ends. What it has counted is not transferred to another window.`,
+        ),
+      )
+    }
+  return found
+}
+
+/** What would no longer pass: API keys without an owner, and standing rules. */
+export function findOperationalFaults(
+  policy: Policy,
+  { enrolled = [], forwards = [] }: LintContext,
+): Finding[] {
+  const found: Finding[] = enrolled
+    .filter((key) => !policy.owners.has(key))
+    .map((key) =>
+      warning(
+        'people',
+        'KEY_WITHOUT_OWNER',
+        `No person lists the API key ${key}. It fits no rule with approvals, unless the rule counts initiators.`,
+      ),
+    )
+  for (const act of forwards) {
+    const label = `The standing rule ${act.id}`
+    try {
+      const { effect, nearest } = evaluate(policy, act, {
+        now_s: act.issued_at,
+        usesOf: () => [],
+        approvals: [],
+        suspended: new Set(),
+      })
+      if (effect === 'allow') continue
+      const why = effect === 'approve' ? 'it needs approvals' : (nearest?.why ?? 'a rule denies it')
+      found.push(warning('rules', 'FORWARD_STOPS', `${label} would stop: ${why}.`))
+    } catch (fault) {
+      if (!(fault instanceof PolicyError)) throw fault
+      found.push(warning('rules', 'FORWARD_STOPS', `${label} would stop: ${fault.message}.`))
+    }
+  }
+  return found
+}

@@ -1,0 +1,84 @@
+import type { AllowRule, Rule } from '../document/rules.ts'
+import { combineNeeds, whyUnreachable } from '../evaluation/approvals.ts'
+import { needsOf, type Need, type Policy } from '../evaluation/compile.ts'
+import { allowIncludes, mayMeet } from './containment.ts'
+import { warning, type Finding } from './finding.ts'
+
+interface Numbered<T extends Rule = Rule> {
+  readonly rule: T
+  readonly path: string
+}
+
+const isAllow = (each: Numbered): each is Numbered<AllowRule> => each.rule.effect === 'allow'
+
+/** Approvals that a rule which is no `allow` may add. */
+function addedNeeds(rule: Rule): Need[] {
+  if (rule.effect === 'require') return needsOf(rule)
+  return rule.effect === 'limit' && rule.above !== 'deny' ? needsOf(rule.above) : []
+}
+
+/** An `allow` that another one makes superfluous, or whose windows add up with those of another. */
+function findOverlaps(allows: readonly Numbered<AllowRule>[]): Finding[] {
+  return allows.flatMap(({ rule, path }, at) => {
+    const container = allows.find(
+      (other, number) =>
+        number !== at &&
+        allowIncludes(other.rule, rule, 'two rules') &&
+        // Of two rules that include each other, only the later one is reported.
+        (number < at || !allowIncludes(rule, other.rule, 'two rules')),
+    )
+    if (container !== undefined)
+      return [
+        warning(
+          path,
+          'CONTAINED',
+          `The rule ${container.rule.id} allows everything that the rule ${rule.id} allows.`,
+        ),
+      ]
+    const adding =
+      rule.windows &&
+      allows.find(
+        (other, number) =>
+          number < at && other.rule.windows !== undefined && mayMeet(other.rule.match, rule.match),
+      )
+    return adding
+      ? [
+          warning(
+            `${path}.windows`,
+            'WINDOWS_ADD_UP',
+            `Acts that fit both ${adding.rule.id} and ${rule.id} may use the windows of both. A limit rule caps them together.`,
+          ),
+        ]
+      : []
+  })
+}
+
+/** Rules that never have an effect, or more effect than their author may expect. */
+export function findRuleFaults(policy: Policy): Finding[] {
+  const all = policy.document.rules.map((rule, at): Numbered => ({ rule, path: `rules[${at}]` }))
+  const allows = all.filter(isAllow)
+  const adding = all.filter(({ rule }) => addedNeeds(rule).length > 0)
+  const found: Finding[] = findOverlaps(allows)
+  if (allows.length === 0)
+    found.push(
+      warning('rules', 'NOTHING_ALLOWED', 'No rule allows anything, so every act is denied.'),
+    )
+  for (const { rule, path } of all)
+    if (rule.effect === 'deny' && rule.amount === undefined && Object.keys(rule.match).length === 0)
+      found.push(warning(path, 'EVERYTHING_DENIED', `The rule ${rule.id} denies every act.`))
+  for (const { rule, path } of allows) {
+    const meeting = adding.filter((other) => mayMeet(rule.match, other.rule.match))
+    const needs = combineNeeds(needsOf(rule), ...meeting.map((other) => addedNeeds(other.rule)))
+    // The requester's own part is left out: it depends on the API key.
+    const others = needs.map((need) => ({ ...need, initiator: true }))
+    if (meeting.length > 0 && whyUnreachable(policy, others, null) !== null)
+      found.push(
+        warning(
+          path,
+          'COMBINED_UNREACHABLE',
+          `An act that also matches ${meeting.map((other) => other.rule.id).join(', ')} is denied, because all approvals together cannot be reached.`,
+        ),
+      )
+  }
+  return found
+}

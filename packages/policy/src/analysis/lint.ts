@@ -1,0 +1,35 @@
+import type { PolicyDocument } from '../document/shape.ts'
+import { compile, type Policy } from '../evaluation/compile.ts'
+import type { Finding, LintContext } from './finding.ts'
+import { findAmountFaults } from './lint-amounts.ts'
+import { findChainFaults, findOperationalFaults } from './lint-context.ts'
+import { findPeopleFaults, findQuorumFaults } from './lint-people.ts'
+import { findRuleFaults } from './lint-rules.ts'
+
+/**
+ * Checks a document for everything that its shape cannot state.
+ * @param document from `readDocument`
+ * @returns all findings, errors first
+ */
+export function lint(document: PolicyDocument, context: LintContext): Finding[] {
+  const early = [
+    ...findPeopleFaults(document, context),
+    ...findAmountFaults(document, context.registry),
+    ...findChainFaults(document, context),
+  ]
+  let policy: Policy | null = null
+  if (!early.some(({ severity }) => severity === 'error'))
+    policy = compile(document, context.registry)
+  const late = policy
+    ? [
+        ...findQuorumFaults(policy),
+        ...findRuleFaults(policy),
+        ...findOperationalFaults(policy, context),
+      ]
+    : []
+  const all = [...early, ...late]
+  return [
+    ...all.filter(({ severity }) => severity === 'error'),
+    ...all.filter(({ severity }) => severity === 'warning'),
+  ]
+}
