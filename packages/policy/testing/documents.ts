@@ -29,7 +29,7 @@ export function newKey(id: string, alg: 'Ed25519' | 'ES256' = 'Ed25519'): TestKe
 const NAMES = ['alice', 'bob', 'carol', 'dan', 'erin', 'frank'] as const
 
 /** Keys of the people of {@link documentWith}; `bob` and `erin` have P-256 keys. */
-export const KEYS: ReadonlyMap<string, TestKey> = new Map(
+const KEYS: ReadonlyMap<string, TestKey> = new Map(
   [...NAMES, 'compliance'].map((name) => [
     name,
     newKey('k1', name === 'bob' || name === 'erin' ? 'ES256' : 'Ed25519'),

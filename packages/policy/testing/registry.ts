@@ -36,8 +36,6 @@ const ASSETS: ReadonlyMap<string, PolicyAsset> = new Map<string, PolicyAsset>([
   ],
 ])
 
-export const ASSET_NAMES = [...ASSETS.keys()]
-
 /**
  * Seven assets with their decimals on the networks. An address is a word of letters and digits. Two
  * Cardano addresses have the same payment key if they differ only in their prefix `base` or `ent`.

@@ -66,7 +66,7 @@ function destinationsInclude(outer: 'any' | Destinations, inner: 'any' | Destina
 }
 
 /** Returns whether every act that `inner` matches is matched by `outer` too. */
-export function matchIncludes(outer: Match, inner: Match): boolean {
+function matchIncludes(outer: Match, inner: Match): boolean {
   const assets = (match: Match) => (match.assets === 'any' ? undefined : match.assets)
   return (
     listIncludes(outer.action, inner.action) &&
@@ -112,7 +112,7 @@ const minimaInclude = (outer: Amounts | undefined, inner: Amounts | undefined): 
     ),
   )
 
-/** Whoever meets the inner quorums meets the outer ones too. */
+/** Returns whether people who meet the inner quorums meet the outer ones too. */
 export function quorumsInclude(outer: Quorum, inner: Quorum): boolean {
   const { approvals: needed = [] } = outer
   if (needed.length === 0) return true
@@ -125,8 +125,8 @@ export function quorumsInclude(outer: Quorum, inner: Quorum): boolean {
   )
 }
 
-/** Whatever fits in the inner windows of a rule fits in its outer windows too. */
-export function windowsInclude(outer: readonly Window[], inner: readonly Window[]): boolean {
+/** Returns whether every act that fits in the inner windows fits in the outer windows too. */
+function windowsInclude(outer: readonly Window[], inner: readonly Window[]): boolean {
   return outer.every((window) =>
     inner.some(
       (each) =>

@@ -83,44 +83,59 @@ function ruleDifferences(before: PolicyDocument, after: PolicyDocument): Differe
 const keyText = ({ id, kind, alg, spki }: Person['keys'][number]): string =>
   `${id} (${kind}, ${alg}, ${spki})`
 
+/** Joins words, or states that there are none. */
+const listText = (words: readonly string[]): string => join(words) || '(none)'
+
+function keyDifferences(path: string, label: string, before: Person, after: Person): Difference[] {
+  return [...paired(byId(before.keys), byId(after.keys))].map(([key, was, is]) => {
+    const removed = was ? [`the key ${keyText(was)} is removed`] : []
+    const added = is ? [`the key ${keyText(is)} is added`] : []
+    return {
+      path: `${path}.keys.${key}`,
+      change: was === undefined ? 'added' : is === undefined ? 'removed' : 'changed',
+      tendency: was === undefined ? 'widens' : is === undefined ? 'narrows' : 'unknown',
+      sentence: `${label}: ${join([...removed, ...added])}.`,
+    }
+  })
+}
+
+function changesOfPerson(path: string, label: string, before: Person, after: Person): Difference[] {
+  const found = keyDifferences(path, label, before, after)
+  if (!same(before.api_keys, after.api_keys))
+    found.push({
+      path: `${path}.api_keys`,
+      change: 'changed',
+      tendency: 'unknown',
+      sentence: `${label}: the API keys are ${listText(after.api_keys)}. Before: ${listText(before.api_keys)}.`,
+    })
+  if (before.name !== after.name || before.machine !== after.machine)
+    found.push({
+      path: `${path}.name`,
+      change: 'changed',
+      tendency: 'same',
+      sentence: `${label} was named ${quote(before.name)}.`,
+    })
+  return found
+}
+
 function personDifferences(before: PolicyDocument, after: PolicyDocument): Difference[] {
-  const found: Difference[] = []
-  for (const [id, old, next] of paired(byId(before.people), byId(after.people))) {
+  const pairs = [...paired(byId<Person>(before.people), byId<Person>(after.people))]
+  return pairs.flatMap(([id, old, next]): Difference[] => {
     const path = `people.${id}`
-    const label = `${id} (${quote((next ?? old)?.name ?? '')})`
-    if (old === undefined || next === undefined)
-      found.push({
+    const present = (next ?? old) as Person
+    const label = `${id} (${quote(present.name)})`
+    if (old !== undefined && next !== undefined) return changesOfPerson(path, label, old, next)
+    const { keys, api_keys } = present
+    return [
+      {
         path,
         change: old === undefined ? 'added' : 'removed',
         // A person owns API keys, so who may approve their requests changes too.
         tendency: 'unknown',
-        sentence: `${old === undefined ? 'New' : 'Removed'} person ${label} with the keys ${join((next ?? old)?.keys.map(keyText) ?? []) || '(none)'} and the API keys ${join((next ?? old)?.api_keys ?? []) || '(none)'}.`,
-      })
-    else {
-      for (const [key, was, is] of paired(byId(old.keys), byId(next.keys)))
-        found.push({
-          path: `${path}.keys.${key}`,
-          change: was === undefined ? 'added' : is === undefined ? 'removed' : 'changed',
-          tendency: was === undefined ? 'widens' : is === undefined ? 'narrows' : 'unknown',
-          sentence: `${label}: ${was ? `the key ${keyText(was)} is removed` : ''}${was && is ? ', and ' : ''}${is ? `the key ${keyText(is)} is added` : ''}.`,
-        })
-      if (!same(old.api_keys, next.api_keys))
-        found.push({
-          path: `${path}.api_keys`,
-          change: 'changed',
-          tendency: 'unknown',
-          sentence: `${label}: the API keys are ${join(next.api_keys) || '(none)'}. Before: ${join(old.api_keys) || '(none)'}.`,
-        })
-      if (old.name !== next.name || old.machine !== next.machine)
-        found.push({
-          path: `${path}.name`,
-          change: 'changed',
-          tendency: 'same',
-          sentence: `${label} was named ${quote(old.name)}.`,
-        })
-    }
-  }
-  return found
+        sentence: `${old === undefined ? 'New' : 'Removed'} person ${label} with the keys ${listText(keys.map(keyText))} and the API keys ${listText(api_keys)}.`,
+      },
+    ]
+  })
 }
 
 function groupDifferences(before: PolicyDocument, after: PolicyDocument): Difference[] {

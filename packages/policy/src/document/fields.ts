@@ -28,7 +28,7 @@ export const assetName = text(64)
 export const networkCode = text(32)
 
 /** Decimal amount in the asset's unit. */
-export const amount = z
+const amount = z
   .string()
   .max(80)
   .regex(AMOUNT, 'must be a decimal number as text, such as "0.5"')

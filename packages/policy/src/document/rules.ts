@@ -15,7 +15,7 @@ import { approvals } from './people.ts'
 /** Acts that rules judge. */
 export const ACTIONS = ['transfer', 'refund', 'forward', 'stake'] as const
 export type Action = (typeof ACTIONS)[number]
-export const action = z.enum(ACTIONS, `must be one of ${ACTIONS.join(', ')}`)
+const action = z.enum(ACTIONS, `must be one of ${ACTIONS.join(', ')}`)
 
 /** Longest text of an address in a document and in an act. */
 const ADDRESS_LENGTH_MAX = 256
@@ -85,7 +85,7 @@ const share = z
   .string()
   .regex(/^(?:1|0\.(?!0+$)\d{1,4})$/, 'must be a decimal above 0 and at most 1, such as "0.25"')
 
-export const window = z
+const window = z
   .strictObject({
     name,
     hours: z.int().min(1).max(LIMITS.windowHours, `must be at most ${LIMITS.windowHours}`),

@@ -18,6 +18,8 @@ export interface Need {
   readonly approval_s: number
 }
 
+const EFFECTS: readonly Rule['effect'][] = ['allow', 'require', 'deny', 'limit']
+
 /** A rule that is ready for evaluation. */
 export interface CompiledRule {
   readonly id: string
@@ -126,12 +128,9 @@ export function compile(document: PolicyDocument, registry: PolicyRegistry): Pol
       throw new PolicyError('UNKNOWN_GROUP', path, `${group} is not a group of the document`)
   for (const { id, path } of unknownPeople(document))
     throw new PolicyError('UNKNOWN_GROUP', path, `${id} is not a person of the document`)
-  const rules: Record<Rule['effect'], CompiledRule[]> = {
-    allow: [],
-    require: [],
-    deny: [],
-    limit: [],
-  }
+  const rules = Object.fromEntries(
+    EFFECTS.map((effect): [Rule['effect'], CompiledRule[]] => [effect, []]),
+  ) as Record<Rule['effect'], CompiledRule[]>
   for (const [at, rule] of document.rules.entries())
     rules[rule.effect].push(compileRule(rule, registry, `rules[${at}]`))
   // The order of rules has no influence, not even on the order of explanations.

@@ -13,10 +13,15 @@ export interface Subject {
   readonly feeAsset: PolicyAsset
   /** Payment key of the destination. */
   readonly paymentKey: string
+  /** Key of the destination in lists of addresses, and that of its payment key. */
+  readonly listKeys: { readonly address: string; readonly paymentKey: string }
 }
 
-/** Returns null if the condition holds, or the reason why it does not. */
-export type Condition = (subject: Subject) => string | null
+/**
+ * Returns null if the condition holds, or a function that states why it does not. A document has
+ * many rules, and the text of few is needed.
+ */
+export type Condition = (subject: Subject) => (() => string) | null
 
 /**
  * A condition that cannot be decided for an act keeps an `allow` from fitting, and lets every other
@@ -40,8 +45,8 @@ function inList(
   return [
     (subject) => {
       const text = textOf(subject)
-      if (text === null) return `${label}: ${absent}`
-      return set.has(text) ? null : `${label}: ${text} is not one of ${names}`
+      if (text === null) return () => `${label}: ${absent}`
+      return set.has(text) ? null : () => `${label}: ${text} is not one of ${names}`
     },
   ]
 }
@@ -60,19 +65,21 @@ function subAccountConditions(
   if (match.sub_accounts !== undefined) {
     const isIn = selects(match.sub_accounts)
     conditions.push(({ act }) =>
-      isIn(act.sub_account) ? null : `sub_accounts: ${act.sub_account} is not included`,
+      isIn(act.sub_account) ? null : () => `sub_accounts: ${act.sub_account} is not included`,
     )
   }
   if (match.sub_accounts_not !== undefined) {
     const isIn = selects(match.sub_accounts_not)
     conditions.push(({ act }) =>
-      isIn(act.sub_account) ? `sub_accounts_not: ${act.sub_account} is excluded` : null,
+      isIn(act.sub_account) ? () => `sub_accounts_not: ${act.sub_account} is excluded` : null,
     )
   }
   return conditions
 }
 
-const addressKey = (network: string, address: string): string => JSON.stringify([network, address])
+/** Returns the key of an address in lists of addresses. */
+export const addressKey = (network: string, address: string): string =>
+  JSON.stringify([network, address])
 
 /** Tags by address: `any`, or the tags of which one must match. Null is a payment without tag. */
 type Tags = Map<string, 'any' | Set<string | null>>
@@ -104,13 +111,14 @@ function toCondition(to: Match['to'], side: Side): Condition[] {
   }
   return [
     (subject) => {
-      const { network, to: destination } = subject.act
-      const address = side.narrows ? subject.paymentKey : destination.address
-      const listed = tags.get(addressKey(network, address))
+      const { to: destination } = subject.act
+      const { address, paymentKey } = subject.listKeys
+      const listed = tags.get(side.narrows ? paymentKey : address)
       if (listed === 'any' || listed?.has(destination.tag) || isOwn(subject)) return null
-      if (listed !== undefined) return `to: the tag ${destination.tag ?? '(none)'} is not listed`
+      if (listed !== undefined)
+        return () => `to: the tag ${destination.tag ?? '(none)'} is not listed`
       const own = to.own === undefined ? '' : ', and not an own address'
-      return `to: ${destination.address} is not listed${own}`
+      return () => `to: ${destination.address} is not listed${own}`
     },
   ]
 }
@@ -140,10 +148,12 @@ function bound(
     ({ act, asset: { decimals } }) => {
       const limit = limits.get(act.asset)
       if (limit === undefined)
-        return side.narrows ? null : `amount: ${label} does not name ${act.asset}`
+        return side.narrows ? null : () => `amount: ${label} does not name ${act.asset}`
       if (label === 'max' ? act.amount <= limit : act.amount >= limit) return null
-      const [amount, text] = [act.amount, limit].map((each) => formatUnits(each, decimals))
-      return `amount: ${amount} ${act.asset} is ${label === 'max' ? 'above' : 'below'} ${text}`
+      return () => {
+        const [amount, text] = [act.amount, limit].map((each) => formatUnits(each, decimals))
+        return `amount: ${amount} ${act.asset} is ${label === 'max' ? 'above' : 'below'} ${text}`
+      }
     },
   ]
 }
@@ -153,10 +163,12 @@ function feeCondition(limits: ReadonlyMap<string, bigint> | null): Condition[] {
   return [
     ({ act, asset: { fee_asset }, feeAsset: { decimals } }) => {
       const limit = limits.get(fee_asset)
-      if (limit === undefined) return `fee_max: does not name ${fee_asset}`
+      if (limit === undefined) return () => `fee_max: does not name ${fee_asset}`
       if (act.fee.max <= limit) return null
-      const [fee, text] = [act.fee.max, limit].map((each) => formatUnits(each, decimals))
-      return `fee_max: ${fee} ${fee_asset} is above ${text}`
+      return () => {
+        const [fee, text] = [act.fee.max, limit].map((each) => formatUnits(each, decimals))
+        return `fee_max: ${fee} ${fee_asset} is above ${text}`
+      }
     },
   ]
 }

@@ -10,7 +10,7 @@ import {
   type Quorate,
 } from './approvals.ts'
 import type { CompiledRule, Need, Policy } from './compile.ts'
-import type { Subject } from './conditions.ts'
+import { addressKey, type Subject } from './conditions.ts'
 import { metersOf, readMeter, type Charge, type Meter, type Reading, type Use } from './windows.ts'
 
 /** What an evaluation needs besides the document and the act. */
@@ -80,12 +80,17 @@ export function subjectOf(policy: Policy, act: Act): Subject {
   if (act.workspace !== policy.document.workspace)
     throw new PolicyError('ACT', 'workspace', `must be ${policy.document.workspace}`)
   const asset = assetOf(policy.registry, act.asset, 'asset')
+  const paymentKey = policy.registry.paymentKey(act.network, act.to.address)
   return {
     act,
     owner: policy.owners.get(act.api_key) ?? null,
     asset,
     feeAsset: assetOf(policy.registry, asset.fee_asset, 'asset'),
-    paymentKey: policy.registry.paymentKey(act.network, act.to.address),
+    paymentKey,
+    listKeys: {
+      address: addressKey(act.network, act.to.address),
+      paymentKey: addressKey(act.network, paymentKey),
+    },
   }
 }
 
@@ -151,9 +156,9 @@ const quorums = (needs: readonly Need[]): string =>
   needs.map(({ group, k }) => `${k} of ${group}`).join(' and ')
 
 function restrict(policy: Policy, subject: Subject, context: EvaluationContext): Restrictions {
-  const { deny, require, limit } = policy.rules
+  const { deny, limit } = policy.rules
   const denies = deny.filter((rule) => matches(rule, subject))
-  const requires = require.filter((rule) => matches(rule, subject))
+  const requires = policy.rules['require'].filter((rule) => matches(rule, subject))
   const limits = limit
     .filter((rule) => matches(rule, subject))
     .map((rule) => ({ rule, ...measure(policy, rule, subject, context) }))
@@ -188,7 +193,7 @@ function restrict(policy: Policy, subject: Subject, context: EvaluationContext):
 interface Way {
   readonly rule: string
   /** Reasons why it does not fit; empty if it fits. */
-  readonly failures: readonly string[]
+  readonly failures: readonly (() => string)[]
   readonly needs: readonly Need[]
   readonly windows: readonly WindowState[]
 }
@@ -210,14 +215,18 @@ function waysOf(
     return why
   }
   return policy.rules.allow.map((rule): Way => {
-    const failures = rule.conditions.flatMap((condition) => condition(subject) ?? [])
+    const failures: (() => string)[] = []
+    for (const condition of rule.conditions) {
+      const why = condition(subject)
+      if (why !== null) failures.push(why)
+    }
     if (failures.length > 0) return { rule: rule.id, failures, needs: [], windows: [] }
     const { states, full } = measure(policy, rule, subject, context)
     const needs = combineNeeds(rule.needs, added)
     const why = unreachable(needs)
     return {
       rule: rule.id,
-      failures: why === null ? full : [...full, why],
+      failures: (why === null ? full : [...full, why]).map((text) => () => text),
       needs,
       windows: states,
     }
@@ -254,7 +263,9 @@ function nearestOf(ways: readonly Way[]): Evaluation['nearest'] {
   for (const way of ways)
     if (way.failures.length > 0 && way.failures.length < (nearest?.failures.length ?? Infinity))
       nearest = way
-  return nearest ? { rule: nearest.rule, why: nearest.failures.join('; ') } : null
+  return nearest
+    ? { rule: nearest.rule, why: nearest.failures.map((why) => why()).join('; ') }
+    : null
 }
 
 /**
@@ -282,7 +293,7 @@ export function evaluate(policy: Policy, act: Act, context: EvaluationContext): 
       rule,
       effect: 'allow',
       fits: failures.length === 0,
-      why: failures[0] ?? null,
+      why: failures[0]?.() ?? null,
     })),
   ]
   const windows = [...restrictions.windows, ...ways.flatMap((way) => way.windows)]

@@ -138,6 +138,12 @@ function largerAmounts(
   return merged
 }
 
+const combineTwo = (a: Use, b: Use): Use => ({
+  step: a.step,
+  age_s: Math.min(a.age_s, b.age_s),
+  amounts: largerAmounts(a.amounts, b.amounts),
+})
+
 /**
  * Combines what two nodes have counted in one sum. Every signature is made by two nodes, so the
  * records of any two nodes together contain all of them. A step counts once, with the larger amount
@@ -147,15 +153,12 @@ function largerAmounts(
 export function combineUses(own: readonly Use[], other: readonly Use[], hours: number): Use[] {
   const cutoff = cutoffOf(hours)
   const steps = new Map<string, Use>()
-  for (const use of [...own, ...other]) {
-    if (use.age_s > cutoff) continue
-    const known = steps.get(use.step)
-    steps.set(use.step, {
-      step: use.step,
-      age_s: known === undefined ? use.age_s : Math.min(known.age_s, use.age_s),
-      amounts: known === undefined ? use.amounts : largerAmounts(known.amounts, use.amounts),
-    })
-  }
+  for (const list of [own, other])
+    for (const use of list) {
+      if (use.age_s > cutoff) continue
+      const known = steps.get(use.step)
+      steps.set(use.step, known === undefined ? use : combineTwo(known, use))
+    }
   return [...steps.values()]
 }
 
@@ -191,21 +194,22 @@ export interface Reading {
 }
 
 /**
- * Returns after how many seconds enough old steps have left the window.
- * @param others the other steps, with what each counts
+ * Returns after how many seconds enough old steps have left the window; null if there never is room.
+ * @param others the other steps, and what each of them counts
+ * @param sum of the other steps and of what the act adds, which is above the maximum
  */
 function freesIn(
-  others: readonly { age_s: number; amount: bigint }[],
-  total: bigint,
+  others: readonly Use[],
+  amountOf: (use: Use) => bigint,
+  sum: bigint,
   max: bigint,
   cutoff: number,
 ): number | null {
-  let sum = others.reduce((all, { amount }) => all + amount, total)
-  if (sum <= max) return 0
-  for (const { age_s, amount } of [...others].sort((a, b) => b.age_s - a.age_s)) {
-    sum -= amount
+  let left = sum
+  for (const use of [...others].sort((a, b) => b.age_s - a.age_s)) {
+    left -= amountOf(use)
     // A step leaves one second after its age has reached the cut-off.
-    if (sum <= max) return Math.max(1, cutoff + 1 - age_s)
+    if (left <= max) return Math.max(1, cutoff + 1 - use.age_s)
   }
   return null
 }
@@ -217,25 +221,26 @@ function freesIn(
  *   number of acts if it limits that
  */
 export function readMeter(meter: Meter, step: string, uses: readonly Use[]): Reading[] {
-  const cutoff = cutoffOf(meter.hours)
   const counted = combineUses(uses, [], meter.hours)
   const own = counted.find((use) => use.step === step)
-  const others = counted.filter((use) => use.step !== step)
+  const others = own === undefined ? counted : counted.filter((use) => use !== own)
   const readingOf = (
     asset: string | null,
-    added: bigint,
+    charge: bigint,
     max: bigint | null,
     amountOf: (use: Use) => bigint,
   ): Reading => {
-    const each = others.map((use) => ({ age_s: use.age_s, amount: amountOf(use) }))
-    const total = larger(added, own === undefined ? 0n : amountOf(own))
-    return {
-      asset,
-      used: each.reduce((sum, { amount }) => sum + amount, 0n),
-      added: total,
-      max,
-      frees_in_s: max === null ? null : freesIn(each, total, max, cutoff),
-    }
+    const added = own === undefined ? charge : larger(charge, amountOf(own))
+    let used = 0n
+    for (const use of others) used += amountOf(use)
+    const sum = used + added
+    const frees_in_s =
+      max === null
+        ? null
+        : sum <= max
+          ? 0
+          : freesIn(others, amountOf, sum, max, cutoffOf(meter.hours))
+    return { asset, used, added, max, frees_in_s }
   }
   const { max } = meter
   const sums = max
