@@ -21,6 +21,7 @@ const TOGETHER = {
   chains: 100,
   'request-auth': 100,
   client: 100,
+  policy: 100,
   devnet: 8,
   signer: 8,
   platform: 6,

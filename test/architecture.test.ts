@@ -81,6 +81,20 @@ const NEVER: Record<string, string[]> = {
   ],
   console: ['platform', 'signer', 'threshold', 'devnet', 'chains', 'checkout'],
   'request-auth': ['*'],
+  policy: [
+    'platform',
+    'signer',
+    'threshold',
+    'key-encryption',
+    'devnet',
+    'chains',
+    'client',
+    'tracing',
+    'checkout',
+    'console',
+    'reference',
+    'site',
+  ],
   tracing: ['*'],
   client: ['platform', 'signer', 'threshold', 'devnet'],
   devnet: ['chains'],
@@ -157,21 +171,28 @@ test('address verification loads no network client', () => {
   )
 })
 
-test('the client and address verification use no Node.js module, so that they run in browsers', () => {
+test('client, policy and address verification use no Node.js module, so that they run in browsers', () => {
   const seen = loadedWith([
     'packages/client/src/index.ts',
+    'packages/policy/src/index.ts',
     'packages/request-auth/src/web.ts',
+    'packages/request-auth/src/bodies/index.ts',
     ...CHECKS,
   ])
   for (const path of [
     'client/src/webhook.ts',
     'client/src/trust/verifier.ts',
+    'policy/src/statements/verify.ts',
     'request-auth/src/web-sign.ts',
     'chains/src/stellar/address.ts',
   ]) {
     assert.ok(seen.has(`packages/${path}`), path)
   }
-  const entries = new Set(['@custody/request-auth/web', '@custody/chains/verify'])
+  const entries = new Set([
+    '@custody/request-auth/web',
+    '@custody/request-auth/bodies',
+    '@custody/chains/verify',
+  ])
   const offences = [...seen]
     .filter((path) => path.endsWith('.ts'))
     .flatMap((path) => {

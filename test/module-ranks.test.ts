@@ -79,6 +79,18 @@ const RANKS: Record<string, readonly Rank[]> = {
     'key-file.ts',
     'index.ts',
   ],
+  policy: [
+    ['error.ts', 'limits.ts', 'registry.ts'],
+    'amounts.ts',
+    'document',
+    ['act.ts', 'keys.ts'],
+    'facts.ts',
+    'evaluation',
+    'statements',
+    'sentences',
+    'analysis',
+    'index.ts',
+  ],
   platform: ['core', 'custody', 'commerce', 'events', 'console-api', 'server', 'run.ts', 'main.ts'],
   'platform/core': [
     [
