@@ -24,6 +24,7 @@ export interface Act {
   readonly api_key: string
   readonly asset: string
   readonly network: string
+  /** Of a forward: what this one forward moves. */
   readonly amount: bigint
   readonly to: {
     /** Canonical address. */

@@ -2,6 +2,7 @@ import { text } from '@custody/request-auth/bodies'
 import { z } from 'zod'
 import { assetOf, type Act } from './act.ts'
 import {
+  addressText,
   apiKey,
   assetName,
   networkCode,
@@ -14,7 +15,6 @@ import type { PolicyRegistry } from './registry.ts'
 /** Amount in the smallest unit. It has one spelling, so all parties build the same bytes. */
 const digits = z.string().regex(/^(?:0|[1-9]\d{0,77})$/, 'must be digits without leading zeros')
 const decimals = z.int().min(0).max(30)
-const address = text(256)
 
 /**
  * What people approve of an act, with every field that has a meaning. Amounts are in the smallest
@@ -25,11 +25,11 @@ export const actFacts = z.strictObject({
   asset: assetName,
   network: networkCode,
   /** Null for a native coin. */
-  contract: address.nullable(),
+  contract: addressText.nullable(),
   decimals,
   /** Null for a forward, whose amounts are in `standing`. */
   amount: digits.nullable(),
-  to: address,
+  to: addressText,
   tag: text(200).nullable(),
   fee_asset: assetName,
   fee_decimals: decimals,
@@ -57,7 +57,7 @@ export const orderFacts = z.strictObject({
   decimals,
   /** Null for a drain. */
   amount: digits.nullable(),
-  to: address,
+  to: addressText,
   tag: text(200).nullable(),
   resource: z.enum(['ENERGY', 'BANDWIDTH']).nullable(),
 })

@@ -139,7 +139,7 @@ test('reports unknown assets, and amounts that a registry cannot hold', () => {
       match: {
         action: ['transfer'],
         assets: 'any',
-        to: { addresses: [{ network: 'BTC', address: 'not valid' }] },
+        to: { addresses: [{ network: 'BTC', address: 'not-valid' }] },
       },
     },
   ])

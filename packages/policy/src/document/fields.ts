@@ -24,14 +24,23 @@ export const apiKey = z
   .string()
   .regex(/^[A-Za-z0-9_-]{1,100}$/, 'must be 1 to 100 of A-Z, a-z, 0-9, "_", "-"')
 
-export const assetName = text(64)
-export const networkCode = text(32)
+export const assetName = z
+  .string()
+  .regex(/^[A-Za-z0-9_.-]{1,64}$/, 'must be 1 to 64 of A-Z, a-z, 0-9, "_", ".", "-"')
+export const networkCode = z
+  .string()
+  .regex(/^[A-Za-z0-9_.-]{1,32}$/, 'must be 1 to 32 of A-Z, a-z, 0-9, "_", ".", "-"')
+
+/**
+ * An address or contract: visible characters of ASCII without spaces, so that it cannot imitate the
+ * rest of a sentence.
+ */
+export const addressText = z
+  .string()
+  .regex(/^[!-~]{1,256}$/, 'must be 1 to 256 visible ASCII characters without spaces')
 
 /** Decimal amount in the asset's unit. */
-const amount = z
-  .string()
-  .max(80)
-  .regex(AMOUNT, 'must be a decimal number as text, such as "0.5"')
+const amount = z.string().max(80).regex(AMOUNT, 'must be a decimal number as text, such as "0.5"')
 
 /** Amounts by asset. */
 export const amounts = z

@@ -152,6 +152,20 @@ test('refuses values outside their bounds', () => {
       'rules[0].amount.max.BTC',
     ]),
     [withRule({ amount: { max: { BTC: 1 } } }), 'rules[0].amount.max.BTC'],
+    ...['BTC to bc1q', 'BTC\u202e', ''].map((asset): [object, string] => [
+      withRule({ amount: { max: { [asset]: '1' } } }),
+      `rules[0].amount.max.${asset}`,
+    ]),
+    [
+      withRule({
+        match: {
+          action: ['transfer'],
+          assets: 'any',
+          to: { addresses: [{ network: 'BTC', address: 'bc1q and bc1p' }] },
+        },
+      }),
+      'rules[0].match.to.addresses[0].address',
+    ],
     [withRule({ id: 'Pay' }), 'rules[0].id'],
     [withRule({ windows: [] }), 'rules[0].windows'],
     [

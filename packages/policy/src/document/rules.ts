@@ -2,6 +2,7 @@ import { text } from '@custody/request-auth/bodies'
 import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
 import {
+  addressText,
   amounts,
   apiKey,
   assetName,
@@ -17,12 +18,9 @@ export const ACTIONS = ['transfer', 'refund', 'forward', 'stake'] as const
 export type Action = (typeof ACTIONS)[number]
 const action = z.enum(ACTIONS, `must be one of ${ACTIONS.join(', ')}`)
 
-/** Longest text of an address in a document and in an act. */
-const ADDRESS_LENGTH_MAX = 256
-
 const listed = z.strictObject({
   network: networkCode,
-  address: text(ADDRESS_LENGTH_MAX),
+  address: addressText,
   tag: text(200).optional(),
   any_tag: z.literal(true).optional(),
 })

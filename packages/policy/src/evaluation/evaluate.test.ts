@@ -6,6 +6,8 @@ import {
   allow,
   approvalsOf,
   contextWith,
+  documentWith,
+  newKey,
   NOW,
   policyWith,
 } from '../../testing/documents.ts'
@@ -236,6 +238,26 @@ test('needs approvals, counts those that are there, and then allows', () => {
   assert.equal(resultOf('dan', 'dan', 'bob').effect, 'approve')
 })
 
+test('chooses the rule that misses the fewest approvals, then needs the fewest, then by ID', () => {
+  const policy = policyWith([
+    allow('a', { approvals: [{ group: 'treasury', k: 1 }] }),
+    allow('b', { approvals: [{ group: 'admins', k: 2 }] }),
+    allow('c', { approvals: [{ group: 'compliance', k: 1 }] }),
+  ])
+  const chosen = (...names: string[]) => {
+    const { effect, via } = evaluate(
+      policy,
+      actWith(),
+      contextWith({ approvals: approvalsOf(...names) }),
+    )
+    return `${effect} ${via}`
+  }
+  assert.equal(chosen(), 'approve a')
+  assert.equal(chosen('bob', 'carol'), 'allow b')
+  assert.equal(chosen('compliance'), 'allow c')
+  assert.equal(chosen('bob', 'carol', 'compliance', 'dan'), 'allow a')
+})
+
 test('a require adds its approvals to every way; a group that both name needs the larger k', () => {
   const policy = policyWith([
     allow('a', { approvals: [{ group: 'treasury', k: 1 }] }),
@@ -281,6 +303,36 @@ test('a rule whose approvals can never be reached does not fit', () => {
   const own = evaluate(policyWith(rules), actWith(), contextWith())
   assert.equal(own.effect, 'deny')
   assert.match(own.nearest?.why ?? '', /3 of admins cannot be reached/)
+})
+
+test('a rule does not fit if all approvals together are more than an order carries', () => {
+  const names = ['alice', 'bob', 'carol', 'dan', 'erin', 'frank', 'compliance']
+  const more = ['gina', 'hugo', 'ida'].map((id) => ({
+    id,
+    name: id,
+    api_keys: [],
+    keys: [newKey('k1').key],
+  }))
+  const { people } = documentWith() as { people: object[] }
+  const policyOf = (k: number) =>
+    policyWith(
+      [
+        allow('a', { approvals: [{ group: 'first', k: 4 }] }),
+        { id: 'r', effect: 'require', match: {}, approvals: [{ group: 'second', k }] },
+      ],
+      {
+        people: [...people, ...more],
+        groups: {
+          admins: ['alice', 'bob', 'carol'],
+          first: names,
+          second: [...names, ...more.map(({ id }) => id)],
+        },
+      },
+    )
+  assert.equal(evaluate(policyOf(4), actWith(), contextWith()).effect, 'approve')
+  const denied = evaluate(policyOf(5), actWith(), contextWith())
+  assert.equal(denied.effect, 'deny')
+  assert.match(denied.nearest?.why ?? '', /9 are needed, and an order carries at most 8/)
 })
 
 test('a named rule is checked; another one that fits does not replace it', () => {

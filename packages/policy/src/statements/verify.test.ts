@@ -231,6 +231,8 @@ test('refuses facts that do not belong to the action, and unknown fields', () =>
   assert.deepEqual(code(facts({ amount: null })), ['SHAPE', 'statement'])
   assert.deepEqual(code(facts({ amount: '01' })), ['SHAPE', 'statement.facts.amount'])
   assert.deepEqual(code(facts({ amount: '1.5' })), ['SHAPE', 'statement.facts.amount'])
+  assert.deepEqual(code(facts({ to: 'a without tag on BTC. b' })), ['SHAPE', 'statement.facts.to'])
+  assert.deepEqual(code(facts({ asset: 'BTC from x' })), ['SHAPE', 'statement.facts.asset'])
   assert.deepEqual(code(facts({ memo: 'x' })), ['SHAPE', 'statement.facts.memo'])
   assert.deepEqual(code({ ...approval, action: 'call' }), ['SHAPE', 'statement.action'])
   assert.deepEqual(code({ ...approval, extra: 1 }), ['SHAPE', 'statement.extra'])
