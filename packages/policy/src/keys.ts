@@ -30,7 +30,6 @@ function decode(text: string): Uint8Array | null {
 /** Throws if the bytes are not a public key whose signatures only its owner can create. */
 function assertUsable(alg: KeyAlgorithm, bytes: Uint8Array): void {
   if (alg === 'ES256') {
-    if (bytes[0] !== 4) throw new TypeError('compressed')
     p256.Point.fromBytes(bytes).assertValidity()
     return
   }

@@ -65,6 +65,23 @@ test('tells the tendency of each part of a rule', () => {
   assert.equal(tendency(quorum(1), {}), 'widens')
   assert.equal(tendency(quorum(1), quorum(1, { initiator: true })), 'widens')
   assert.equal(tendency(quorum(1), quorum(1, { approval_s: 60 })), 'narrows')
+  const not = (sub_accounts_not: unknown) => ({
+    match: { action: ['transfer'], assets: 'any', sub_accounts_not },
+  })
+  assert.equal(tendency(not(['a', 'b']), not(['a'])), 'widens')
+  assert.equal(tendency(not({ prefix: 'a' }), not(['ab', 'ac'])), 'widens')
+  assert.equal(tendency(not(['a']), not(['b'])), 'unknown')
+  const to = (fields: object) => ({
+    match: {
+      action: ['transfer'],
+      assets: 'any',
+      to: { addresses: [{ network: 'XRP', address: 'rA', ...fields }] },
+    },
+  })
+  assert.equal(tendency(to({ tag: '1' }), to({ any_tag: true })), 'widens')
+  assert.equal(tendency(to({}), to({ any_tag: true })), 'widens')
+  assert.equal(tendency(to({ any_tag: true }), to({ tag: '1' })), 'narrows')
+  assert.equal(tendency(to({ tag: '1' }), to({ tag: '2' })), 'unknown')
   const window = (fields: object) => ({
     windows: [{ name: 'd', hours: 24, per: 'api_key', count: 5, ...fields }],
   })

@@ -19,6 +19,7 @@ const context = {
   issued_at: NOW - 10,
   owner: 'frank' as string | null,
   suspended: new Set<string>(),
+  isStanding: false,
 }
 const policy = policyWith([], {
   groups: {
@@ -73,6 +74,23 @@ test('an approval ends with the earliest of its expiry, the rule’s time, and s
   assert.equal(isMet(NOW, NOW + 9_000, NOW + 600), false)
   assert.equal(isMet(NOW + 60, NOW + 100, NOW), true)
   assert.equal(isMet(NOW + 61, NOW + 100, NOW), false)
+})
+
+test('a recorded approval of a standing rule has no limit of time, and ends with its key', () => {
+  const needs = [need('admins', 1)]
+  const old = { by: 'alice', key: 'k1', at: NOW - 9_000_000, expires: NOW - 8_000_000 }
+  const isMet = (recorded: true | undefined, fields: Partial<typeof context> = {}) =>
+    countApprovals(policy, needs, [{ ...old, recorded }], { ...context, ...fields }).isMet
+  assert.equal(isMet(true, { isStanding: true }), true)
+  assert.equal(isMet(undefined, { isStanding: true }), false)
+  assert.equal(isMet(true), false)
+  const suspended = new Set(['alice/k1'])
+  assert.equal(isMet(true, { isStanding: true, suspended }), false)
+  const removed = { ...old, key: 'k2', recorded: true as const }
+  assert.equal(
+    countApprovals(policy, needs, [removed], { ...context, isStanding: true }).isMet,
+    false,
+  )
 })
 
 test('combines quorums of several rules: the larger k under the strictest conditions', () => {

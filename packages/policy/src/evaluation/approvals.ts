@@ -10,6 +10,12 @@ export interface Approval {
   /** Unix seconds at which it was signed, and at which it ends. */
   readonly at: number
   readonly expires: number
+  /**
+   * It was among those that reached the quorums of a standing rule, and the node has written that
+   * down. It then counts for every forward of the rule without a limit of time, as long as its key
+   * is in the document and not suspended.
+   */
+  readonly recorded?: true
 }
 
 /** What decides whether an approval counts for an act. */
@@ -22,6 +28,8 @@ export interface ApprovalContext {
   readonly owner: string | null
   /** Suspended keys, as {@link keyName} names them. They count for nothing. */
   readonly suspended: ReadonlySet<string>
+  /** The act is a forward of a standing rule, so recorded approvals count. */
+  readonly isStanding: boolean
 }
 
 /** Name of a person's key, unique within a document. IDs contain no "/". */
@@ -136,12 +144,14 @@ export function countApprovals(
   approvals: readonly Approval[],
   context: ApprovalContext,
 ): { needs: Quorate[]; isMet: boolean; people: string[] } {
-  const { now_s, issued_at, owner, suspended } = context
+  const { now_s, issued_at, owner, suspended, isStanding } = context
+  const isInTime = (approval: Approval, need: Need): boolean =>
+    (isStanding && approval.recorded === true) ||
+    (approval.at <= now_s + LIMITS.clockSkewS && now_s < approvalEnd(approval, need, issued_at))
   const counts = (approval: Approval, need: Need): boolean =>
     policy.people.get(approval.by)?.has(approval.key) === true &&
     !suspended.has(keyName(approval.by, approval.key)) &&
-    approval.at <= now_s + LIMITS.clockSkewS &&
-    now_s < approvalEnd(approval, need, issued_at)
+    isInTime(approval, need)
   const candidates = needs.map((need) =>
     // Without an owner, the requester may be any of the approvers.
     owner === null && !need.initiator

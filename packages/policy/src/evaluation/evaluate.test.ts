@@ -335,6 +335,26 @@ test('a rule does not fit if all approvals together are more than an order carri
   assert.match(denied.nearest?.why ?? '', /9 are needed, and an order carries at most 8/)
 })
 
+test('a forward passes by the recorded approvals of its standing rule until a key is suspended', () => {
+  const policy = policyWith([
+    allow('f', {
+      match: { action: ['forward'], assets: 'any' },
+      approvals: [{ group: 'treasury', k: 1 }],
+    }),
+  ])
+  const forward = actWith({
+    action: 'forward',
+    issued_at: NOW - 30 * 86_400,
+    standing: { min_amount: 1n, daily_cap: 100_000_000n, ends_at: NOW + 86_400 },
+  })
+  const [approval] = approvalsOf('dan') as [ReturnType<typeof approvalsOf>[0]]
+  const effect = (fields: object) => evaluate(policy, forward, contextWith(fields)).effect
+  const recorded = [{ ...approval, recorded: true as const }]
+  assert.equal(effect({ approvals: recorded }), 'allow')
+  assert.equal(effect({ approvals: [approval] }), 'approve')
+  assert.equal(effect({ approvals: recorded, suspended: new Set(['dan/k1']) }), 'approve')
+})
+
 test('a named rule is checked; another one that fits does not replace it', () => {
   const policy = policyWith([allow('a'), allow('b', { approvals: [{ group: 'admins', k: 1 }] })])
   const effectVia = (via: string) => {

@@ -247,6 +247,7 @@ function bestOf(
       suspended,
       owner,
       issued_at: act.issued_at,
+      isStanding: act.standing !== null,
     })
     const missing = needs.reduce((sum, { k, have }) => sum + k - have, 0)
     return { way, needs, isMet, missing, total: needs.reduce((sum, { k }) => sum + k, 0) }
