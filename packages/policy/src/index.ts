@@ -17,6 +17,7 @@ export type { PolicyDocument } from './document/shape.ts'
 export * from './evaluation/approvals.ts'
 export { compile, type Need, type Policy } from './evaluation/compile.ts'
 export * from './evaluation/evaluate.ts'
+export type { WindowContext, WindowState } from './evaluation/measure.ts'
 export {
   combineCharges,
   combineUses,
