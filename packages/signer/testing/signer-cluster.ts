@@ -85,8 +85,9 @@ export class SignerCluster {
     cluster.peers = JSON.parse(readFileSync(join(cluster.home, 'platform', 'peers.json'), 'utf8'))
     editConfigs(cluster.home, (config) => {
       if (keys === 'own') config.pool = { secp256k1: 1, ed25519: 0 }
-      // A slow machine must not exceed this limit. A test in which a node hangs sets a lower one.
+      // A slow machine must not exceed these limits. A test in which a node hangs sets lower ones.
       config.timeouts_ms.round = 60_000
+      config.timeouts_ms.sign = 600_000
       edit(config)
     })
     await Promise.all(
