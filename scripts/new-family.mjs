@@ -1,22 +1,14 @@
 // Copies the template of a chain family under a new name. docs/adding-a-chain.md explains what is
 // copied, and the next steps.
 //   npx node scripts/new-family.mjs NAME
-import {
-  cpSync,
-  existsSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const [name = '', ...more] = process.argv.slice(2)
 
-/** Folders and files of the template; `*` stands for the name. */
+/** Folders of the template; `*` stands for the name. */
 const PLACES = [
   'packages/chains/src/*',
   'packages/platform/src/core/families/*',
@@ -35,7 +27,7 @@ if (!/^[a-z][a-z0-9]*$/.test(name) || more.length > 0)
 const there = PLACES.find((place) => existsSync(placeOf(place, name)))
 if (there) refuse(`${there.replace('*', name)} is there already`)
 
-function rename(file) {
+function replaceNames(file) {
   const renamed = spellings('template').reduce(
     (text, word, at) => text.replaceAll(word, spellings(name)[at]),
     readFileSync(file, 'utf8'),
@@ -46,10 +38,11 @@ function rename(file) {
 for (const place of PLACES) {
   const target = placeOf(place, name)
   cpSync(placeOf(place, 'template'), target, { recursive: true })
-  const files = statSync(target).isDirectory()
-    ? readdirSync(target).map((file) => join(target, file))
-    : [target]
-  files.forEach(rename)
+  for (const file of readdirSync(target)) {
+    const renamed = join(target, file.replace('template', name))
+    renameSync(join(target, file), renamed)
+    replaceNames(renamed)
+  }
   console.log(place.replace('*', name))
 }
 // Without a network of the family it cannot run. With this name it is a test.

@@ -47,21 +47,7 @@ for (const [heading, program, name] of [
       const { status, output } = copy.node(each)
       assert.equal(status, 0, output)
     }
-    writeFileSync(
-      join(copy.root, 'tsconfig.example.json'),
-      JSON.stringify({
-        extends: './tsconfig.json',
-        include: ['packages/*/src/**/*.ts', ...paths],
-      }),
-    )
-    const types = copy.node(
-      'node_modules/typescript/bin/tsc',
-      '--noEmit',
-      '-p',
-      'tsconfig.example.json',
-      '--checkers',
-      '1',
-    )
+    const types = copy.checkTypes(...paths)
     assert.equal(types.status, 0, types.output)
     const own = paths.filter((path) => path.endsWith('.test.ts'))
     assert.equal(own.length, 1)

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { ModifiedCopy, fencedBlocks } from '../testing/modified-copy.ts'
 
@@ -46,28 +44,14 @@ test('a new chain family needs only the documented commands and lines', () => {
 })
 
 test('a new family’s types compile, and its generated tests send transfers successfully', () => {
-  // Only the files that use the family, and the family's own files, are checked. The other tests
-  // were type-checked before.
-  const include = ['packages/*/src/**/*.ts', 'packages/platform/testing/toy/*.ts']
-  writeFileSync(
-    join(copy.root, 'tsconfig.toy.json'),
-    JSON.stringify({ extends: './tsconfig.json', include }),
-  )
-  // Runs one type checker, because several would each check the same libraries.
-  const types = copy.node(
-    'node_modules/typescript/bin/tsc',
-    '--noEmit',
-    '-p',
-    'tsconfig.toy.json',
-    '--checkers',
-    '1',
-  )
+  const transfer = 'packages/platform/testing/toy/transfer.test.ts'
+  const own = ['packages/chains/src/toy/toy.test.ts', transfer]
+  const types = copy.checkTypes(...own)
   assert.equal(types.status, 0, types.output)
   for (const path of [
-    'packages/chains/src/toy/toy.test.ts',
+    ...own,
     'packages/chains/src/registry.test.ts',
     'packages/chains/src/families.test.ts',
-    'packages/platform/testing/toy/transfer.test.ts',
   ]) {
     const { status, output } = copy.test(path)
     assert.equal(status, 0, output)

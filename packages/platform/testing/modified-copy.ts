@@ -28,7 +28,7 @@ export class ModifiedCopy {
   readonly root = mkdtempSync(join(tmpdir(), 'custody-copy-'))
 
   constructor() {
-    for (const name of ['packages', 'scripts', 'test']) {
+    for (const name of ['packages', 'scripts', 'test', 'testing']) {
       cpSync(join(ROOT, name), join(this.root, name), {
         recursive: true,
         filter: (path) => !HEAVY.has(basename(path)),
@@ -63,6 +63,26 @@ export class ModifiedCopy {
       cwd: this.root,
     })
     return { status, output: stdout + stderr }
+  }
+
+  /**
+   * Checks the types of the sources and of these tests and their support, not of the other tests,
+   * which were checked before.
+   */
+  checkTypes(...files: string[]): { status: number | null; output: string } {
+    const { exclude } = JSON.parse(readFileSync(join(this.root, 'tsconfig.json'), 'utf8')) as {
+      exclude: string[]
+    }
+    const config = {
+      extends: './tsconfig.json',
+      include: ['packages/*/src/**/*.ts'],
+      exclude: [...exclude, '**/*.test.ts'],
+      files,
+    }
+    writeFileSync(join(this.root, 'tsconfig.copy.json'), JSON.stringify(config))
+    const tsc = 'node_modules/typescript/bin/tsc'
+    // One type checker, because several would each check the same libraries.
+    return this.node(tsc, '--noEmit', '-p', 'tsconfig.copy.json', '--checkers', '1')
   }
 
   /**
