@@ -9,6 +9,7 @@ import type { Refresher } from './keys/refresh.ts'
 import type { Log } from './log.ts'
 import type { Judge } from './policy/judge.ts'
 import type { Coordinator } from './signing/coordinator.ts'
+import type { Participant } from './signing/participant.ts'
 import type { BanReports } from './sessions/ban-reports.ts'
 import type { Bans } from './sessions/bans.ts'
 import type { Store } from './store/index.ts'
@@ -31,6 +32,7 @@ export interface NodeContext {
   subAccounts: SubAccounts
   judge: Judge
   coordinator: Coordinator
+  participant: Participant
   backups: Backups
   refresher: Refresher
   /**

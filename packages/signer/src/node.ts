@@ -85,6 +85,7 @@ export async function startNode(
       clearInterval(timer)
       parts.keyring.stop()
       await closeServers({ server, channels, operator })
+      parts.participant.stop()
       parts.peers.close()
       rmSync(config.socket, { force: true })
       store.saveClock()
@@ -156,11 +157,12 @@ function connectModules({
     banReports,
     subAccounts: new SubAccounts({ config, store, peers, identities: keyring.identities }),
     coordinator: new Coordinator(signing),
+    participant: new Participant(signing),
     backups: new Backups({ config, store, peers, keyring, vault, log, confirmation }),
     refresher: new Refresher({ config, store, peers, keyring, log, ceremonies, tests }),
     restoring: () => store.state.restoring || store.state.recovering,
   }
-  new Participant(signing).listen()
+  parts.participant.listen()
   return parts
 }
 

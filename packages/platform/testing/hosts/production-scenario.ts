@@ -172,8 +172,8 @@ function settle(host: ProductionHost, database: string, secretsKey: string | nul
       'platform.env',
       {
         CUSTODY_NETWORK: 'local',
-        CUSTODY_HOME: '/var/lib/custody/home',
-        CUSTODY_SIGNERS: '/var/lib/custody/signers',
+        CUSTODY_HOME: host.path('/var/lib/custody/home'),
+        CUSTODY_SIGNERS: host.path('/var/lib/custody/signers'),
         CUSTODY_LOCAL_CHAINS: 'http://127.0.0.1:7200',
         CUSTODY_LOG_LEVEL: 'warn',
       },
@@ -187,9 +187,7 @@ function settle(host: ProductionHost, database: string, secretsKey: string | nul
     ],
   ]
   for (const [name, variables] of values) {
-    const lines = Object.entries(variables).map(
-      ([variable, value]) => `${variable}=${value.startsWith('/') ? host.path(value) : value}\n`,
-    )
+    const lines = Object.entries(variables).map(([variable, value]) => `${variable}=${value}\n`)
     host.write(`etc/custody/${name}`, lines.join(''))
   }
 }

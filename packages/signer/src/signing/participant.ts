@@ -84,6 +84,11 @@ export class Participant {
     )
   }
 
+  /** Ends all open sessions. */
+  stop(): void {
+    for (const session of [...this.#open.keys()]) this.#close(session)
+  }
+
   async #opened(partner: number, body: unknown, header: Header): Promise<unknown> {
     const { bans, slots } = this.#parts
     bans.assertNot(partner)
