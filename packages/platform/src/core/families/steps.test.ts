@@ -19,13 +19,15 @@ let devnet: Devnet
 
 /**
  * Properties of a family that the steps depend on. `fuelled`: a gas tank pays. `isFinalAtOnce`: a
- * transaction in a block is final. `end`: how a transaction that the chain never included expires,
+ * transaction in a block is final. `concurrent`: number of transfers that run concurrently; default
+ * 8. `end`: how a transaction that the chain never included expires,
  * and whether the transfer is then built again or refunded. `congested`: rates of the chain, of the
  * waiting transaction, and of its replacement.
  */
 interface Family extends WalletAddress {
   fuelled?: boolean
   isFinalAtOnce?: boolean
+  concurrent?: number
   end?: { commands: Record<string, unknown>[]; becomes: 'another' | 'failed' }
   congested?: { chain: string; low: string; high: string }
 }
@@ -40,9 +42,10 @@ const FAMILIES: Record<string, Family> = {
   evm: {
     code: 'ETH',
     to: '0x00000000000000000000000000000000000000AA',
-    held: '5',
+    held: '50',
     amount: '1.000000000000000001',
     fuelled: true,
+    concurrent: 20,
     congested: { chain: '40', low: '20', high: '90' },
   },
   tron: {
@@ -173,6 +176,30 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         await confirmed(fixture, id, family, before)
       }))
 
+    test('concurrent transfers are paid once each if responses are lost and the process ends', () =>
+      staged(family, async (fixture) => {
+        const before = await fixture.available()
+        await fixture.control({ command: 'fault', mode: 'drop-answer' })
+        fixture.crashAt = 'transaction.broadcasting'
+        const ids: string[] = []
+        for (let count = 0; count < (family.concurrent ?? 8); count++)
+          ids.push(await fixture.create(`concurrent ${count}`))
+        await fixture.run()
+        assert.equal(fixture.crashAt, null, 'it was reached')
+        const rows = await Promise.all(ids.map((id) => fixture.read(id)))
+        assert.deepEqual(
+          rows.map(({ status, failure_reason: reason }) => [status, reason]),
+          ids.map(() => ['confirmed', null]),
+        )
+        assert.equal(new Set(rows.map(({ hash }) => hash)).size, ids.length)
+        for (const id of ids) assert.equal(await fixture.onChain(id), 1)
+        const fees = rows.reduce((sum, { fee }) => sum + BigInt(fee as string), 0n)
+        assert.equal(
+          before - (await fixture.available()),
+          BigInt(ids.length) * fixture.amount + (family.fuelled ? 0n : fees),
+        )
+      }))
+
     test('a transfer that the nodes refuse fails, and its amount and fee are released', () =>
       staged(family, async (fixture) => {
         const before = await fixture.available()
@@ -198,6 +225,19 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         await confirmed(fixture, id, family, before)
       }))
 
+    test('a transfer waits while the chain is unreachable, and is paid once when it is back', () =>
+      staged(family, async (fixture) => {
+        const before = await fixture.available()
+        const id = await fixture.create('unreachable')
+        await fixture.control({ command: 'fault', mode: 'down' })
+        for (let turns = 0; turns < 5; turns++) await fixture.turn()
+        const { status, hash } = await fixture.read(id)
+        assert.deepEqual([status, hash], ['pending', null])
+        await fixture.control({ command: 'fault', mode: 'heal' })
+        await fixture.run()
+        await confirmed(fixture, id, family, before)
+      }))
+
     test('a replacement with a fee rate of zero is refused, and changes nothing', () =>
       staged(family, async (fixture) => {
         const before = await fixture.available()
@@ -217,6 +257,51 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         )
         assert.deepEqual([await fixture.onChain(id), await fixture.available()], [0, before])
       }))
+
+    if (!family.isFinalAtOnce) {
+      test('a transfer whose block a reorganisation removes is mined again, and is booked once', () =>
+        staged(family, async (fixture) => {
+          const before = await fixture.available()
+          const id = await fixture.create('reorganised')
+          await fixture.sentHash(id)
+          await fixture.control({ command: 'mine', blocks: 1 })
+          assert.equal(await fixture.onChain(id), 1)
+          await fixture.control({ command: 'reorg', depth: 1 })
+          assert.equal(await fixture.onChain(id), 0)
+          await fixture.run()
+          await confirmed(fixture, id, family, before)
+        }))
+
+      // The local Ethereum chain does not mine a removed deposit again.
+      for (const isDropped of name === 'evm' ? [true] : [true, false])
+        test(`a deposit whose block a reorganisation removes is ${isDropped ? 'not credited' : 'credited once when it is mined again'}`, () =>
+          staged(family, async (fixture) => {
+            const before = await fixture.available()
+            const { hash } = await fixture.control({
+              command: 'fund',
+              asset: family.code,
+              address: fixture.source,
+              amount: family.amount,
+            })
+            await fixture.scan()
+            const states = async () =>
+              fixture.database.query(
+                `select distinct t.state from transactions t where t.kind = 'DEPOSIT' and t.hash = $1`,
+                [hash],
+              )
+            assert.deepEqual(await states(), [{ state: 'CONFIRMING' }])
+            await fixture.control({ command: 'reorg', depth: 1, drop: isDropped })
+            await fixture.control({ command: 'mine', blocks: 1 })
+            await fixture.scan()
+            await fixture.run()
+            for (let blocks = 0; blocks < 20; blocks++)
+              await fixture.control({ command: 'mine', blocks: 1 })
+            await fixture.scan()
+            await fixture.run()
+            if (isDropped) assert.deepEqual(await states(), [{ state: 'REORGED' }])
+            assert.equal((await fixture.available()) - before, isDropped ? 0n : fixture.amount)
+          }))
+    }
 
     const { end, congested } = family
     if (end)
@@ -239,6 +324,20 @@ for (const [name, family] of Object.entries(FAMILIES)) {
           assert.deepEqual([row.status, row.state], ['failed', 'FAILED'])
           assert.match(row.failure_reason ?? '', /expired/)
           assert.deepEqual([await fixture.onChain(id), await fixture.available()], [0, before])
+        }))
+
+    if (end)
+      test('a transfer that the nodes sign only after its expiry is paid once', () =>
+        staged(family, async (fixture) => {
+          const before = await fixture.available()
+          fixture.fault = 'away'
+          const id = await fixture.create('signed late')
+          await fixture.runTo(id, 'SIGNING')
+          for (const command of end.commands) await fixture.control(command)
+          fixture.fault = undefined
+          await fixture.scan()
+          await fixture.run()
+          await confirmed(fixture, id, family, before)
         }))
 
     if (congested)
