@@ -299,6 +299,18 @@ test('no statement of the platform reads the database’s clock', () => {
   assert.deepEqual(asking, [])
 })
 
+/** An end-to-end test starts a platform, its nodes and its chains, which costs many seconds. */
+const END_TO_END_FILES_MAX = 12
+
+test('end-to-end tests are few, because faster tests cover all other behaviour', () => {
+  const files = find('packages/platform/e2e/**/*.test.ts')
+  assert.ok(files.length > 0, 'the end-to-end tests were not found')
+  assert.ok(
+    files.length <= END_TO_END_FILES_MAX,
+    `${files.length} files, more than ${END_TO_END_FILES_MAX}: ${files.join(', ')}`,
+  )
+})
+
 test('documents and scripts name existing tests', () => {
   /** Examples of documents that create these tests. */
   const examples = /\/(list-networks|webhook-deleted|toy)\b/

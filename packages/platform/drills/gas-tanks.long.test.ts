@@ -3,7 +3,7 @@ import { sendConcurrently } from '../testing/concurrent-transfers.ts'
 import { TestPlatform } from '../testing/harness.ts'
 
 /**
- * Tests with more concurrent transfers than in e2e/gas-tanks.test.ts, and with a platform that is
+ * Tests with more concurrent transfers than in e2e/fees.test.ts, and with a platform that is
  * killed as a process.
  */
 const platform = new TestPlatform({ mode: 'prepared' })

@@ -139,8 +139,13 @@ async function moved(days: number): Promise<void> {
   const shifted = await platform.cli('devnet', 'clock', `+${days}d`)
   assert.equal(shifted.status, 0, shifted.stderr)
 }
-async function walletOf(name: string, trx: string): Promise<{ user: User; address: string }> {
-  const made = await platform.user(name)
+/** Creates a funded wallet of a new sub-account, or of a workspace with its own tank and fees. */
+async function walletOf(
+  name: string,
+  trx: string,
+  workspace = 'staking',
+): Promise<{ user: User; address: string }> {
+  const made = await platform.user(workspace, { subAccount: name })
   return { user: made, address: await fundedWallet(platform, made, 'TRX', trx) }
 }
 const connect = () =>
@@ -159,7 +164,7 @@ before(
     connect()
     user = await platform.user('staking')
     own = await fundedWallet(platform, user, 'TRX', '30000')
-    other = (await walletOf('staking-customer', '10')).address
+    other = (await walletOf('customer', '10')).address
   },
   { timeout: 240_000 },
 )
@@ -284,7 +289,7 @@ test('a stake is deducted from the balance, and stays in the omnibus balance', a
 })
 
 test('staked energy lowers the fee of the next token transfer and the tank balance needed for it', async () => {
-  const { user: rich, address } = await walletOf('staking-energy', '20000')
+  const { user: rich, address } = await walletOf('main', '20000', 'staking-energy')
   await fundedWallet(platform, rich, 'USDT_TRX', '100')
   const send = async () => {
     const answer = await call<Transfer>(
@@ -407,7 +412,7 @@ test('refuses to delegate bandwidth that the delegation itself uses', async () =
 })
 
 test('refuses a stake for an address that the sub-account has frozen', async () => {
-  const { user: wary } = await walletOf('staking-aml', '50')
+  const { user: wary } = await walletOf('aml', '50')
   const settings = await call(wary, 'POST', '/dac/v1/aml', {
     provider: 'CHAINALYSIS',
     aml_token: 'sandbox',
@@ -562,7 +567,7 @@ test('unstaked TRX returns only on request, and only after the cooldown', async 
 })
 
 test('without prepaid fees, new stakes are refused; unstaking, releasing and replays work', async () => {
-  const { user: broke, address } = await walletOf('staking-prepaid', '100')
+  const { user: broke, address } = await walletOf('main', '100', 'staking-prepaid')
   const first = { asset: 'TRX', address, resource: 'ENERGY', amount: 10, sequence_id: 'first' }
   const made = await ask('stake', first, broke)
   await assertConfirmed(broke, made.body.id)
@@ -590,7 +595,7 @@ test('without prepaid fees, new stakes are refused; unstaking, releasing and rep
 })
 
 test('refuses the 33rd unstake in cooldown', async () => {
-  const { user: busy, address } = await walletOf('staking-limit', '100')
+  const { user: busy, address } = await walletOf('limit', '100')
   await done('stake', address, 40, 'ENERGY', {}, busy)
   for (let turn = 0; turn < 32; turn += 8) {
     const answers = await Promise.all(
@@ -621,7 +626,7 @@ test('refuses the 33rd unstake in cooldown', async () => {
 })
 
 test('a stake that the chain never accepts fails at its expiry, and its TRX is released', async () => {
-  const { user: late, address } = await walletOf('staking-late', '100')
+  const { user: late, address } = await walletOf('late', '100')
   await done('stake', address, 10, 'ENERGY', {}, late)
   await devnet({ command: 'fault', network: 'TRX', mode: 'reject' })
   const dying = await ask('stake', { asset: 'TRX', address, resource: 'ENERGY', amount: 5 }, late)
@@ -690,7 +695,7 @@ test(
   'stakes, delegates and unstakes once if the process is killed at any commit',
   { timeout: 600_000 },
   async () => {
-    const { user: steady, address } = await walletOf('staking-kills', '500')
+    const { user: steady, address } = await walletOf('kills', '500')
     const points = [
       'staking.created',
       'transaction.fuel-reserved',

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import { startTracing } from '@custody/tracing'
 import { startCollector } from '../../tracing/testing/collector.ts'
 import {
@@ -112,43 +112,14 @@ test('a token transfer succeeds from a wallet without native coin', async () => 
   assert.equal(BigInt(tokens), 250_000_001n)
 })
 
-test('a repeated sequence_id returns the first transfer, whatever the request contains', async () => {
-  const body = transferBody('USDT_ETH', '1', ETH_TO, { sequence_id: 'again' })
-  const first = await post(body)
-  const second = await post(body)
-  assert.equal(second.text, first.text)
-  assert.equal(second.headers.get('idempotent-replayed'), 'true')
-  assert.equal(second.headers.get('warning'), null)
-  const other = await post(transferBody('USDT_ETH', '2', ETH_TO, { sequence_id: 'again' }))
-  assert.equal(other.text, first.text)
-  assert.notEqual(other.headers.get('warning'), null)
-  const tooMuch = await post(
-    transferBody('USDT_ETH', '999999999', ETH_TO, { sequence_id: 'again' }),
-  )
-  assert.equal(tooMuch.text, first.text, 'the key is looked up before the balance')
-  const list = await call<{ total: string }>(
-    alice,
-    'GET',
-    `/dac/v1/transactions?asset=USDT_ETH&id=${first.body.id}`,
-  )
-  assert.equal(list.body.total, '1')
-  await terminal(alice, first.body.id)
-})
+describe('with two API processes', () => {
+  let other: TestPlatform
+  before(async () => {
+    other = await platform.startApi()
+  })
+  after(() => other.stop())
 
-test('a refused request does not use up its sequence_id', async () => {
-  const refused = await post(transferBody('USDT_ETH', '999999', ETH_TO, { sequence_id: 'retry' }))
-  assert.equal(refused.status, 400)
-  assert.equal(refused.body['code'], 'INSUFFICIENT_BALANCE')
-  assert.equal(refused.body['field'], 'amount')
-  const accepted = await post(transferBody('USDT_ETH', '1', ETH_TO, { sequence_id: 'retry' }))
-  assert.equal(accepted.status, 200, accepted.text)
-  assert.equal(accepted.headers.get('idempotent-replayed'), null)
-  await terminal(alice, accepted.body.id)
-})
-
-test('of 50 identical concurrent requests to two API processes, one creates the transfer', async () => {
-  const other = await platform.startApi()
-  try {
+  test('of 50 identical concurrent requests to two API processes, one creates the transfer', async () => {
     const before = BigInt(
       (await balance(alice, 'USDT_ETH')).balance.replace('.', '').padEnd(1, '0'),
     )
@@ -173,14 +144,9 @@ test('of 50 identical concurrent requests to two API processes, one creates the 
       '/dac/v1/transactions?asset=USDT_ETH&dest_id=0x00000000000000000000000000000000000000B1&status=confirmed',
     )
     assert.equal(list.status, 200)
-  } finally {
-    await other.stop()
-  }
-})
+  })
 
-test('a nonce used at one API process is refused by another', async () => {
-  const other = await platform.startApi()
-  try {
+  test('a nonce used at one API process is refused by another', async () => {
     const sign = { nonce: 'shared-nonce' }
     assert.equal(
       (await call(alice, 'GET', '/dac/v1/supported-assets', undefined, { sign })).status,
@@ -192,16 +158,14 @@ test('a nonce used at one API process is refused by another', async () => {
     })
     assert.equal(again.status, 401)
     assert.equal(again.body['field'], 'nonce')
-  } finally {
-    await other.stop()
-  }
+  })
 })
 
 const isSwept = (asset: string, held: string, whole: number) =>
   asset === 'ETH' ? Number(held) > whole - 0.001 && Number(held) < whole : Number(held) === whole
 
 test('coins at further addresses are swept to the omnibus address, and can then be spent', async () => {
-  const bob = await platform.user('bob')
+  const bob = await platform.user('alice', { subAccount: 'bob' })
   for (const asset of ['ETH', 'USDT_ETH']) {
     await call(bob, 'POST', '/dac/v1/create-wallet', { asset })
     const omnibus = (await call<{ address: string }>(bob, 'POST', '/dac/v1/address', { asset }))
@@ -237,7 +201,7 @@ test('coins at further addresses are swept to the omnibus address, and can then 
 })
 
 test('coins that arrive before their wallet exists are credited when the wallet is created', async () => {
-  const carol = await platform.user('carol')
+  const carol = await platform.user('alice', { subAccount: 'carol' })
   await call(carol, 'POST', '/dac/v1/create-wallet', { asset: 'ETH' })
   const { address } = (
     await call<{ address: string }>(carol, 'POST', '/dac/v1/address', { asset: 'ETH' })
@@ -252,45 +216,6 @@ test('coins that arrive before their wallet exists are credited when the wallet 
   assert.equal((await balance(carol, 'USDT_ETH')).balance, '9')
 })
 
-test('an empty tank fails the transfer with a reason that names the tank', async () => {
-  const dave = await platform.user('dave')
-  await fundedWallet(platform, dave, 'ETH', '2')
-  const drained = await platform.cli(
-    'gas-tank',
-    'drain',
-    '--workspace',
-    'dave',
-    '--network',
-    'ETH',
-    '--to',
-    '0x00000000000000000000000000000000000000d1',
-    '--json',
-  )
-  assert.equal(drained.status, 0, drained.stderr)
-  const failed = await terminal(dave, (await post(transferBody('ETH', '1', ETH_TO), dave)).body.id)
-  assert.equal(failed.status, 'failed')
-  assert.match(String(failed.failure_reason), /gas tank of ETH .*has 0 ETH.*missing/)
-  assert.equal(failed.hash, null)
-  assert.equal((await balance(dave, 'ETH')).balance, '2')
-  const { address } = (await platform.operator('gas-tank address', {
-    workspace: 'dave',
-    network: 'ETH',
-  })) as { address: string }
-  await platform.fund('ETH', address, '1')
-  await waitFor('tank', async () => {
-    const tanks = await call<{ network: string; balance: string; status: string }[]>(
-      dave,
-      'GET',
-      '/dac/v1/gas-tanks',
-    )
-    return tanks.body.some(
-      (tank) => tank.network === 'ETH' && tank.balance === '1' && tank.status === 'ok',
-    )
-  })
-  const passed = await terminal(dave, (await post(transferBody('ETH', '1', ETH_TO), dave)).body.id)
-  assert.equal(passed.status, 'confirmed', String(passed.failure_reason))
-})
-
 test('payments between workspaces of this platform arrive as deposits', async () => {
   const erin = await platform.user('erin')
   await call(erin, 'POST', '/dac/v1/create-wallet', { asset: 'BTC' })
@@ -302,46 +227,253 @@ test('payments between workspaces of this platform arrive as deposits', async ()
   await waitFor('deposit', async () => (await balance(erin, 'BTC')).balance === '0.5')
 })
 
-test('each of twenty concurrent transfers from one address uses its own nonce and is confirmed', async () => {
-  const frank = await platform.user('frank')
-  await fundedWallet(platform, frank, 'ETH', '10')
-  const to = '0x00000000000000000000000000000000000000f1'
-  const created = await Promise.all(
-    Array.from({ length: 20 }, (_, at) =>
-      post(transferBody('ETH', '0.1', to, { sequence_id: `n${at}` }), frank),
-    ),
+const EVM_TO = '0x00000000000000000000000000000000000000e5'
+const CASES: {
+  asset: string
+  fund: string
+  amount: string
+  to: string
+  percent: number
+  also?: string
+}[] = [
+  {
+    asset: 'BTC',
+    fund: '1',
+    amount: '0.1',
+    to: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080',
+    percent: 2,
+  },
+  {
+    asset: 'LTC',
+    fund: '5',
+    amount: '1',
+    to: 'rltc1qw508d6qejxtdg4y5r3zarvary0c5xw7k693xs3',
+    percent: 2,
+  },
+  { asset: 'DASH', fund: '5', amount: '1', to: 'yWziQMcwmKjRdzi7eWjwiQX8EjWcd6dSg6', percent: 2 },
+  { asset: 'ETH', fund: '2', amount: '0.5', to: EVM_TO, percent: 2 },
+  { asset: 'USDT_ETH', fund: '100', amount: '7', to: EVM_TO, percent: 15 },
+  { asset: 'BASE', fund: '2', amount: '0.5', to: EVM_TO, percent: 2 },
+  { asset: 'TRX', fund: '500', amount: '20', to: 'TJRabPrwbZy45sbavfcjinPJC18kjpRTv8', percent: 2 },
+  {
+    asset: 'USDT_TRX',
+    fund: '100',
+    amount: '7',
+    to: 'TJRabPrwbZy45sbavfcjinPJC18kjpRTv8',
+    percent: 2,
+  },
+  { asset: 'XRP', fund: '100', amount: '20', to: 'rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe', percent: 2 },
+  {
+    asset: 'XLM',
+    fund: '100',
+    amount: '20',
+    to: 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ',
+    percent: 2,
+  },
+  { asset: 'ADA', fund: '50', amount: '10', to: '', percent: 2 },
+  {
+    asset: 'SOL',
+    fund: '5',
+    amount: '1',
+    to: '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin',
+    percent: 2,
+  },
+  {
+    asset: 'USDT_SOL',
+    also: 'SOL',
+    fund: '50',
+    amount: '5',
+    to: '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin',
+    percent: 2,
+  },
+]
+/** Returns the rate that a transfer actually used, for chains that do not use the offered one. */
+async function rateUsed(asset: string, hash: string, offered: string): Promise<string> {
+  if (!['ETH', 'USDT_ETH', 'BASE'].includes(asset)) return offered
+  const { effectiveGasPrice } = await rpc<{ effectiveGasPrice: string }>(
+    platform,
+    asset === 'BASE' ? 'BASE' : 'ETH',
+    'eth_getTransactionReceipt',
+    [hash],
   )
-  assert.deepEqual([...new Set(created.map((answer) => answer.status))], [200])
-  const done: Transfer[] = []
-  for (const answer of created) done.push(await terminal(frank, answer.body.id, 120_000))
-  assert.deepEqual([...new Set(done.map((each) => each.status))], ['confirmed'])
-  assert.equal(new Set(done.map((each) => each.hash)).size, 20)
-  assert.equal(
-    BigInt(await rpc<string>(platform, 'ETH', 'eth_getBalance', [to, 'latest'])),
-    2_000_000_000_000_000_000n,
-  )
-  assert.equal((await balance(frank, 'ETH')).balance, '8')
+  const wei = BigInt(effectiveGasPrice).toString().padStart(10, '0')
+  return `${wei.slice(0, -9)}.${wei.slice(-9)}`
+}
+const table: string[] = []
+after(() => {
+  for (const line of table) process.stdout.write(`${line}\n`)
 })
 
-test('a transfer waits for the change of a concurrent transfer if it needs that change', async () => {
-  const grace = await platform.user('grace')
-  const address = await fundedWallet(platform, grace, 'BTC', '1')
-  const send = async (count: number, name: string) => {
-    const created = await Promise.all(
-      Array.from({ length: count }, (_, at) =>
-        post(transferBody('BTC', '0.05', BTC_TO, { sequence_id: `${name}${at}` }), grace),
-      ),
-    )
-    for (const answer of created) assert.equal(answer.status, 200, answer.text)
-    for (const answer of created) {
-      const done = await terminal(grace, answer.body.id, 150_000)
-      assert.equal(done.status, 'confirmed', String(done.failure_reason))
-    }
+describe('fee estimates are close to the paid fees', { concurrency: CASES.length }, () => {
+  for (const { asset, fund, amount, to: fixed, percent, also } of CASES) {
+    test(`${asset}: the estimate is within ${percent} % of the fee paid`, async () => {
+      const user = await platform.user('alice', { subAccount: asset })
+      if (also) await fundedWallet(platform, user, also, '5')
+      await fundedWallet(platform, user, asset, fund)
+      const to = fixed === '' ? await otherAddress(asset) : fixed
+      const { medium } = (
+        await call<{ medium: string }>(user, 'GET', `/dac/v1/network-fee-rates/${asset}`)
+      ).body
+      const offered = String(medium)
+      const estimate = async (rate: string) => {
+        const answer = await call<Record<string, string>>(
+          user,
+          'POST',
+          '/dac/v1/estimate-fee',
+          `{"asset":"${asset}","fee_rate":${rate},"amount":${amount},"destination_address":"${to}"}`,
+        )
+        assert.equal(answer.status, 200, answer.text)
+        return answer.body
+      }
+      // The receiver of a second token payment already holds the token, which makes the payment
+      // cheaper.
+      for (const payment of asset.startsWith('USDT_') ? ['first', 'second'] : ['only']) {
+        const before = await estimate(offered)
+        const created = await call<{ id: string }>(
+          user,
+          'POST',
+          '/dac/v1/transaction',
+          transferBody(asset, amount, to),
+        )
+        assert.equal(created.status, 200, created.text)
+        const done = await terminal(user, created.body.id)
+        assert.equal(done.status, 'confirmed', String(done.failure_reason))
+        const used = await rateUsed(asset, done.hash as string, offered)
+        // A new estimate may differ, because the state has changed in the meantime (coins were
+        // spent, the receiver now holds the token). In these cases the earlier estimate is used.
+        const at = used === offered || payment !== 'only' ? before : await estimate(used)
+        const total = Number(at['fee']) * (payment === 'only' ? 1 : Number(used) / Number(offered))
+        const off = (100 * (total - Number(done.fee))) / Number(done.fee)
+        table.push(
+          `${asset.padEnd(9)} ${payment.padEnd(6)} rate ${used} estimate ${total} paid ${done.fee} (${off.toFixed(2)} %)`,
+        )
+        assert.ok(
+          Math.abs(off) <= percent,
+          `${payment}: ${total} against ${done.fee}: ${off.toFixed(2)} %`,
+        )
+      }
+    })
   }
-  await send(8, 'one')
-  for (const amount of ['0.06', '0.07', '0.08']) await platform.fund('BTC', address, amount)
-  await waitFor('deposits', async () => Number((await balance(grace, 'BTC')).balance) > 0.79)
-  await send(8, 'several')
+})
+
+/** Returns an address of another owner, for assets without a well-known one. */
+async function otherAddress(asset: string): Promise<string> {
+  const other: User = await platform.user('alice', { subAccount: 'other' })
+  await call(other, 'POST', '/dac/v1/create-wallet', { asset })
+  return (await call<{ address: string }>(other, 'POST', '/dac/v1/address', { asset })).body.address
+}
+
+describe('replacements', () => {
+  let sender: User
+  before(async () => {
+    sender = await platform.user('alice', { subAccount: 'replacements' })
+    await Promise.all([
+      fundedWallet(platform, sender, 'BTC', '2'),
+      fundedWallet(platform, sender, 'ETH', '5').then(() =>
+        fundedWallet(platform, sender, 'USDT_ETH', '1000'),
+      ),
+    ])
+  })
+  const send = (body: string) => post(body, sender)
+  const audit = async () => {
+    const report = (await platform.operator('audit')) as { ok: boolean; differences: unknown }
+    assert.equal(report.ok, true, JSON.stringify(report.differences))
+  }
+  const amend = (id: string, name: 'speed-up' | 'cancel', body: Record<string, unknown> = {}) =>
+    call<Transfer>(sender, 'POST', `/dac/v1/transaction/${id}/${name}`, JSON.stringify(body))
+  const read = async (id: string) =>
+    (
+      await call<
+        Transfer & {
+          sub_status: string
+          replacements?: { kind: string; state: string; reason: string | null }[]
+        }
+      >(sender, 'GET', `/dac/v1/transaction/${id}`)
+    ).body
+  const congest = (network: string, fee_rate: string) =>
+    platform.operator('devnet', { command: 'congestion', network, fee_rate })
+  const waiting = (id: string) =>
+    waitFor('the transfer waits for a block', async () => {
+      const transfer = await read(id)
+      return transfer.sub_status === 'CONFIRMING' && transfer.hash !== null ? transfer : null
+    })
+  const satoshi = (text: string) => BigInt(Math.round(Number(text) * 1e8))
+
+  test('Bitcoin: a transfer with too low a fee waits, and is mined after a speed-up', async () => {
+    await congest('BTC', '60')
+    const before = await balance(sender, 'BTC')
+    const created = await send(transferBody('BTC', '0.1', BTC_TO, { fee_rate: 5 }))
+    const low = await waiting(created.body.id)
+    const tooLittle = await amend(low.id, 'speed-up', { fee_rate: 5.5 })
+    assert.equal(tooLittle.status, 400)
+    assert.equal(tooLittle.body['field'], 'fee_rate')
+    assert.equal((await amend(low.id, 'speed-up', { fee_rate: 70, fee_level: 'high' })).status, 400)
+    assert.equal((await amend(low.id, 'speed-up', { feerate: 70 })).body['code'], 'UNKNOWN_FIELD')
+    const response = await amend(low.id, 'speed-up', { fee_rate: 70 })
+    assert.equal(response.status, 200, response.text)
+    const done = await terminal(sender, low.id)
+    assert.equal(done.status, 'confirmed', String(done.failure_reason))
+    assert.notEqual(done.hash, low.hash)
+    await assert.rejects(rpc(platform, 'BTC', 'getrawtransaction', [low.hash, true]))
+    const onChain = await rpc<{ vout: { value: number; scriptPubKey: { address: string } }[] }>(
+      platform,
+      'BTC',
+      'getrawtransaction',
+      [done.hash, true],
+    )
+    assert.ok(
+      onChain.vout.some((output) => output.value === 0.1 && output.scriptPubKey.address === BTC_TO),
+    )
+    assert.equal(
+      satoshi((await balance(sender, 'BTC')).balance),
+      satoshi(before.balance) - satoshi('0.1') - satoshi(done.fee),
+    )
+    assert.deepEqual(
+      (await read(low.id)).replacements?.map(({ kind, state }) => [kind, state]),
+      [['speed-up', 'done']],
+    )
+    assert.equal((await amend(low.id, 'speed-up')).body['code'], 'TRANSACTION_FINAL')
+    await congest('BTC', '0')
+    await audit()
+  })
+
+  test('Ethereum: speeds up one token transfer and cancels another, and both nonces are used', async () => {
+    await congest('ETH', '40')
+    const token = await balance(sender, 'USDT_ETH')
+    const low = await waiting(
+      (await send(transferBody('USDT_ETH', '10', ETH_TO, { fee_rate: 20 }))).body.id,
+    )
+    const tooLittle = await amend(low.id, 'speed-up', { fee_rate: 21.9 })
+    assert.equal(tooLittle.status, 400)
+    assert.match(tooLittle.text, /at least 22 GWei/)
+    const faster = await amend(low.id, 'speed-up', { fee_rate: 90 })
+    assert.equal(faster.status, 200, faster.text)
+    const done = await terminal(sender, low.id)
+    assert.equal(done.status, 'confirmed', String(done.failure_reason))
+    assert.notEqual(done.hash, low.hash)
+    assert.equal(Number((await balance(sender, 'USDT_ETH')).balance), Number(token.balance) - 10)
+
+    const coins = (await balance(sender, 'ETH')).balance
+    const native = await waiting(
+      (await send(transferBody('ETH', '1.5', ETH_TO, { fee_rate: 20 }))).body.id,
+    )
+    assert.equal((await amend(native.id, 'cancel')).status, 200)
+    const ended = await terminal(sender, native.id)
+    assert.deepEqual(
+      [ended.status, (await read(native.id)).sub_status],
+      ['failed', 'CANCELLED'],
+      String(ended.failure_reason),
+    )
+    assert.equal(
+      (await balance(sender, 'ETH')).balance,
+      coins,
+      'the tank paid the fee of the cancellation',
+    )
+    await congest('ETH', '0')
+    const next = await terminal(sender, (await send(transferBody('ETH', '1', ETH_TO))).body.id)
+    assert.equal(next.status, 'confirmed', String(next.failure_reason))
+    await audit()
+  })
 })
 
 test('after these transfers, the ledger agrees with the chains', async () => {
@@ -351,7 +483,7 @@ test('after these transfers, the ledger agrees with the chains', async () => {
 })
 
 test('a transfer is one trace from its request to its end, across platform and nodes', async () => {
-  const sent = await platform.user('tracy')
+  const sent = await platform.user('alice', { subAccount: 'tracy' })
   await fundedWallet(platform, sent, 'BTC', '1')
   const { body } = await post(transferBody('BTC', '0.25', BTC_TO), sent)
   await assertConfirmed(sent, body.id)
