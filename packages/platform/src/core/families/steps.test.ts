@@ -20,14 +20,15 @@ let devnet: Devnet
 /**
  * Properties of a family that the steps depend on. `fuelled`: a gas tank pays. `isFinalAtOnce`: a
  * transaction in a block is final. `concurrent`: number of transfers that run concurrently; default
- * 8. `end`: how a transaction that the chain never included expires,
- * and whether the transfer is then built again or refunded. `congested`: rates of the chain, of the
- * waiting transaction, and of its replacement.
+ * 8. `coins`: further amounts that the wallet receives, on chains with coins. `end`: how a
+ * transaction that the chain never included expires, and whether the transfer is then built again
+ * or refunded. `congested`: rates of the chain, of the waiting transaction, and of its replacement.
  */
 interface Family extends WalletAddress {
   fuelled?: boolean
   isFinalAtOnce?: boolean
   concurrent?: number
+  coins?: string[]
   end?: { commands: Record<string, unknown>[]; becomes: 'another' | 'failed' }
   congested?: { chain: string; low: string; high: string }
 }
@@ -37,6 +38,7 @@ const FAMILIES: Record<string, Family> = {
     to: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080',
     held: '2',
     amount: '0.12345678',
+    coins: ['0.06', '0.07', '0.08'],
     congested: { chain: '60', low: '5', high: '70' },
   },
   evm: {
@@ -77,6 +79,7 @@ const FAMILIES: Record<string, Family> = {
     to: 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz',
     held: '300',
     amount: '5.345678',
+    coins: ['3', '4', '5'],
     end: { commands: [{ command: 'mine', blocks: 1, seconds: 10_000 }], becomes: 'another' },
   },
   solana: {
@@ -176,29 +179,31 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         await confirmed(fixture, id, family, before)
       }))
 
-    test('concurrent transfers are paid once each if responses are lost and the process ends', () =>
-      staged(family, async (fixture) => {
-        const before = await fixture.available()
-        await fixture.control({ command: 'fault', mode: 'drop-answer' })
-        fixture.crashAt = 'transaction.broadcasting'
-        const ids: string[] = []
-        for (let count = 0; count < (family.concurrent ?? 8); count++)
-          ids.push(await fixture.create(`concurrent ${count}`))
-        await fixture.run()
-        assert.equal(fixture.crashAt, null, 'it was reached')
-        const rows = await Promise.all(ids.map((id) => fixture.read(id)))
-        assert.deepEqual(
-          rows.map(({ status, failure_reason: reason }) => [status, reason]),
-          ids.map(() => ['confirmed', null]),
-        )
-        assert.equal(new Set(rows.map(({ hash }) => hash)).size, ids.length)
-        for (const id of ids) assert.equal(await fixture.onChain(id), 1)
-        const fees = rows.reduce((sum, { fee }) => sum + BigInt(fee as string), 0n)
-        assert.equal(
-          before - (await fixture.available()),
-          BigInt(ids.length) * fixture.amount + (family.fuelled ? 0n : fees),
-        )
-      }))
+    for (const more of family.coins ? [[], family.coins] : [[]])
+      test(`concurrent transfers${more.length > 0 ? ' from several coins' : ''} are paid once each if responses are lost and the process ends`, () =>
+        staged(family, async (fixture) => {
+          for (const amount of more) await fixture.fund(amount)
+          const before = await fixture.available()
+          await fixture.control({ command: 'fault', mode: 'drop-answer' })
+          fixture.crashAt = 'transaction.broadcasting'
+          const ids: string[] = []
+          for (let count = 0; count < (family.concurrent ?? 8); count++)
+            ids.push(await fixture.create(`concurrent ${count}`))
+          await fixture.run()
+          assert.equal(fixture.crashAt, null, 'it was reached')
+          const rows = await Promise.all(ids.map((id) => fixture.read(id)))
+          assert.deepEqual(
+            rows.map(({ status, failure_reason: reason }) => [status, reason]),
+            ids.map(() => ['confirmed', null]),
+          )
+          assert.equal(new Set(rows.map(({ hash }) => hash)).size, ids.length)
+          for (const id of ids) assert.equal(await fixture.onChain(id), 1)
+          const fees = rows.reduce((sum, { fee }) => sum + BigInt(fee as string), 0n)
+          assert.equal(
+            before - (await fixture.available()),
+            BigInt(ids.length) * fixture.amount + (family.fuelled ? 0n : fees),
+          )
+        }))
 
     test('a transfer that the nodes refuse fails, and its amount and fee are released', () =>
       staged(family, async (fixture) => {

@@ -105,6 +105,24 @@ test('a repeated request returns the first response, and warns if its payload di
   assert.deepEqual(said(await send('0.2', { sequence_id: 'one' })), [first.text, 'true', null])
 })
 
+test('a refused request does not use up its sequence_id', async () => {
+  const { send, made } = await caller()
+  const refused = await send('1000000', { sequence_id: 'retry' })
+  const { code, field } = refused.body as unknown as { code: string; field: string }
+  assert.deepEqual(
+    [refused.status, code, field],
+    [400, 'INSUFFICIENT_BALANCE', 'amount'],
+    refused.text,
+  )
+  const accepted = await send('0.1', { sequence_id: 'retry' })
+  assert.deepEqual(
+    [accepted.status, accepted.headers.get('idempotent-replayed')],
+    [200, null],
+    accepted.text,
+  )
+  assert.deepEqual(await made(), [accepted.body.id])
+})
+
 test('an idempotency key applies to one wallet, and requests without a key each pay', async () => {
   const [one, two] = [await caller(), await caller()]
   const [first, second] = [

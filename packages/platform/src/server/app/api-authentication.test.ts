@@ -126,6 +126,19 @@ test('a nonce is accepted once, and a changed body is refused', async () => {
   assert.equal(answer.status, 401)
 })
 
+test('responses to requests with and without a key have rate-limit headers', async () => {
+  for (const answer of [
+    await call(null, 'GET', '/assets', undefined, { base: api.base }),
+    await call(user, 'GET', '/dac/v1/transactions'),
+    await problem('GET', '/nowhere', undefined, {}, null),
+    await problem('GET', '/dac/v1/transactions', undefined, {}, null),
+  ]) {
+    assert.match(answer.headers.get('x-rate-limit-remaining') ?? '', /^\d+$/)
+    assert.equal(answer.headers.get('x-rate-limit-limit'), '1m')
+    assert.equal(new Date(answer.headers.get('x-rate-limit-reset') ?? '').getTime() % 60_000, 0)
+  }
+})
+
 test('duplicate authentication headers are refused', async () => {
   const signed = await signRequest({
     apiKey: user.apiKey,
