@@ -357,6 +357,12 @@ for (const [asset, fee] of [
   })
 }
 
+test('XLM: of two transfers to a new account, one creates the account and the other one waits', async () => {
+  const target = Keypair.random().publicKey()
+  const both = await Promise.all(['2', '3'].map((amount) => send('XLM', amount, target)))
+  await Promise.all(both.map(confirmed))
+})
+
 test('XRP: an expired transfer that cannot be paid fails and releases its sequence', async () => {
   const shop = Wallet.generate()
   await fund('XRP', shop.address, '20', null)

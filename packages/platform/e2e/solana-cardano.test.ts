@@ -395,15 +395,18 @@ describe('Solana', () => {
         .body
     const before = await prepaid()
     await devnet({ command: 'fault', network: 'SOL', mode: 'reject' })
-    const ids = [(await sent('SOL', '0.3', NEW)).id, (await sent('USDC_SOL', '3', NEW)).id]
-    for (const id of ids)
-      await waitFor(
-        'it is signed',
-        async () =>
-          (await call<Transfer>(user, 'GET', `/dac/v1/transaction/${id}`)).body.sub_status ===
-          'BROADCASTING',
-      )
-    await devnet({ command: 'mine', network: 'SOL', blocks: 152 })
+    // The chain produces no blocks automatically, so no transaction expires before it was seen.
+    const ids = await platform.halted('SOL', async () => {
+      const made = [(await sent('SOL', '0.3', NEW)).id, (await sent('USDC_SOL', '3', NEW)).id]
+      for (const id of made)
+        await waitFor('it is signed', async () =>
+          ['BROADCASTING', 'CONFIRMING'].includes(
+            (await call<Transfer>(user, 'GET', `/dac/v1/transaction/${id}`)).body.sub_status,
+          ),
+        )
+      await devnet({ command: 'mine', network: 'SOL', blocks: 152 })
+      return made
+    })
     for (const id of ids) {
       const done = await terminal(user, id)
       assert.equal(done.status, 'failed')
