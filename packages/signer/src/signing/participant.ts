@@ -86,7 +86,7 @@ export class Participant {
 
   /** Ends all open sessions. */
   stop(): void {
-    for (const session of [...this.#open.keys()]) this.#close(session)
+    for (const session of this.#open.keys()) this.#close(session)
   }
 
   async #opened(partner: number, body: unknown, header: Header): Promise<unknown> {
