@@ -324,7 +324,7 @@ test('documents and scripts name existing tests', () => {
       ([path, quote]) =>
         [
           path,
-          new RegExp(`(?<=${quote})(?!deploy/)[a-z][a-z-]*(/[\\w.-]+)+(?=${quote})`, 'g'),
+          new RegExp(`(?<=${quote})(?!deploy/)[a-z][a-z-]*(/[\\w.*-]+)+(?=${quote})`, 'g'),
         ] as const,
     ),
   ])

@@ -501,7 +501,7 @@ describe('gas tanks', () => {
     ) as Tank
   const assertEmitted = (type: string) =>
     waitFor(
-      `${type} is told`,
+      `${type} is emitted`,
       async () =>
         (
           await platform.database.query(
