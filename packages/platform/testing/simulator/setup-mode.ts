@@ -276,18 +276,21 @@ export class SimulatedServer {
 const blockersOf = (waiters: readonly Waiter[]) =>
   new Map(waiters.map(({ pid, blockers }) => [pid, blockers]))
 
-const CHECKED =
-  /^(\S+ \S+) UTC \[(\d+)\] LOG: {2}process \d+ (?:still waiting|avoided deadlock|detected deadlock)/
+const LOCK_EVENT =
+  /^(\S+ \S+) UTC \[(\d+)\] LOG: {2}process \d+ (still waiting|avoided deadlock|detected deadlock|acquired)/
 
 /**
  * The server's log, in which each backend writes a line when its wait for a lock has lasted
- * `deadlock_timeout` and it has checked for a deadlock.
+ * `deadlock_timeout` and it has checked for a deadlock, and another line when such a wait ends.
  */
-class LockLog {
+export class LockLog {
   readonly #file: number
   readonly #buffer = Buffer.alloc(65_536)
   #rest = ''
-  /** Time of the last check of each backend, in milliseconds since the Unix epoch. */
+  /**
+   * Time at which each backend checked for a deadlock during its last wait, in milliseconds since
+   * the Unix epoch; absent once that wait has ended.
+   */
   readonly #checkedMs = new Map<number, number>()
 
   constructor(path: string) {
@@ -295,7 +298,10 @@ class LockLog {
   }
 
   /**
-   * Returns whether a backend has checked for a deadlock since its wait began.
+   * Returns whether a backend has checked for a deadlock since its wait began. A backend that has
+   * just begun to wait is listed with the time of its earlier wait for a moment; the line about the
+   * end of that wait tells the two apart. A backend that was stopped during its check would hold the
+   * locks of the lock table for ever.
    * @param sinceMs start of the wait, rounded down; older log lines are ignored
    */
   hasChecked(pid: number, sinceMs: number): boolean {
@@ -308,12 +314,11 @@ class LockLog {
       const lines = (this.#rest + this.#buffer.toString('latin1', 0, length)).split('\n')
       this.#rest = lines.pop() as string
       for (const line of lines) {
-        const match = CHECKED.exec(line)
-        if (match)
-          this.#checkedMs.set(
-            Number(match[2]),
-            Date.parse(`${(match[1] as string).replace(' ', 'T')}Z`),
-          )
+        const [, time = '', pid, event] = LOCK_EVENT.exec(line) ?? []
+        if (event === 'acquired' || event === 'detected deadlock')
+          this.#checkedMs.delete(Number(pid))
+        else if (event !== undefined)
+          this.#checkedMs.set(Number(pid), Date.parse(`${time.replace(' ', 'T')}Z`))
       }
     }
   }

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
+import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { eth, SINK_ETH } from '../../../signer/testing/signer-cluster.ts'
 import { openDatabase } from '../../src/core/database/pool.ts'
 import { SeededRandom } from './seeded-random.ts'
-import { SimulatedServer } from './setup-mode.ts'
+import { LockLog, SimulatedServer } from './setup-mode.ts'
 import { read, Signatures } from './hostile/oracle.ts'
 import { playHostile } from './hostile/play.ts'
 import { People, SINKS } from './hostile/requests.ts'
@@ -136,6 +139,38 @@ test('the scheduler runs operations that may release locks one after the other',
     order,
     ['first end', 'second end', 'commit'].flatMap((what) => [`${what} begins`, `${what} ends`]),
   )
+})
+
+test('a wait for a lock counts as checked only until it ends', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'lock-log-'))
+  const path = join(folder, 'postgres.log')
+  const log = (pid: number, time: string, event: string) => {
+    const text = `2026-01-01 00:00:${time} UTC [${pid}] LOG:  process ${pid} ${event} ShareLock\n`
+    appendFileSync(path, text)
+  }
+  const at = (time: string) => Date.parse(`2026-01-01T00:00:${time}Z`)
+  log(7, '01.000', 'still waiting for')
+  const locks = new LockLog(path)
+  try {
+    assert.deepEqual(
+      [
+        locks.hasChecked(7, at('00.990')),
+        locks.hasChecked(7, at('01.000')),
+        locks.hasChecked(8, 0),
+      ],
+      [true, false, false],
+    )
+    // A new wait is listed with the time of the earlier one at first.
+    log(7, '02.000', 'acquired')
+    log(8, '02.000', 'avoided deadlock for')
+    assert.deepEqual([locks.hasChecked(7, at('00.990')), locks.hasChecked(8, 0)], [false, true])
+    log(7, '03.000', 'still waiting for')
+    log(8, '03.000', 'detected deadlock while waiting for')
+    assert.deepEqual([locks.hasChecked(7, at('00.990')), locks.hasChecked(8, 0)], [true, false])
+  } finally {
+    locks.close()
+    rmSync(folder, { recursive: true })
+  }
 })
 
 test('the shrinker finds the one draw that causes the failure', async () => {
