@@ -30,6 +30,8 @@ const CODES = {
   TOO_OLD: [3, 403],
   /** The host's clock leapt ahead, and no peer's clock confirms it. */
   CLOCK_DOUBTED: [3, 503],
+  /** The clocks of the two nodes of a pair differ too much to agree on a day's limits. */
+  CLOCK: [3, 503],
   // Rule 4: one meaning for each request and intent.
   INTENT_CONFLICT: [4, 409],
   UNKNOWN_INTENT: [4, 404],

@@ -23,6 +23,7 @@ import { Judge } from './policy/judge.ts'
 import { Coordinator } from './signing/coordinator.ts'
 import { CatchUp } from './signing/catch-up.ts'
 import { Participant } from './signing/participant.ts'
+import { SharedSpending } from './signing/shared-spending.ts'
 import { Slots } from './signing/slots.ts'
 import { fingerprintsOf } from './fingerprints.ts'
 import { BanReports } from './sessions/ban-reports.ts'
@@ -150,7 +151,8 @@ function connectModules({
   const hostClock = new HostClock({ store, peers, log })
   const confirmation = new Confirmation({ config, store, peers })
   const base = { config, environment, log, store, registry, vault, peers, bans, keyring, judge }
-  const signing = { ...base, catchUp, slots: new Slots() }
+  const spending = new SharedSpending({ store, peers })
+  const signing = { ...base, catchUp, slots: new Slots(), spending }
   const parts: NodeContext = {
     ...base,
     hostClock,

@@ -1,7 +1,11 @@
 import { Refusal } from '../errors.ts'
 import { State } from '../store/state.ts'
+import type { Charged } from '../store/spending.ts'
 import { DAY_S } from './age.ts'
 import type { Charge, Subject, Verdict } from './order.ts'
+
+/** Time for which a charge counts, in milliseconds. */
+export const WINDOW_MS = DAY_S * 1000
 
 /** Divisor for the part of a workspace's sweep budget that one sub-account may use. */
 const SWEEP_SHARE = 4n
@@ -73,70 +77,94 @@ export const costOfFuel = ({ decoded }: Subject): bigint =>
   decoded.payments[0]!.amount + decoded.fee_max
 
 /**
- * Checks a charge against its budget.
- * @param ahead charges that are recorded together with and before this one; they are plain sums
+ * Returns the charges of a budget that count besides those on this node's record: those on the
+ * partner's record, and those of sessions in progress. The transactions that are being judged are
+ * not among them.
  */
+export type OtherCharges = (budget: string) => readonly Charged[]
+export const NO_OTHERS: OtherCharges = () => []
+
+interface Besides {
+  /** Charges that are recorded together with this verdict and before it; they are plain sums. */
+  ahead?: readonly Charge[]
+  other?: OtherCharges
+}
+
+/** Checks the charges of a verdict against their budgets. */
 export function assertBudget(
   state: State,
-  verdict: Verdict,
+  { step, charges }: Pick<Verdict, 'step' | 'charges'>,
   clockMs: number,
-  ahead: readonly Charge[] = [],
+  { ahead = [], other = NO_OTHERS }: Besides = {},
 ): void {
-  for (const charge of verdict.charges) assertCharge(state, verdict.step, charge, clockMs, ahead)
-}
-
-function assertCharge(
-  state: State,
-  step: string,
-  { budget, amount, limit, largest, rule }: Charge,
-  clockMs: number,
-  ahead: readonly Charge[],
-): void {
-  const since = clockMs - DAY_S * 1000
-  const before = ahead
-    .filter((charge) => charge.budget === budget)
-    .reduce((sum, charge) => sum + charge.amount, 0n)
-  const spent = largest
-    ? spentWithout(state, budget, since, step, amount)
-    : spentWith(state.spending.since(budget, since) + before, amount)
-  if (spent.sum <= limit) return
-  const detail = { spent: spent.before.toString(), limit: limit.toString() }
-  if (rule) {
-    throw new Refusal(
-      'FORWARD_CAP',
-      `The rule's daily cap allows ${limit}; with this forward it would be ${spent.sum}`,
-      {
-        moved: detail.spent,
-        limit: detail.limit,
-      },
-    )
+  for (const charge of charges) {
+    const { budget, amount, limit, largest, rule } = charge
+    const own = state.spending.since(budget, clockMs - WINDOW_MS)
+    const others = other(budget)
+    const spent = largest
+      ? spentWithout([...own, ...others], step, amount)
+      : spentWith(sumOf(ahead.filter((each) => each.budget === budget)), own, others, charge)
+    if (spent.sum <= limit) continue
+    if (rule) {
+      throw new Refusal(
+        'FORWARD_CAP',
+        `The rule's daily cap allows ${limit}; with this forward it would be ${spent.sum}`,
+        { moved: spent.before.toString(), limit: limit.toString() },
+      )
+    }
+    throw new Refusal('BUDGET', `The budget of 24 hours is used up: ${spent.before} of ${limit}`, {
+      spent: spent.before.toString(),
+      limit: limit.toString(),
+    })
   }
-  throw new Refusal(
-    'BUDGET',
-    `The budget of 24 hours is used up: ${spent.before} of ${limit}`,
-    detail,
-  )
 }
 
-const spentWith = (before: bigint, amount: bigint): { before: bigint; sum: bigint } => ({
-  before,
-  sum: before + amount,
-})
+const sumOf = (list: readonly { amount: bigint }[]): bigint =>
+  list.reduce((sum, { amount }) => sum + amount, 0n)
+
+interface Spent {
+  before: bigint
+  sum: bigint
+}
+
+/** Returns `before`, the sum of all charged transactions, and `sum`, which includes this charge. */
+function spentWith(
+  ahead: bigint,
+  own: readonly Charged[],
+  others: readonly Charged[],
+  { amount, limit }: Charge,
+): Spent {
+  const most = ahead + sumOf(own) + sumOf(others)
+  // Both nodes know most transactions, so this often counts them twice; it is sufficient while
+  // little of the budget is used.
+  if (others.length === 0 || most + amount <= limit) return { before: most, sum: most + amount }
+  const before = ahead + sumOf(largestBy('transaction', [...own, ...others]))
+  return { before, sum: before + amount }
+}
 
 /**
  * Returns `before`, the sum of the largest charge of each other step, and `sum`, which also includes
  * the largest charge of this step.
  */
-function spentWithout(
-  state: State,
-  budget: string,
-  since: number,
-  step: string,
-  amount: bigint,
-): { before: bigint; sum: bigint } {
-  const steps = state.spending.largestSince(budget, since)
-  const mine = steps.get(step) ?? 0n
-  steps.delete(step)
-  const before = [...steps.values()].reduce((all, each) => all + each, 0n)
-  return spentWith(before, amount > mine ? amount : mine)
+function spentWithout(charged: readonly Charged[], step: string, amount: bigint): Spent {
+  const mine = charged
+    .filter((each) => each.step === step)
+    .reduce((most, each) => (each.amount > most ? each.amount : most), 0n)
+  const before = sumOf(
+    largestBy(
+      'step',
+      charged.filter((each) => each.step !== step),
+    ),
+  )
+  return { before, sum: before + (amount > mine ? amount : mine) }
+}
+
+/** Returns the largest charge of each step or transaction. */
+function largestBy(by: 'step' | 'transaction', charged: readonly Charged[]): Charged[] {
+  const largest = new Map<string, Charged>()
+  for (const each of charged) {
+    const existing = largest.get(each[by])
+    if (!existing || each.amount > existing.amount) largest.set(each[by], each)
+  }
+  return [...largest.values()]
 }

@@ -30,6 +30,18 @@ const ONE = 10n ** 18n
 const GWEI = 1_000_000_000n
 const NOW = IAT * 1000
 const DAY_MS = DAY_S * 1000
+let heights = 0
+const charge = (
+  spending: Spending,
+  budget: string,
+  { at, amount, step }: { at: number; amount: bigint; step: string },
+): void => {
+  heights++
+  spending.add({
+    height: heights,
+    charges: [{ budget, at, amount, step, transaction: `transaction ${heights}` }],
+  })
+}
 const said = (act: () => unknown): unknown => {
   try {
     act()
@@ -49,7 +61,7 @@ test('rules 11 to 13: charges of the last 24 hours and of the same session count
         state,
         { step, charges: [{ budget: 'b', amount, limit: 10n, ...more }] } as unknown as Verdict,
         NOW,
-        ahead,
+        { ahead },
       )
     })
   const used = (spent: bigint) => ({
@@ -64,9 +76,9 @@ test('rules 11 to 13: charges of the last 24 hours and of the same session count
     { budget: 'b', amount: 2n, limit: 10n },
   ]
   assert.deepEqual([charged(5n, {}, ahead), charged(6n, {}, ahead)], [null, used(5n)])
-  spending.add('b', { at: NOW - DAY_MS - 1, amount: 9n, step: 'x' })
-  spending.add('b', { at: NOW - DAY_MS, amount: 4n, step: 's' })
-  spending.add('other', { at: NOW, amount: 9n, step: 's' })
+  charge(spending, 'b', { at: NOW - DAY_MS - 1, amount: 9n, step: 'x' })
+  charge(spending, 'b', { at: NOW - DAY_MS, amount: 4n, step: 's' })
+  charge(spending, 'other', { at: NOW, amount: 9n, step: 's' })
   assert.deepEqual([charged(6n), charged(7n)], [null, used(4n)])
   assert.deepEqual([charged(2n, {}, [ahead[0]!]), charged(4n, {}, [ahead[0]!])], [null, used(7n)])
   const two = (first: bigint, second: bigint) =>
@@ -99,10 +111,10 @@ test('rule 13: of each step only the most expensive charge counts; the rule stat
     message: `The budget of 24 hours is used up: ${spent} of 20`,
     detail: { spent: String(spent), limit: '20' },
   })
-  spending.add('b', { at: NOW, amount: 3n, step: 'a' })
-  spending.add('b', { at: NOW, amount: 7n, step: 'a' })
-  spending.add('b', { at: NOW, amount: 5n, step: 'c' })
-  spending.add('b', { at: NOW - DAY_MS - 1, amount: 5n, step: 'old' })
+  charge(spending, 'b', { at: NOW, amount: 3n, step: 'a' })
+  charge(spending, 'b', { at: NOW, amount: 7n, step: 'a' })
+  charge(spending, 'b', { at: NOW, amount: 5n, step: 'c' })
+  charge(spending, 'b', { at: NOW - DAY_MS - 1, amount: 5n, step: 'old' })
   assert.deepEqual([charged(8n, 'new'), charged(9n, 'new')], [null, used(12n)])
   assert.deepEqual([charged(15n, 'a'), charged(16n, 'a'), charged(1n, 'a')], [null, used(5n), null])
   assert.deepEqual(charged(9n, 'new', true), {
@@ -110,13 +122,13 @@ test('rule 13: of each step only the most expensive charge counts; the rule stat
     message: "The rule's daily cap allows 20; with this forward it would be 21",
     detail: { moved: '12', limit: '20' },
   })
-  spending.add('b', { at: NOW, amount: 12n, step: 'c' })
+  charge(spending, 'b', { at: NOW, amount: 12n, step: 'c' })
   assert.deepEqual(
     charged(1n, 'a'),
     null,
     '7 of its own and 12: less than what was signed is not more',
   )
-  spending.add('b', { at: NOW, amount: 14n, step: 'c' })
+  charge(spending, 'b', { at: NOW, amount: 14n, step: 'c' })
   assert.deepEqual(charged(1n, 'a'), used(14n), 'and never less than what was signed')
 })
 

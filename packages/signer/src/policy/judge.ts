@@ -6,7 +6,7 @@ import type { Body, NewEntry } from '../store/entries/index.ts'
 import { State, type StepEntry } from '../store/state.ts'
 import { authorityOf } from './authorities/index.ts'
 import type { Context } from './context.ts'
-import { assertBudget } from './budget.ts'
+import { assertBudget, NO_OTHERS, type OtherCharges } from './budget.ts'
 import { understand } from './callers.ts'
 import { assertExclusive, decodeDecoded, encodeDecoded } from './exclusivity.ts'
 import { assertExpiry } from './expiry.ts'
@@ -58,11 +58,17 @@ export class Judge {
     return verdicts
   }
 
-  /** Checks each order of a run against the record, as if those before it had been recorded. */
-  assertAllAllowed(verdicts: readonly Verdict[]): (StepEntry | null)[] {
+  /**
+   * Checks each order of a run against the record, as if those before it had been recorded.
+   * @param other charges that count besides those on record
+   */
+  assertAllAllowed(
+    verdicts: readonly Verdict[],
+    other: OtherCharges = NO_OTHERS,
+  ): (StepEntry | null)[] {
     let ahead = NOTHING_AHEAD
     return eachNow(verdicts, (verdict) => {
-      const existing = this.assertAllowed(verdict, ahead)
+      const existing = this.assertAllowed(verdict, ahead, other)
       // A transaction that is on record already is counted by the record.
       ahead = {
         nonce: verdict.decoded.nonce,
@@ -76,8 +82,13 @@ export class Judge {
    * Checks a verdict against the record. Synchronous: nothing may happen between this check and the
    * write that follows it.
    * @param ahead data of the orders that are recorded together with this order and before it
+   * @param other charges that count besides those on record
    */
-  assertAllowed(verdict: Verdict, ahead: Ahead = NOTHING_AHEAD): StepEntry | null {
+  assertAllowed(
+    verdict: Verdict,
+    ahead: Ahead = NOTHING_AHEAD,
+    other: OtherCharges = NO_OTHERS,
+  ): StepEntry | null {
     const { state } = this.#parts.store
     assertNotVoided(state, verdict.voidNames)
     if (verdict.callers.some((apiKey) => state.enrolments.get(apiKey)?.revoked !== false)) {
@@ -107,7 +118,7 @@ export class Judge {
     assertNonce(state, verdict, ahead.nonce)
     assertExpiry(state, verdict, this.#parts.store.seconds())
     assertLeftover(state, verdict)
-    assertBudget(state, verdict, this.#parts.store.clock(), ahead.charges)
+    assertBudget(state, verdict, this.#parts.store.clock(), { ahead: ahead.charges, other })
     return null
   }
 
@@ -117,8 +128,12 @@ export class Judge {
   }
 
   /** Records the steps of a run: all of them or none, by one disk flush. */
-  admitAll(verdicts: readonly Verdict[], sessions: readonly Session[]): StepEntry[] {
-    const existing = this.assertAllAllowed(verdicts)
+  admitAll(
+    verdicts: readonly Verdict[],
+    sessions: readonly Session[],
+    other: OtherCharges = NO_OTHERS,
+  ): StepEntry[] {
+    const existing = this.assertAllAllowed(verdicts, other)
     const { store } = this.#parts
     const entries = verdicts.map((verdict, at): NewEntry[] => {
       const [same, session] = [existing[at], sessions[at]!]

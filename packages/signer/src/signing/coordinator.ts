@@ -7,6 +7,7 @@ import type { Environment } from '../environment.ts'
 import { onceEntered, Refusal, shapeOfAnswer } from '../errors.ts'
 import type { Keyring } from '../keys/keyring.ts'
 import { reason, type Log } from '../log.ts'
+import type { OtherCharges } from '../policy/budget.ts'
 import type { Judge } from '../policy/judge.ts'
 import { namesOf, type Order, type Verdict } from '../policy/order.ts'
 import type { Store } from '../store/index.ts'
@@ -29,6 +30,7 @@ import {
   type WireSignature,
 } from './items.ts'
 import type { CatchUp } from './catch-up.ts'
+import { toldSchema, type SharedSpending } from './shared-spending.ts'
 import { inputsOf, sizeOf, type Slots } from './slots.ts'
 
 const wireSchema = z.array(
@@ -37,13 +39,16 @@ const wireSchema = z.array(
     recovery_id: z.int().min(0).max(3).nullable(),
   }),
 )
+/** Absent if the order counts against no limit, and from earlier versions. */
+const spending = toldSchema.optional()
 const openedSchema = z.union([
-  z.strictObject({ recorded: wireSchema }),
+  z.strictObject({ recorded: wireSchema, spending }),
   /** `messages`: the partner's first round, which is sent after it has recorded the steps. */
   z.strictObject({
     fresh: z.string().regex(/^[0-9a-f]{64}$/),
     epoch: z.int().min(0),
     messages: lengthsSchema,
+    spending,
   }),
 ])
 type Begun = Extract<z.infer<typeof openedSchema>, { fresh: string }>
@@ -58,6 +63,8 @@ interface AgreedSession {
   bytes: Buffer
   partner: number
   binding: Binding
+  /** Charges that count besides those on this node's record. */
+  other: OtherCharges
 }
 export const roundSchema = z.strictObject({ batch: z.int().min(0), messages: lengthsSchema })
 
@@ -73,6 +80,7 @@ export interface SigningParts {
   bans: Bans
   catchUp: CatchUp
   slots: Slots
+  spending: SharedSpending
   log: Log
 }
 
@@ -102,7 +110,7 @@ export class Coordinator {
 
   /** Signs several payments of one account in one session: all of them or none. */
   async signAll(orders: readonly Order[], partner: number): Promise<SignAnswer[]> {
-    const { judge, config, bans, slots } = this.#parts
+    const { judge, config, bans, slots, spending } = this.#parts
     if (partner === config.node || !config.peerList.some((peer) => peer.node === partner)) {
       throw new Refusal('BAD_ORDER', 'partner must be another node')
     }
@@ -112,10 +120,17 @@ export class Coordinator {
       slot.widen(inputsOf(orders), sizeOf(orders))
       const verdicts = await judge.judgeAll(orders)
       await this.#parts.catchUp.prepare(verdicts[0]!)
-      const existing = judge.assertAllAllowed(verdicts)
+      // Before the last check, because nothing may happen between that check and `begin`.
+      const isTold = isCharged(verdicts) && (await spending.prepare(partner))
+      const existing = judge.assertAllAllowed(verdicts, spending.other(partner, verdicts))
       if (existing.every((step) => step?.signed))
         return verdicts.map((verdict, at) => this.#recorded(verdict, existing[at]!))
-      return await this.#exclusively(verdicts, () => this.#run(verdicts, partner))
+      const end = spending.begin(verdicts)
+      try {
+        return await this.#exclusively(verdicts, () => this.#run(verdicts, partner, isTold))
+      } finally {
+        end()
+      }
     } finally {
       slot.release()
     }
@@ -152,8 +167,13 @@ export class Coordinator {
     }
   }
 
-  async #run(verdicts: readonly Verdict[], partner: number): Promise<SignAnswer[]> {
-    const { config, environment, judge, keyring, peers, registry } = this.#parts
+  /** @param isTold whether the nodes tell each other what counts against the orders' limits */
+  async #run(
+    verdicts: readonly Verdict[],
+    partner: number,
+    isTold: boolean,
+  ): Promise<SignAnswer[]> {
+    const { config, environment, keyring, peers, registry, spending } = this.#parts
     const items = itemsOf(registry, verdicts)
     const [
       {
@@ -168,14 +188,18 @@ export class Coordinator {
     const request =
       verdicts.length === 1 ? { order } : { orders: verdicts.map((verdict) => verdict.order) }
     const binding = bindingOf(verdicts, items, '', 0, participants)
+    const told = isTold ? { spending: spending.tell(partner, verdicts) } : {}
     const answer = await peers.exchange(
       partner,
       '/peer/sign/open',
-      { ...request, fresh, epoch },
+      { ...request, fresh, epoch, ...told },
       { timeout: timeout + 1000, binding },
     )
     const opened = shapeOfAnswer(openedSchema, answer.body, partner)
     try {
+      const other = opened.spending
+        ? await spending.hear(partner, opened.spending, verdicts)
+        : spending.other(partner, verdicts)
       if ('fresh' in opened) {
         return await this.#together(verdicts, {
           items,
@@ -185,13 +209,15 @@ export class Coordinator {
           bytes: answer.bytes,
           partner,
           binding,
+          other,
         })
       }
       // The partner has signed an identical transaction before; the result is verified by the
       // signatures themselves.
-      const steps = judge.admitAll(
+      const steps = this.#parts.judge.admitAll(
         verdicts,
         verdicts.map(() => ({ sessions: [], partner, peer_head: peers.headOf(partner) })),
+        other,
       )
       return this.#keep(verdicts, steps, fromWire(opened.recorded))
     } catch (error) {
@@ -259,7 +285,7 @@ export class Coordinator {
    */
   #admit(
     verdicts: readonly Verdict[],
-    { items, participants, fresh, opened, partner }: AgreedSession,
+    { items, participants, fresh, opened, partner, other }: AgreedSession,
   ): { ids: Buffer[]; key: KeyMaterial; steps: StepEntry[] } {
     const { keyring, peers, judge, store } = this.#parts
     const keyId = verdicts[0]!.key.key_id
@@ -287,6 +313,7 @@ export class Coordinator {
     const steps = judge.admitAll(
       verdicts,
       sessions.map((each) => ({ sessions: each, partner, peer_head: peers.headOf(partner) })),
+      other,
     )
     return { ids, key, steps }
   }
@@ -355,6 +382,10 @@ export class Coordinator {
     return answers
   }
 }
+
+/** Returns whether any order counts against a limit. */
+const isCharged = (verdicts: readonly Verdict[]): boolean =>
+  verdicts.some(({ charges }) => charges.length > 0)
 
 /**
  * Checks the deadline of a signature, in Unix ms.

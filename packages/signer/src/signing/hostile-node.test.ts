@@ -6,6 +6,7 @@ import { decode, loadRegistry, signing, type UnsignedTransaction } from '@custod
 import { hex, sha256hex, signBytes } from '../canonical.ts'
 import { bindingBytes } from '../keys/certificate.ts'
 import { Store } from '../store/index.ts'
+import { State } from '../store/state.ts'
 import { Attached, type Binding } from '../envelope.ts'
 import { withRounds } from './rounds.ts'
 import {
@@ -39,6 +40,7 @@ before(async () => {
   cluster = await SignerCluster.start(undefined, 'prepared', 'apart')
   workspace = await cluster.workspace()
   caller = await workspace.caller()
+  await workspace.caller(3)
   node1 = await TakenOver.start(cluster, 1)
   identity = node1.identity
   say = (call, body, binding) => node1.say(2, call, body, binding)
@@ -94,6 +96,73 @@ test('the honest partner judges the whole order by itself', async () => {
   )
   assert.equal((await open({ kind: 'anything' }, eth(path))).error, 'BAD_ORDER')
   assert.equal((await say('/peer/sign/open', {})).error, 'BAD_ORDER')
+})
+
+test('attack: a partner that tells a wrong clock, too much or nonsense uses up no other limit', async () => {
+  const maxFeePerGas = BigInt(ETH.fee_cap) / 21_000n
+  const sweep = (index: number, spending?: unknown) => {
+    const unsigned = eth([3, ETH.chain_index, index], {
+      to: workspace.address(ETH, [3, ETH.chain_index, 0]),
+      value: maxFeePerGas * 21_000n,
+      maxFeePerGas,
+    })
+    const purpose = { kind: 'sweep', sub_account: 3, asset: 'ETH', address_index: index }
+    return say(
+      '/peer/sign/open',
+      {
+        order: { workspace: workspace.name, purpose, unsigned },
+        fresh: randomBytes(32).toString('hex'),
+        epoch: 0,
+        ...(spending === undefined ? {} : { spending }),
+      },
+      bindingOf(unsigned),
+    )
+  }
+  const told = (more: object = {}) => ({
+    clock: Date.now(),
+    generation: 0,
+    known: { generation: 0, height: 0 },
+    from: 0,
+    to: 0,
+    steps: [],
+    pending: [],
+    ...more,
+  })
+  const huge = {
+    step: 's',
+    transaction: 't',
+    charges: [
+      {
+        budget: State.budgetKey(workspace.name, 'ETH', 'sweep 3'),
+        amount: (BigInt(ETH.fee_cap) * 1000n).toString(),
+      },
+    ],
+  }
+  for (const spending of [
+    {},
+    told({ more: 1 }),
+    told({ pending: [{ ...huge, charges: [{ budget: 'b', amount: '-1' }] }] }),
+    told({ steps: Array.from({ length: 201 }, () => ({ ...huge, height: 1, age_ms: 0 })) }),
+  ])
+    assert.equal((await sweep(1, spending)).error, 'BAD_ORDER')
+  assert.equal((await sweep(1, told({ clock: Date.now() - 61_000 }))).error, 'CLOCK')
+  assert.equal((await sweep(1, told({ pending: [huge] }))).error, 'BUDGET')
+  // What it says is pending counts only for that order; what it says is on record remains.
+  assert.equal(typeof (await sweep(1, told())).fresh, 'string')
+  const steps = [{ ...huge, height: 7, age_ms: 1000 }]
+  assert.equal((await sweep(2, told({ to: 7, steps }))).error, 'BUDGET')
+  assert.equal((await sweep(2, told({ to: 7 }))).error, 'BUDGET')
+  // The honest nodes do not count it between themselves.
+  const answer = await workspace.sign(
+    { kind: 'sweep', sub_account: 3, asset: 'ETH', address_index: 2 },
+    eth([3, ETH.chain_index, 2], {
+      to: workspace.address(ETH, [3, ETH.chain_index, 0]),
+      value: maxFeePerGas * 21_000n,
+      maxFeePerGas,
+    }),
+    [2, 3],
+  )
+  assert.equal(answer.status, 200, JSON.stringify(answer.body))
 })
 
 test('the envelope must contain the digest that the partner computes', async () => {

@@ -21,13 +21,25 @@ import {
   toWire,
   unsignedOf,
 } from './items.ts'
+import { toldSchema, type Told } from './shared-spending.ts'
 import { inputsOf, sizeOf, type Slot } from './slots.ts'
 
-const freshSchema = { fresh: z.string().regex(/^[0-9a-f]{64}$/), epoch: z.int().min(0) }
+const freshSchema = {
+  fresh: z.string().regex(/^[0-9a-f]{64}$/),
+  epoch: z.int().min(0),
+  /** Absent if the order counts against no limit, and from earlier versions. */
+  spending: toldSchema.optional(),
+}
 const openSchema = z.union([
   z.strictObject({ order: orderSchema, ...freshSchema }),
   z.strictObject({ orders: z.array(orderSchema).min(2).max(RUN_MAX), ...freshSchema }),
 ])
+
+interface Fresh {
+  fresh: string
+  epoch: number
+  spending?: Told | undefined
+}
 
 /** The data that both nodes have agreed on and this node has recorded, before the first round. */
 interface AgreedSession {
@@ -115,12 +127,13 @@ export class Participant {
   async #begun(
     partner: number,
     orders: readonly Order[],
-    { fresh: theirs, epoch }: { fresh: string; epoch: number },
+    { fresh: theirs, epoch, spending: told }: Fresh,
     header: Header,
     slot: Slot,
   ): Promise<unknown> {
     const { judge, config, store, registry, keyring, environment, bans, peers, catchUp } =
       this.#parts
+    const { spending } = this.#parts
     const verdicts = await judge.judgeAll(orders)
     const [
       {
@@ -133,7 +146,11 @@ export class Participant {
     const binding = bindingOf(verdicts, items, '', 0, participants)
     if (!isOf(header, binding))
       throw new Refusal('SESSION_ABORTED', 'The envelope contains another digest')
-    const existing = judge.assertAllAllowed(verdicts)
+    const other = told
+      ? await spending.hear(partner, told, verdicts)
+      : spending.other(partner, verdicts)
+    const tell = () => (told ? { spending: spending.tell(partner, verdicts) } : {})
+    const existing = judge.assertAllAllowed(verdicts, other)
     const recorded = existing.flatMap((step) => (step?.signed ? [step.signed.height] : []))
     bans.assertNot(partner)
     if (recorded.length === verdicts.length) {
@@ -142,6 +159,7 @@ export class Participant {
         recorded: recorded.flatMap(
           (height) => store.record.readAs(height, 'signed').body.signatures,
         ),
+        ...tell(),
       }
     }
     const mine = hex(environment.random(32))
@@ -163,13 +181,15 @@ export class Participant {
     const steps = judge.admitAll(
       verdicts,
       sessions.map((each) => ({ sessions: each, partner, peer_head: peers.headOf(partner) })),
+      other,
     )
     const session = hex(ids[0]!)
     const agreement = { verdicts, items, ids, participants, epoch: agreed, partner, binding }
     const open = this.#register(session, { ...agreement, steps, slot })
     try {
       this.#begin(open)
-      return withRounds({ fresh: mine, epoch: agreed }, await this.#toldFirst(open))
+      const first = await this.#toldFirst(open)
+      return withRounds({ fresh: mine, epoch: agreed, ...tell() }, first)
     } catch (error) {
       throw onceEntered(this.#ended(session, error))
     }

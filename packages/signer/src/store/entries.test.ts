@@ -8,6 +8,7 @@ import * as fc from '../../../../testing/property.ts'
 import { Backups } from '../keys/backup.ts'
 import { RecordError } from './entries/error.ts'
 import { BODIES, entryOf, type Kind, type NewEntry } from './entries/index.ts'
+import { CHARGES_MAX, VOID_KEYS_MAX } from './entries/values.ts'
 import { takenFrom } from './imported.ts'
 import { Store } from './index.ts'
 import { RecordStore } from './record.ts'
@@ -456,10 +457,30 @@ test('a restore imports entries that bind every node, and fails on an unreadable
     () =>
       takenFrom(
         2,
-        row('void', { keys: Array(9).fill('i'), transaction_id: null, signed_hashes: [] }),
+        row('void', { keys: Array(257).fill('i'), transaction_id: null, signed_hashes: [] }),
       ),
-    /entry 7 has the kind "void", which is not imported/,
+    /entry 7 of the kind "void" does not match the format of its kind: keys/,
   )
+})
+
+test('a restore imports the largest step and the largest void that can be written', () => {
+  const charges = Array.from({ length: CHARGES_MAX }, (_, at) => ({
+    budget: `window ${at}`,
+    amount: '9'.repeat(78),
+  }))
+  const taken = takenFrom(2, {
+    height: 7,
+    at: 3,
+    kind: 'step',
+    body: JSON.stringify({ ...step, charges }),
+    hash: '',
+  })
+  assert.equal(taken?.kind === 'step' && taken.body.charges?.length, CHARGES_MAX)
+  assert.throws(() => read('step', { ...step, charges: [...charges, charges[0]] }), /charges/)
+  const keys = Array.from({ length: VOID_KEYS_MAX }, (_, at) => `step ${at}`)
+  const body = { keys, transaction_id: null, signed_hashes: [] }
+  assert.ok(takenFrom(2, { height: 7, at: 3, kind: 'void', body: JSON.stringify(body), hash: '' }))
+  assert.throws(() => read('void', { ...body, keys: [...keys, 'one more'] }), /keys/)
 })
 
 test('a restore from a peer with an unreadable entry stops, and begins again at the next start', async () => {

@@ -1,46 +1,78 @@
-interface Charged {
+/** The amount of a transaction that counts against a budget. `at` in Unix ms. */
+export interface Charged {
+  readonly budget: string
+  readonly amount: bigint
   at: number
-  amount: bigint
-  step: string
+  readonly step: string
+  /** Hash of the unsigned transaction; the same transaction counts once, also if several nodes recorded it. */
+  readonly transaction: string
 }
 
-/** Charges to each budget, as long as they count. `at` and `since` in Unix ms. */
+/** The charges of a step that a node recorded at a height. */
+export interface ChargedStep {
+  height: number
+  charges: readonly Charged[]
+}
+
+/** Charges to each budget, as long as they count. */
 export class Spending {
   readonly #charged = new Map<string, Charged[]>()
+  /** The same charges in the order of their heights, to be told to other nodes. */
+  #steps: ChargedStep[] = []
+  /** Number of steps after the last removal of old ones. */
+  #kept = 0
 
-  add(budget: string, charged: Charged): void {
-    const spent = this.#charged.get(budget)
-    if (spent) spent.push(charged)
-    else this.#charged.set(budget, [charged])
+  get size(): number {
+    return this.#steps.length
+  }
+
+  /** Adds the charges of a step. Its height must be above all earlier ones. */
+  add(step: ChargedStep): void {
+    if (step.charges.length === 0) return
+    this.#steps.push(step)
+    for (const charge of step.charges) {
+      const charged = this.#charged.get(charge.budget)
+      if (charged) charged.push(charge)
+      else this.#charged.set(charge.budget, [charge])
+    }
   }
 
   /** Charges with a time after `to`, made while the clock was ahead, count as made at `to`. */
   clamp(to: number): void {
-    for (const spent of this.#charged.values())
-      for (const each of spent) each.at = Math.min(each.at, to)
-  }
-
-  /** Returns the sum of a budget's charges since a time. */
-  since(budget: string, since: number): bigint {
-    return this.#chargedSince(budget, since).reduce((sum, item) => sum + item.amount, 0n)
-  }
-
-  /** Returns the largest charge of each step, for steps whose transactions exclude each other. */
-  largestSince(budget: string, since: number): Map<string, bigint> {
-    const largest = new Map<string, bigint>()
-    for (const { step, amount } of this.#chargedSince(budget, since))
-      if (amount > (largest.get(step) ?? 0n)) largest.set(step, amount)
-    return largest
+    for (const { charges } of this.#steps)
+      for (const each of charges) each.at = Math.min(each.at, to)
   }
 
   /**
-   * Drops older charges permanently, because later calls never ask for an earlier time. A peer's
-   * entries are added late and out of order.
+   * Returns a budget's charges since a time. Drops older ones permanently, because later calls
+   * never ask for an earlier time. A restored node adds its peers' entries late and out of order.
    */
-  #chargedSince(budget: string, since: number): Charged[] {
+  since(budget: string, since: number): readonly Charged[] {
     const stored = (this.#charged.get(budget) ?? []).filter(({ at }) => at >= since)
     if (stored.length > 0) this.#charged.set(budget, stored)
     else this.#charged.delete(budget)
     return stored
+  }
+
+  /**
+   * Drops all steps before a time, like {@link since}. Does nothing until their number has doubled,
+   * so that a call costs little on average.
+   */
+  drop(before: number): void {
+    if (this.#steps.length < 2 * this.#kept + 1000) return
+    this.#steps = this.#steps.filter(({ charges }) => charges.some(({ at }) => at >= before))
+    this.#kept = this.#steps.length
+    for (const budget of this.#charged.keys()) this.since(budget, before)
+  }
+
+  /** Returns the steps above a height, at most `max` of them, in the order of their heights. */
+  stepsAfter(height: number, max: number): ChargedStep[] {
+    let [low, high] = [0, this.#steps.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (this.#steps[middle]!.height <= height) low = middle + 1
+      else high = middle
+    }
+    return this.#steps.slice(low, low + max)
   }
 }

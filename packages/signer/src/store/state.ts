@@ -468,9 +468,17 @@ export class State {
     if (body.account && body.nonce !== null) this.#raiseNonce(body.account, BigInt(body.nonce))
     const { network, valid_until: end } = body.decoded
     if (end !== undefined) this.#seeEnd(network, end, at, !imported)
-    for (const { budget, amount } of body.charges ?? (body.charge ? [body.charge] : [])) {
-      this.spending.add(budget, { at, amount: BigInt(amount), step: body.step })
-    }
+    const charges = body.charges ?? (body.charge ? [body.charge] : [])
+    this.spending.add({
+      height,
+      charges: charges.map(({ budget, amount }) => ({
+        budget,
+        amount: BigInt(amount),
+        at,
+        step: body.step,
+        transaction: body.unsigned_hash,
+      })),
+    })
     if (body.fuelled) {
       const { kind, network: of, address, amount } = body.fuelled
       this.fuelled.count(of, address, kind, body.nonce ?? body.unsigned_hash, BigInt(amount))

@@ -3,7 +3,8 @@ import { Refusal } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/index.ts'
 import { LEAP_MAX_MS } from '../store/record.ts'
-import { PING, type Peers } from './peers.ts'
+import { PING } from './calls.ts'
+import type { Peers } from './peers.ts'
 
 const PING_TIMEOUT_MS = 1500
 /** Absent in responses of earlier versions. */

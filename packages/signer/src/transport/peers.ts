@@ -6,6 +6,7 @@ import { errorAnswer, isCode, Refusal } from '../errors.ts'
 import { reason, type Log } from '../log.ts'
 import type { SeenHead } from '../store/heads.ts'
 import type { Store } from '../store/index.ts'
+import { BEFORE_HEADS, bytesMaxOf, PING, RECORD, SESSIONS, WHILE_RECOVERING } from './calls.ts'
 import { Link, Unreachable } from './client.ts'
 import {
   EnvelopeError,
@@ -33,47 +34,6 @@ export type PeerHandler = (
 ) => Promise<unknown>
 /** Transports an encrypted message to a peer, and returns its response. */
 export type PeerLink = Pick<Link, 'peer' | 'post' | 'close'>
-
-/**
- * Calls that a node answers before it has compared heads, or while it is being restored, because
- * their responses do not bind it.
- */
-export const PING = '/peer/ping'
-const RECORD = '/peer/record'
-const BEFORE_HEADS = new Set([
-  PING,
-  '/peer/hash',
-  RECORD,
-  '/peer/generation',
-  '/peer/head-of',
-  '/peer/people',
-])
-
-/**
- * Calls that a node answers after it was opened for a recovery: those that its partner needs to
- * sign, and no ceremonies.
- */
-const WHILE_RECOVERING = new Set([
-  ...BEFORE_HEADS,
-  '/peer/sign/open',
-  '/peer/sign/round',
-  '/peer/nonce',
-  '/peer/fuelled',
-  '/peer/key/get',
-])
-
-/** Calls of sessions and runs. None is sent to a banned node or accepted from it, in any round. */
-const SESSIONS = ['/peer/sign/', '/peer/test/', '/peer/ceremony/', '/peer/refresh/'] as const
-
-/**
- * Maximum size of a peer's response: for a page of its record; for the short responses before heads
- * are compared; and for all other calls.
- */
-const PAGE_BYTES_MAX = 64 * 1024 * 1024
-const SHORT_BYTES_MAX = 256 * 1024
-const ANSWER_BYTES_MAX = 24 * 1024 * 1024
-const bytesMaxOf = (call: string): number =>
-  call === RECORD ? PAGE_BYTES_MAX : BEFORE_HEADS.has(call) ? SHORT_BYTES_MAX : ANSWER_BYTES_MAX
 
 interface Parts {
   config: Config
@@ -169,6 +129,11 @@ export class Peers {
   }
   reachable(node: number): boolean {
     return this.#reachable.get(node) ?? false
+  }
+
+  /** Returns the start of a peer that was last compared; null before the first call. */
+  bootOf(node: number): string | null {
+    return this.#checked.get(node) ?? null
   }
 
   /** Returns the highest head of this peer, to be recorded with the next step. */

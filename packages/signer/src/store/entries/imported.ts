@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
-import { curve, digits, node, path } from './values.ts'
+import { CHARGES_MAX, curve, digits, node, path, VOID_KEYS_MAX } from './values.ts'
 
 /**
  * Entries that a restored node copies from a peer's record: of the kinds that bind it too, the
@@ -52,7 +52,7 @@ export const IMPORTED = {
       rule: text.nullable().optional(),
       /** In records of earlier versions, in which a step had one charge. */
       charge: charge.nullable().optional(),
-      charges: z.array(charge).max(4).optional(),
+      charges: z.array(charge).max(CHARGES_MAX).optional(),
       fuelled: z
         .object({ kind: z.enum(['fuel', 'fees']), network: text, address: text, amount: digits })
         .nullable()
@@ -84,7 +84,7 @@ export const IMPORTED = {
     })
     .refine((step) => (step.account === null) === (step.nonce === null)),
   session: z.object({ sessions: z.array(text).max(1000) }),
-  void: z.object({ keys: z.array(text).max(8) }),
+  void: z.object({ keys: z.array(text).max(VOID_KEYS_MAX) }),
   nonce: z.object({ account: text, nonce: digits }),
   rule: z.object({
     rule: text,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { seenHead } from './people.ts'
-import { count, digits, hexText, node, path } from './values.ts'
+import { CHARGES_MAX, count, digits, hexText, node, path, VOID_KEYS_MAX } from './values.ts'
 
 const unsigned = z.strictObject({
   network: z.string(),
@@ -113,7 +113,7 @@ export const TRANSACTIONS = {
         })
         .nullable()
         .optional(),
-      charges: z.array(charge).optional(),
+      charges: z.array(charge).max(CHARGES_MAX).optional(),
       charge: charge.nullable().optional(),
       ...signing,
     })
@@ -144,7 +144,7 @@ export const TRANSACTIONS = {
     /** The peer that sent it. */ from: node,
   }),
   void: z.strictObject({
-    keys: z.array(z.string()),
+    keys: z.array(z.string()).max(VOID_KEYS_MAX),
     transaction_id: z.string().nullable(),
     signed_hashes: z.array(z.string()),
   }),
