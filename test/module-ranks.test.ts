@@ -89,6 +89,7 @@ const RANKS: Record<string, readonly Rank[]> = {
     'statements',
     'sentences',
     'analysis',
+    'governance',
     'index.ts',
   ],
   platform: ['core', 'custody', 'commerce', 'events', 'console-api', 'server', 'run.ts', 'main.ts'],

@@ -69,6 +69,31 @@ export const MODULES = {
       'custody/transactions/api-transactions',
     ),
   },
+  governance: {
+    mutate: [
+      'packages/policy/src/governance/*.ts',
+      '!packages/policy/src/governance/*.test.ts',
+      'packages/policy/src/statements/quorum.ts',
+    ],
+    tests: ['governance/governance', 'statements/verify', 'governance/governance.property'].map(
+      (name) => `packages/policy/src/${name}.test.ts`,
+    ),
+  },
+  limits: {
+    mutate: [
+      'packages/signer/src/signing/shared-spending.ts',
+      'packages/signer/src/policy/budget.ts',
+      'packages/signer/src/store/spending.ts',
+    ],
+    tests: signer(
+      'policy/judge',
+      'transport/host-clock',
+      'signing/shared-spending',
+      'policy/rules',
+      'policy/authorities/siphon',
+      'signing/exact-limits',
+    ),
+  },
   exclusive: {
     mutate: ['packages/signer/src/policy/exclusivity.ts', 'packages/signer/src/policy/nonce.ts'],
     tests: signer(

@@ -23,11 +23,24 @@ export type PolicyErrorCode =
   | 'UNKNOWN_PERSON'
   | 'UNKNOWN_KEY'
   | 'KEY_SUSPENDED'
+  | 'KEY_REVOKED'
   /** The document does not allow this person to make this statement. */
   | 'NOT_ALLOWED'
   /** `at` is in the future. */
   | 'NOT_YET'
   | 'EXPIRED'
+  /** The document has a fault that `lint` reports as an error. */
+  | 'LINT'
+  /** The approvals of a change or of the end of a stop are not sufficient. */
+  | 'QUORUM'
+  /** The statement is about another document or stop. */
+  | 'OTHER_STATEMENT'
+  /** A new key has not agreed to the document. */
+  | 'POSSESSION'
+  /** Another change is pending. */
+  | 'PENDING'
+  /** The change was vetoed, and cannot be proposed again. */
+  | 'VETOED'
   /** The signature does not verify. */
   | 'SIGNATURE'
   /** The key is a passkey, whose assertions this package does not verify. */

@@ -28,6 +28,17 @@ export {
 export * from './statements/quorum.ts'
 export * from './statements/shapes.ts'
 export * from './statements/verify.ts'
+export * from './governance/governance.ts'
+export {
+  advance,
+  install,
+  propose,
+  type Place,
+  type Proposal,
+  type ProvenDocument,
+  type Witnesses,
+} from './governance/documents.ts'
+export { confirm, resume, revoke, stop, suspend, veto } from './governance/statements.ts'
 export { ruleSentence } from './sentences/rule-sentence.ts'
 export * from './sentences/statement-sentence.ts'
 export * from './analysis/diff.ts'

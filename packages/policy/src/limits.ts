@@ -35,6 +35,16 @@ export const LIMITS = {
   clockSkewS: 60,
   /** UTF-8 bytes of a signed statement as JSON. */
   statementBytes: 8_192,
+  /** Time for which a suspension lasts, in seconds: seven days. */
+  suspensionS: 604_800,
+  /** Sub-accounts that can be stopped at a time. */
+  stops: 1_000,
+  /** Nodes whose operators must confirm a change that a person whom it removes has vetoed. */
+  confirmations: 2,
+  /**
+   * Seconds by which a proposal may be seen too late for its delay, because its approvals travel.
+   */
+  sightSlackS: 300,
   /** Longest delay of a change, in seconds: 30 days. */
   delayS: 2_592_000,
   /** Shortest delay of a change outside of mode `local`, in seconds: one hour. */

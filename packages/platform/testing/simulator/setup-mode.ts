@@ -301,7 +301,7 @@ export class LockLog {
    * Returns whether a backend has checked for a deadlock since its wait began. A backend that has
    * just begun to wait is listed with the time of its earlier wait for a moment; the line about the
    * end of that wait tells the two apart. A backend that was stopped during its check would hold the
-   * locks of the lock table for ever.
+   * locks of the lock table until it continues.
    * @param sinceMs start of the wait, rounded down; older log lines are ignored
    */
   hasChecked(pid: number, sinceMs: number): boolean {

@@ -1,0 +1,184 @@
+import { lint } from '../analysis/lint.ts'
+import type { LintContext } from '../analysis/finding.ts'
+import type { PolicyDocument } from '../document/shape.ts'
+import { PolicyError } from '../error.ts'
+import { compile, type Policy } from '../evaluation/compile.ts'
+import { LIMITS } from '../limits.ts'
+import { verifyStatement, type SignedStatement } from '../statements/verify.ts'
+import type { Governance, PendingChange, Present } from './governance.ts'
+import { assertQuorum, refuse, verified } from './statements.ts'
+
+/** Where a document must apply: the node's own mode and workspace, and the hash of the identities. */
+export type Place = Pick<PolicyDocument, 'mode' | 'workspace' | 'nodes'>
+
+/** A document with a proof of possession by each key that is new in it. */
+export interface ProvenDocument {
+  readonly document: PolicyDocument
+  readonly possessions: readonly SignedStatement[]
+}
+
+/**
+ * Accepts the first document, which operators have typed.
+ * @throws PolicyError the first fault
+ */
+export function install(
+  { document, possessions }: ProvenDocument,
+  place: Place,
+  context: LintContext,
+  present: Present,
+): Governance {
+  if (document.number !== 1) refuse('OTHER_POLICY', 'number', 'must be 1 in the first document')
+  assertPlace(document, place)
+  const policy = withoutFaults(document, context)
+  assertPossessions(policy, new Set(), possessions, present)
+  return {
+    policy,
+    next: null,
+    vetoed: new Set(),
+    stops: [],
+    resumedUpTo: new Map(),
+    suspensions: [],
+    revoked: new Set(),
+  }
+}
+
+/** A proposed change with its approvals (statements of the kind `change`). */
+export interface Proposal extends ProvenDocument {
+  readonly approvals: readonly SignedStatement[]
+}
+
+/**
+ * Times in Unix seconds at which both other nodes saw a proposal complete, by their signed words;
+ * null if one of them has not given it.
+ */
+export type Witnesses = readonly [number, number] | null
+
+/**
+ * Accepts the next document, whose approvals must be complete. It comes into force at the time that
+ * the approvals name, or later: never before `delay_s` has passed since it was first seen here. Only
+ * the words of both other nodes can prove an earlier sight, because one of them may be hostile.
+ * @param present time at which the proposal is seen here
+ * @throws PolicyError the first fault; `PENDING` if another change is pending
+ */
+export function propose(
+  governance: Governance,
+  { document, possessions, approvals }: Proposal,
+  context: LintContext,
+  present: Present,
+  witnesses: Witnesses = null,
+): Governance {
+  const { policy: previous, next, revoked, vetoed } = governance
+  const { number, previous: link } = document
+  if (number !== previous.document.number + 1 || link !== previous.hash)
+    refuse('OTHER_POLICY', 'previous', `is not the document ${previous.document.number} in force`)
+  const policy = withoutFaults(document, { ...context, previous: previous.document })
+  if (next?.policy.hash === policy.hash) return governance
+  if (next) refuse('PENDING', '', 'Another change is pending; it can be vetoed')
+  if (vetoed.has(policy.hash)) refuse('VETOED', '', 'The change was vetoed')
+  for (const [person, keys] of policy.people)
+    for (const { id, spki } of keys.values())
+      if (revoked.has(spki)) refuse('KEY_REVOKED', 'people', `${id} of ${person} is revoked`)
+  // What both other nodes have seen by then was approved by then.
+  const seen = Math.min(present.now_s, witnesses ? Math.max(...witnesses) : Infinity)
+  const actsAt = assertApprovals(governance, policy, approvals, { ...present, now_s: seen })
+  const known = new Set(
+    [...previous.people.values()].flatMap((keys) => [...keys.values()].map(({ spki }) => spki)),
+  )
+  assertPossessions(policy, known, possessions, present)
+  const { delay_s } = previous.document.change
+  const isInTime = seen + delay_s <= actsAt + LIMITS.sightSlackS
+  const pending: PendingChange = {
+    policy,
+    seen_at_s: present.now_s,
+    acts_at_s: isInTime ? actsAt : present.now_s + delay_s,
+    vetoedBy: null,
+    confirmedBy: [],
+  }
+  return { ...governance, next: pending }
+}
+
+/**
+ * Applies what happens by time alone: a pending change comes into force, a suspension ends.
+ * @param now_s Unix seconds
+ */
+export function advance(governance: Governance, now_s: number): Governance {
+  const { next, suspensions } = governance
+  const open = suspensions.filter(({ ends_at_s }) => now_s < ends_at_s)
+  const isConfirmed =
+    next !== null && (next.vetoedBy === null || next.confirmedBy.length >= LIMITS.confirmations)
+  if (next === null || now_s < next.acts_at_s || !isConfirmed)
+    return open.length === suspensions.length ? governance : { ...governance, suspensions: open }
+  const { policy } = next
+  return {
+    ...governance,
+    policy,
+    next: null,
+    vetoed: new Set(),
+    // A suspension of a key that the new document does not contain has no meaning any more.
+    suspensions: open.filter(
+      ({ target: { person, key } }) =>
+        policy.people.get(person)?.get(key)?.spki ===
+        governance.policy.people.get(person)?.get(key)?.spki,
+    ),
+  }
+}
+
+function assertPlace(document: PolicyDocument, place: Place): void {
+  for (const field of ['mode', 'workspace', 'nodes'] as const)
+    if (document[field] !== place[field])
+      refuse('OTHER_WORKSPACE', field, 'is not that of this installation')
+}
+
+function withoutFaults(document: PolicyDocument, context: LintContext): Policy {
+  const fault = lint(document, context).find(({ severity }) => severity === 'error')
+  if (fault) throw new PolicyError('LINT', fault.path, fault.message)
+  return compile(document, context.registry)
+}
+
+/** @returns the time in Unix seconds that all approvals name */
+function assertApprovals(
+  governance: Governance,
+  next: Policy,
+  approvals: readonly SignedStatement[],
+  present: Present,
+): number {
+  const found = approvals.map((signed, at) => {
+    const { statement } = verified(governance, 'change', signed, present)
+    if (statement.next.hash !== next.hash)
+      refuse('OTHER_STATEMENT', `approvals[${at}].next.hash`, 'is not the hash of the document')
+    return statement
+  })
+  assertQuorum(
+    governance,
+    'change',
+    found.map(({ by: person, key }) => ({ person, key })),
+  )
+  const times = new Set(found.map(({ acts_at }) => acts_at))
+  const [actsAt = 0] = times
+  if (times.size > 1) refuse('OTHER_STATEMENT', 'approvals', 'name different times')
+  const latest = present.now_s + LIMITS.delayS + LIMITS.statementS
+  if (actsAt > latest) refuse('SHAPE', 'acts_at', `must be at most ${latest}`)
+  return actsAt
+}
+
+/**
+ * Checks that the holder of each new key has agreed to the document.
+ * @param known public keys that need no proof
+ */
+function assertPossessions(
+  policy: Policy,
+  known: ReadonlySet<string>,
+  possessions: readonly SignedStatement[],
+  { now_s, verify = verifyStatement }: Present,
+): void {
+  for (const [person, keys] of policy.people)
+    for (const { id, spki } of keys.values()) {
+      if (known.has(spki)) continue
+      const proof = possessions.find(
+        ({ statement: { kind, by, key } }) => kind === 'possession' && by === person && key === id,
+      )
+      if (!proof)
+        return refuse('POSSESSION', 'possessions', `the proof of ${id} of ${person} is missing`)
+      verify(policy, proof, { now_s, suspended: new Set() })
+    }
+}

@@ -1,0 +1,328 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { keyOf, newKey, NOW, policyWith } from '../../testing/documents.ts'
+import {
+  DAY_S,
+  installed,
+  PLACE,
+  possessionsOf,
+  proposalOf,
+  proposed,
+  signedBy,
+  successorOf,
+} from '../../testing/governance.ts'
+import { registry } from '../../testing/registry.ts'
+import { PolicyError } from '../error.ts'
+import { statementHash } from '../statements/shapes.ts'
+import { advance, install } from './documents.ts'
+import { blockedKeys, isStopped, suspendedKeys, type Governance } from './governance.ts'
+import { confirm, resume, revoke, stop, suspend, veto } from './statements.ts'
+
+const WEEK_S = 7 * DAY_S
+const now = { now_s: NOW }
+const refused = (code: string, path: string, call: () => unknown): void => {
+  assert.throws(call, (error: unknown) => {
+    assert.ok(error instanceof PolicyError, String(error))
+    assert.deepEqual([error.code, error.path], [code, path], error.message)
+    return true
+  })
+}
+const admins = { admins: ['alice', 'bob', 'carol'] }
+const peopleWithout = (governance: Governance, ...gone: string[]) =>
+  governance.policy.document.people.filter(({ id }) => !gone.includes(id))
+const withoutCarol = (governance: Governance) =>
+  successorOf(governance, {
+    people: [...peopleWithout(governance, 'carol')],
+    groups: { ...governance.policy.document.groups, admins: ['alice', 'bob', 'dan'] },
+  })
+
+test('the first document needs a proof of possession by every key, for this installation', () => {
+  const { document } = policyWith([])
+  const possessions = possessionsOf(document)
+  const from = (proofs: typeof possessions, place: object = {}) =>
+    install({ document, possessions: proofs }, { ...PLACE, ...place }, { registry }, now)
+  assert.equal(from(possessions).policy.document.number, 1)
+  refused('POSSESSION', 'possessions', () => from(possessions.slice(1)))
+  refused('OTHER_WORKSPACE', 'nodes', () => from(possessions, { nodes: 'cd'.repeat(32) }))
+  refused('OTHER_WORKSPACE', 'workspace', () => from(possessions, { workspace: 'other' }))
+  refused('OTHER_WORKSPACE', 'mode', () => from(possessions, { mode: 'local' }))
+  // A proof of another key, or over another document, is none.
+  const forged = possessionsOf(document, (person) => [
+    person === 'dan' ? { ...newKey('k1'), key: keyOf('dan').key } : keyOf(person),
+  ])
+  refused('SIGNATURE', 'signature', () => from(forged))
+  const other = possessionsOf(policyWith([], { stop: { group: 'treasury' } }).document)
+  refused('OTHER_POLICY', 'policy', () => from(other))
+  const { document: second } = policyWith([], { number: 2, previous: 'ab'.repeat(32) })
+  refused('OTHER_POLICY', 'number', () =>
+    install({ document: second, possessions: [] }, PLACE, { registry }, now),
+  )
+  const { document: faulty } = policyWith([], {
+    change: { approvals: [{ group: 'admins', k: 3 }], delay_s: DAY_S, veto: 'admins' },
+  })
+  refused('LINT', 'change.approvals', () =>
+    install({ document: faulty, possessions: possessionsOf(faulty) }, PLACE, { registry }, now),
+  )
+})
+
+test('a change needs the quorum of the document in force, and waits for its delay', () => {
+  const first = installed()
+  const next = successorOf(first, { stop: { group: 'treasury' } })
+  refused('QUORUM', 'approvals', () => proposed(first, proposalOf(first, next, ['alice'])))
+  refused('QUORUM', 'approvals', () => proposed(first, proposalOf(first, next, ['bob', 'bob'])))
+  refused('NOT_ALLOWED', 'by', () => proposed(first, proposalOf(first, next, ['alice', 'dan'])))
+  const pending = proposed(first, proposalOf(first, next, ['alice', 'carol']))
+  assert.equal(pending.next?.acts_at_s, NOW + DAY_S)
+  assert.equal(advance(pending, NOW + DAY_S - 1), pending)
+  const second = advance(pending, NOW + DAY_S)
+  assert.deepEqual([second.policy.document.number, second.next], [2, null])
+  assert.equal(second.policy.document.stop.group, 'treasury')
+  // The same proposal again changes nothing, and is one for an earlier document afterwards.
+  assert.equal(proposed(pending, proposalOf(first, next, ['alice', 'carol'])), pending)
+  refused('OTHER_POLICY', 'previous', () =>
+    proposed(second, proposalOf(first, next, ['alice', 'carol'])),
+  )
+  const other = proposalOf(first, successorOf(first, { stop: { group: 'compliance' } }), [
+    'alice',
+    'bob',
+  ])
+  refused('PENDING', '', () => proposed(pending, other))
+})
+
+test('the delay counts from the first sight here, unless both other nodes saw it in time', () => {
+  const first = installed()
+  const next = successorOf(first, { stop: { group: 'treasury' } })
+  const proposal = proposalOf(first, next, ['alice', 'bob'])
+  const actsAt = (seen: number, witnesses: [number, number] | null = null) =>
+    proposed(first, proposal, seen, witnesses).next?.acts_at_s
+  assert.equal(actsAt(NOW + 300), NOW + DAY_S)
+  assert.equal(actsAt(NOW + 301), NOW + 301 + DAY_S)
+  // One hostile node cannot shorten the delay: the later of the two counts.
+  assert.equal(actsAt(NOW + 3000, [NOW, NOW + 301]), NOW + 3000 + DAY_S)
+  assert.equal(actsAt(NOW + 3000, [NOW + 300, NOW]), NOW + DAY_S)
+  // Statements that have expired count only if both others saw them before.
+  refused('EXPIRED', 'expires', () => actsAt(NOW + 3600))
+  refused('EXPIRED', 'expires', () => actsAt(NOW + WEEK_S, [NOW, NOW + 3600]))
+  assert.equal(actsAt(NOW + WEEK_S, [NOW, NOW + 1]), NOW + DAY_S)
+  const early = proposalOf(first, next, ['alice', 'bob'], { acts_at: NOW })
+  assert.equal(proposed(first, early).next?.acts_at_s, NOW + DAY_S)
+  const far = proposalOf(first, next, ['alice', 'bob'], { acts_at: NOW + 37 * DAY_S + 1 })
+  refused('SHAPE', 'acts_at', () => proposed(first, far))
+})
+
+test('the approvals of a change must be about that document and one time', () => {
+  const first = installed()
+  const next = successorOf(first, { stop: { group: 'treasury' } })
+  const other = successorOf(first, { stop: { group: 'compliance' } })
+  const good = proposalOf(first, next, ['alice', 'bob'])
+  const of = (approvals: typeof good.approvals) => () => proposed(first, { ...good, approvals })
+  const [alice] = good.approvals as [(typeof good.approvals)[0]]
+  const elsewhere = proposalOf(first, other, ['bob']).approvals
+  refused('OTHER_STATEMENT', 'approvals[1].next.hash', of([alice, ...elsewhere]))
+  const later = proposalOf(first, next, ['bob'], { acts_at: NOW + 2 * DAY_S }).approvals
+  refused('OTHER_STATEMENT', 'approvals', of([alice, ...later]))
+  refused('SHAPE', 'kind', of([alice, signedBy(first, 'bob', 'stop')]))
+})
+
+test('a new key must agree to the document; an old one need not', () => {
+  const first = installed()
+  const key = newKey('k2')
+  const people = first.policy.document.people.map((person) =>
+    person.id === 'dan' ? { ...person, keys: [...person.keys, key.key] } : person,
+  )
+  const next = successorOf(first, { people })
+  const proofs = possessionsOf(next, (person) => (person === 'dan' ? [key] : []))
+  const of = (possessions: typeof proofs) => () =>
+    proposed(first, proposalOf(first, next, ['alice', 'bob'], { possessions }))
+  refused('POSSESSION', 'possessions', of([]))
+  refused('SIGNATURE', 'signature', of([{ ...proofs[0]!, signature: 'A'.repeat(86) + '==' }]))
+  assert.equal(of(proofs)().next?.policy.people.get('dan')?.size, 2)
+})
+
+test('one person ends a change; a person whom it removes only delays it until two nodes confirm', () => {
+  const first = installed()
+  const next = withoutCarol(first)
+  const proposal = proposalOf(first, next, ['alice', 'bob'])
+  const pending = proposed(first, proposal)
+  const reference = { next: { number: 2, hash: pending.next!.policy.hash } }
+  const by = (person: string, of: Governance = pending) =>
+    veto(of, signedBy(first, person, 'veto', reference), now)
+
+  const ended = by('alice')
+  assert.equal(ended.next, null)
+  refused('VETOED', '', () => proposed(ended, proposal))
+  refused('NOT_ALLOWED', 'by', () => by('dan'))
+  refused('OTHER_POLICY', 'next.hash', () =>
+    veto(
+      pending,
+      signedBy(first, 'alice', 'veto', { next: { number: 2, hash: '0'.repeat(64) } }),
+      now,
+    ),
+  )
+  refused('OTHER_POLICY', 'next.hash', () => by('alice', first))
+
+  const held = by('carol')
+  assert.equal(advance(held, NOW + 30 * DAY_S), held)
+  const { hash } = reference.next
+  const once = confirm(confirm(held, hash, 1), hash, 1)
+  assert.equal(advance(once, NOW + 30 * DAY_S).next?.vetoedBy, 'carol')
+  const twice = confirm(once, hash, 3)
+  assert.equal(advance(twice, NOW + DAY_S - 1), twice)
+  assert.equal(advance(twice, NOW + DAY_S).policy.document.number, 2)
+  refused('OTHER_POLICY', 'hash', () => confirm(held, '0'.repeat(64), 1))
+  // Anybody who stays can still end it.
+  assert.equal(by('bob', twice).next, null)
+  // Carol's veto of a change that leaves her one of her keys ends it.
+  const other = proposed(
+    first,
+    proposalOf(first, successorOf(first, { stop: { group: 'treasury' } }), ['alice', 'bob']),
+  )
+  const ofOther = { next: { number: 2, hash: other.next!.policy.hash } }
+  assert.equal(veto(other, signedBy(first, 'carol', 'veto', ofOther), now).next, null)
+})
+
+test('a stop holds for its scope until a quorum ends it, and cannot be shown again', () => {
+  const first = installed()
+  const one = signedBy(first, 'carol', 'stop')
+  const stopped = stop(first, one, now)
+  assert.deepEqual(
+    [isStopped(first, 'main'), isStopped(stopped, 'main'), stopped.stops.length],
+    [false, true, 1],
+  )
+  assert.equal(stop(stopped, one, now), stopped)
+  refused('NOT_ALLOWED', 'by', () => stop(first, signedBy(first, 'dan', 'stop'), now))
+  const hash = statementHash(one.statement)
+  const named = { hash, sub_account: null, at: NOW - 5 }
+  const resumes = (governance: Governance, ...by: string[]) =>
+    resume(
+      governance,
+      named,
+      by.map((person) => signedBy(first, person, 'resume', { stop: hash })),
+      now,
+    )
+  refused('QUORUM', 'approvals', () => resumes(stopped, 'alice'))
+  refused('OTHER_STATEMENT', 'approvals[0].stop', () =>
+    resume(stopped, named, [signedBy(first, 'alice', 'resume')], now),
+  )
+  const resumed = resumes(stopped, 'alice', 'bob')
+  assert.equal(isStopped(resumed, 'main'), false)
+  refused('EXPIRED', 'at', () => stop(resumed, one, now))
+  // A node that did not see the stop refuses it after it has seen its end.
+  refused('EXPIRED', 'at', () => stop(resumes(first, 'alice', 'bob'), one, now))
+  // A later stop holds.
+  const later = stop(stopped, signedBy(first, 'alice', 'stop', { at: NOW - 4 }), now)
+  assert.deepEqual([later.stops.length, later.stops[0]?.by], [1, 'alice'])
+  assert.equal(isStopped(resumes(later, 'alice', 'bob'), 'main'), true)
+
+  const ofMain = stop(first, signedBy(first, 'alice', 'stop', { sub_account: 'main' }), now)
+  assert.deepEqual([isStopped(ofMain, 'main'), isStopped(ofMain, 'other')], [true, false])
+  assert.equal(resumes(ofMain, 'alice', 'bob').stops.length, 1, 'another scope')
+})
+
+test('stops are bounded, and the whole workspace can still be stopped', () => {
+  let governance = installed()
+  const stops = Array.from({ length: 1000 }, (_, at) => ({
+    hash: 'ab'.repeat(32),
+    sub_account: `s${at}`,
+    by: 'alice',
+    at: NOW,
+  }))
+  governance = { ...governance, stops }
+  refused('NOT_ALLOWED', 'sub_account', () =>
+    stop(governance, signedBy(governance, 'bob', 'stop', { sub_account: 'one more' }), now),
+  )
+  const again = { sub_account: 's7', at: NOW + 1 }
+  assert.equal(stop(governance, signedBy(governance, 'bob', 'stop', again), now).stops.length, 1000)
+})
+
+test('a stop survives a change, and suspended keys can still stop and veto', () => {
+  const first = installed()
+  const suspended = suspend(first, signedBy(first, 'alice', 'suspend'), now)
+  assert.deepEqual([...suspendedKeys(suspended)], ['bob/k1'])
+  const next = successorOf(first, { resume: { approvals: [{ group: 'admins', k: 1 }] } })
+  refused('KEY_SUSPENDED', 'key', () =>
+    proposed(suspended, proposalOf(first, next, ['alice', 'bob'])),
+  )
+  let governance = proposed(suspended, proposalOf(first, next, ['alice', 'carol']))
+  governance = stop(governance, signedBy(first, 'bob', 'stop'), now)
+  const after = advance(governance, NOW + DAY_S)
+  assert.deepEqual([after.policy.document.number, isStopped(after, 'x')], [2, true])
+  const reference = { next: { number: 2, hash: governance.next!.policy.hash } }
+  assert.equal(veto(governance, signedBy(first, 'bob', 'veto', reference), now).next, null)
+})
+
+test('a suspension ends after seven days or with the key, and never locks the others out', () => {
+  const first = installed()
+  const one = signedBy(first, 'alice', 'suspend')
+  const suspended = suspend(first, one, now)
+  assert.equal(suspend(suspended, one, now), suspended)
+  assert.equal(advance(suspended, NOW + WEEK_S - 1), suspended)
+  assert.deepEqual([...suspendedKeys(advance(suspended, NOW + WEEK_S))], [])
+  // Two of three must remain, and each person has one suspension at a time.
+  const carol = { target: { person: 'carol', key: 'k1' } }
+  refused('NOT_ALLOWED', 'by', () =>
+    suspend(suspended, signedBy(first, 'alice', 'suspend', carol), now),
+  )
+  const alice = { target: { person: 'alice', key: 'k1' } }
+  refused('NOT_ALLOWED', 'target', () =>
+    suspend(suspended, signedBy(first, 'carol', 'suspend', alice), now),
+  )
+  const dan = { target: { person: 'dan', key: 'k1' } }
+  const ofDan = suspend(first, signedBy(first, 'carol', 'suspend', dan), now)
+  const without = proposed(
+    ofDan,
+    proposalOf(
+      first,
+      successorOf(first, {
+        people: peopleWithout(first, 'dan'),
+        groups: { ...admins, treasury: ['erin', 'frank'], compliance: ['compliance'] },
+      }),
+      ['alice', 'bob'],
+    ),
+  )
+  assert.deepEqual(advance(without, NOW + DAY_S).suspensions, [])
+  const kept = proposed(
+    ofDan,
+    proposalOf(first, successorOf(first, { stop: { group: 'treasury' } }), ['alice', 'bob']),
+  )
+  assert.equal(advance(kept, NOW + DAY_S).suspensions.length, 1)
+})
+
+test('a person revokes their own key at once and permanently', () => {
+  const first = installed()
+  const revoked = revoke(first, signedBy(first, 'alice', 'revoke'), now)
+  assert.deepEqual([...blockedKeys(revoked)], ['alice/k1'])
+  assert.deepEqual(
+    [
+      ...blockedKeys(
+        suspend(
+          revoked,
+          signedBy(first, 'carol', 'suspend', { target: { person: 'dan', key: 'k1' } }),
+          now,
+        ),
+      ),
+    ].sort(),
+    ['alice/k1', 'dan/k1'],
+  )
+  for (const kind of ['stop', 'veto', 'suspend', 'revoke'] as const) {
+    const of = { stop, veto, suspend, revoke }[kind]
+    refused('KEY_REVOKED', 'key', () => of(revoked, signedBy(first, 'alice', kind), now))
+  }
+  const without = successorOf(first, {
+    people: peopleWithout(first, 'alice'),
+    groups: { ...first.policy.document.groups, admins: ['bob', 'carol', 'dan'] },
+  })
+  refused('KEY_REVOKED', 'key', () =>
+    proposed(revoked, proposalOf(first, without, ['alice', 'bob'])),
+  )
+  // No later document may contain it.
+  const next = successorOf(first, { stop: { group: 'treasury' } })
+  refused('KEY_REVOKED', 'people', () =>
+    proposed(revoked, proposalOf(first, next, ['bob', 'carol'])),
+  )
+  assert.ok(proposed(revoked, proposalOf(first, without, ['bob', 'carol'])).next)
+  const target = { target: { person: 'bob', key: 'k1' } }
+  refused('NOT_ALLOWED', 'by', () => revoke(first, signedBy(first, 'alice', 'revoke', target), now))
+  // A suspension must leave enough people besides those whose keys are revoked.
+  refused('NOT_ALLOWED', 'target', () => suspend(revoked, signedBy(first, 'carol', 'suspend'), now))
+})

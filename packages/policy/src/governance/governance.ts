@@ -1,0 +1,93 @@
+import type { Policy } from '../evaluation/compile.ts'
+import { keyName } from '../evaluation/approvals.ts'
+import type { KeyRef } from '../statements/quorum.ts'
+import type { verifyStatement } from '../statements/verify.ts'
+
+/** The next document, whose approvals are complete. */
+export interface PendingChange {
+  readonly policy: Policy
+  /** Unix seconds at which it was first seen complete here, and from which its delay counts. */
+  readonly seen_at_s: number
+  /** Unix seconds from which it is in force here. */
+  readonly acts_at_s: number
+  /**
+   * Person who vetoed it although it removes them; null if there is none. It then waits until the
+   * operators of two nodes confirm it.
+   */
+  readonly vetoedBy: string | null
+  /** Nodes whose operators have confirmed it. */
+  readonly confirmedBy: readonly number[]
+}
+
+/** A stop that is in force; `sub_account` null: of the whole workspace. */
+export interface Stop {
+  readonly hash: string
+  readonly sub_account: string | null
+  readonly by: string
+  /** Unix seconds of the statement. */
+  readonly at: number
+}
+
+/** A key that counts for nothing until a time in Unix seconds. */
+export interface Suspension {
+  readonly hash: string
+  readonly by: string
+  readonly target: KeyRef
+  readonly ends_at_s: number
+}
+
+/**
+ * What a holder of a workspace's policy knows: a value that the functions of this folder replace,
+ * never change. Each function checks what it is given and throws `PolicyError`; the state it was
+ * given is then still valid.
+ */
+export interface Governance {
+  /** Document in force. */
+  readonly policy: Policy
+  readonly next: PendingChange | null
+  /** Hashes of successors of this document that were vetoed. They cannot be proposed again. */
+  readonly vetoed: ReadonlySet<string>
+  /** One for each scope. */
+  readonly stops: readonly Stop[]
+  /**
+   * Time of the latest stop of each scope that was ended, by {@link scopeOf}. Stops up to that time
+   * are ended too, so none of them can be shown again.
+   */
+  readonly resumedUpTo: ReadonlyMap<string, number>
+  readonly suspensions: readonly Suspension[]
+  /** Public keys (SPKI) that their owners have revoked. No document may contain them any more. */
+  readonly revoked: ReadonlySet<string>
+}
+
+/**
+ * Verifies a statement, and returns its hash. A signer node's function also verifies passkeys.
+ * @throws PolicyError
+ */
+export type Verify = typeof verifyStatement
+
+/** When, and by which function, statements are verified. */
+export interface Present {
+  /** Unix seconds. */
+  readonly now_s: number
+  readonly verify?: Verify
+}
+
+export const scopeOf = (subAccount: string | null): string =>
+  subAccount === null ? '' : `/${subAccount}`
+
+/** Returns whether nothing may be signed for a sub-account. */
+export const isStopped = ({ stops }: Governance, subAccount: string): boolean =>
+  stops.some(({ sub_account: scope }) => scope === null || scope === subAccount)
+
+/** Returns the suspended keys, as `keyName` names them. */
+export const suspendedKeys = ({ suspensions }: Governance): ReadonlySet<string> =>
+  new Set(suspensions.map(({ target: { person, key } }) => keyName(person, key)))
+
+/** Returns the suspended and the revoked keys, which count for no approval. */
+export function blockedKeys(governance: Governance): ReadonlySet<string> {
+  const { policy, revoked } = governance
+  const names = new Set(suspendedKeys(governance))
+  for (const [person, keys] of policy.people)
+    for (const [id, { spki }] of keys) if (revoked.has(spki)) names.add(keyName(person, id))
+  return names
+}
