@@ -151,7 +151,7 @@ function connectModules({
   const hostClock = new HostClock({ store, peers, log })
   const confirmation = new Confirmation({ config, store, peers })
   const base = { config, environment, log, store, registry, vault, peers, bans, keyring, judge }
-  const spending = new SharedSpending({ store, peers })
+  const spending = new SharedSpending({ store, peers, timeoutMs: config.timeouts_ms.round })
   const signing = { ...base, catchUp, slots: new Slots(), spending }
   const parts: NodeContext = {
     ...base,

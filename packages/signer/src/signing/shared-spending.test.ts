@@ -53,6 +53,7 @@ class ModelNode {
     this.handlers = new Map()
     this.shared = new SharedSpending({
       store: this.store,
+      timeoutMs: 1000,
       peers: {
         nodes: [1, 2, 3].filter((other) => other !== this.node),
         bootOf: (other) => String(nodes.get(other)!.boot),
@@ -307,6 +308,28 @@ test('more steps than one message contains are read page by page, each once', as
   // A repeated or late message adds nothing.
   for (let times = 0; times < 3; times++) await two.shared.hear(1, told, [])
   assert.equal(two.shared.other(1, [])(BUDGET).length, names.length + 1)
+})
+
+test('concurrent orders read the record of a peer once, and a height it does not have is refused', async () => {
+  const [one, two] = twoNodes()
+  for (let at = 0; at < 600; at++) one.write(payment(`p${at}`))
+  const pages: number[] = []
+  const answer = one.handlers.get('/peer/spending')!
+  one.handlers.set('/peer/spending', async (node, body, header, bytes) => {
+    pages.push((body as { after: number }).after)
+    return answer(node, body, header, bytes)
+  })
+  const told = one.tell(2, [])
+  const heard = await Promise.all([
+    two.shared.prepare(1),
+    two.shared.prepare(1),
+    two.shared.hear(1, told, []),
+  ])
+  assert.deepEqual(pages, [0, 500])
+  assert.equal(heard[2](BUDGET).length, 600)
+  const ahead = { ...told, from: 700, to: 700 }
+  await assert.rejects(two.shared.hear(1, ahead, []), { code: 'PEER_UNAVAILABLE' })
+  assert.equal(pages.length, 4)
 })
 
 test('what is being signed counts at the other node, except the transactions of the same order', async () => {

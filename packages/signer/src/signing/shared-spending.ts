@@ -10,7 +10,6 @@ import type { Peers } from '../transport/peers.ts'
 import { Slots } from './slots.ts'
 
 const CALL = '/peer/spending'
-const TIMEOUT_MS = 5000
 /** Greatest difference of the clocks of two nodes that judge a limit together. */
 const CLOCK_DIFFERENCE_MAX_MS = 60_000
 /**
@@ -81,11 +80,15 @@ interface Peer {
   acknowledged: { boot: string | null; height: number } | null
   /** Start of the peer for which it is known whether it can tell its spending, and the result. */
   able: { boot: string | null; isAble: boolean } | null
+  /** Resolves when the peer's steps have been read to the end of its record. */
+  reading: Promise<void> | null
 }
 
 interface Parts {
   store: Store
   peers: Pick<Peers, 'call' | 'handle' | 'nodes' | 'bootOf'>
+  /** Timeout in milliseconds for reading a page from a peer. */
+  timeoutMs: number
 }
 
 /**
@@ -106,7 +109,7 @@ export class SharedSpending {
   constructor(parts: Parts) {
     this.#parts = parts
     for (const node of parts.peers.nodes)
-      this.#peers.set(node, { known: nothing(0), acknowledged: null, able: null })
+      this.#peers.set(node, { known: nothing(0), acknowledged: null, able: null, reading: null })
     parts.peers.handle(CALL, async (_node, body) =>
       this.#page(z.strictObject({ after: count }).parse(body).after),
     )
@@ -122,7 +125,7 @@ export class SharedSpending {
     const peer = this.#peers.get(node)!
     const boot = this.#parts.peers.bootOf(node)
     if (peer.able === null || boot === null || peer.able.boot !== boot) {
-      const isAble = await this.#read(node, Infinity).then(
+      const isAble = await this.#read(node).then(
         () => true,
         (error: unknown) => {
           if (error instanceof Refusal && error.code === 'NOT_FOUND') return false
@@ -195,7 +198,9 @@ export class SharedSpending {
     }
     if (peer.known.generation !== told.generation) peer.known = nothing(told.generation)
     if (told.from <= peer.known.height) this.#take(peer, told.steps, told.to)
-    else await this.#read(node, told.to)
+    // A read that had begun before may have ended below that height.
+    for (let times = 0; times < 2 && peer.known.height < told.to; times++) await this.#read(node)
+    if (peer.known.height < told.to) throw unknownFormat(node)
     return this.other(node, verdicts, told.pending)
   }
 
@@ -235,22 +240,30 @@ export class SharedSpending {
     return [...this.#pending].flat().filter(({ unsignedHash }) => !transactions.has(unsignedHash))
   }
 
-  /** Reads a peer's steps page by page, up to a height. */
-  async #read(node: number, to: number): Promise<void> {
+  /** Reads a peer's steps to the end of its record. Concurrent calls share one read. */
+  #read(node: number): Promise<void> {
     const peer = this.#peers.get(node)!
+    peer.reading ??= this.#readPages(node, peer).finally(() => {
+      peer.reading = null
+    })
+    return peer.reading
+  }
+
+  async #readPages(node: number, peer: Peer): Promise<void> {
+    const { peers, timeoutMs } = this.#parts
     for (let page = 0; page < PAGES_MAX; page++) {
       const { generation, height: after } = peer.known
-      const answer = await this.#parts.peers.call(node, CALL, { after }, { timeout: TIMEOUT_MS })
+      const answer = await peers.call(node, CALL, { after }, { timeout: timeoutMs })
       const parsed = pageSchema.safeParse(answer)
       if (!parsed.success) throw unknownFormat(node)
       const told = parsed.data
-      if (peer.known.generation === told.generation) this.#take(peer, told.steps, told.to)
-      else if (peer.known.generation === generation) {
+      if (peer.known.generation === told.generation) {
+        this.#take(peer, told.steps, told.to)
+        if (told.is_last) return
+      } else if (peer.known.generation === generation) {
         // The peer was restored; its new record is read from the beginning.
         peer.known = nothing(told.generation)
-        continue
       }
-      if (told.is_last || peer.known.height >= to) return
     }
     throw unknownFormat(node)
   }
