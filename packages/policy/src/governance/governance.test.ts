@@ -20,10 +20,58 @@ import { confirm, resume, revoke, stop, suspend, veto } from './statements.ts'
 
 const WEEK_S = 7 * DAY_S
 const now = { now_s: NOW }
+/** Every sentence that these functions give as a reason, by code and path. */
+const SENTENCES: Readonly<Record<string, readonly string[]>> = {
+  'EXPIRED at': ['is not later than a stop that was ended; sign it again'],
+  'EXPIRED expires': ['the statement has expired'],
+  'KEY_REVOKED key': ['k1 of alice is revoked'],
+  'KEY_REVOKED people': ['k1 of alice is revoked'],
+  'KEY_SUSPENDED key': ['k1 of bob is suspended'],
+  'LINT change.approvals': [
+    'If one person loses their keys, the document can no longer be changed. Add a person, or lower k.',
+  ],
+  'LINT nodes': ['The field must be <hash>, as in force.'],
+  'NOT_ALLOWED by': [
+    'alice already has a suspension in force',
+    'the document does not allow this statement of alice',
+    'the document does not allow this statement of dan',
+  ],
+  'NOT_ALLOWED sub_account': ['too many are stopped; stop the whole workspace'],
+  'NOT_ALLOWED target': ['the suspension would leave too few people for the approvals of change'],
+  'OTHER_POLICY hash': ['is not the hash of the pending change'],
+  'OTHER_POLICY next.hash': ['is not the hash of the pending change'],
+  'OTHER_POLICY number': ['must be 1 in the first document'],
+  'OTHER_POLICY policy': ['is not the document 1 with hash <hash>'],
+  'OTHER_POLICY previous': ['is not the document 1 in force', 'is not the document 2 in force'],
+  'OTHER_STATEMENT approvals': ['name different times'],
+  'OTHER_STATEMENT approvals[0].stop': ['is not the hash of the stop'],
+  'OTHER_STATEMENT approvals[1].next.hash': ['is not the hash of the document'],
+  'OTHER_WORKSPACE mode': ['is not that of this installation'],
+  'OTHER_WORKSPACE nodes': ['is not that of this installation'],
+  'OTHER_WORKSPACE workspace': ['is not that of this installation'],
+  PENDING: ['Another change is pending; it can be vetoed'],
+  'POSSESSION possessions': [
+    'the proof of k1 of alice is missing',
+    'the proof of k2 of dan is missing',
+  ],
+  'QUORUM approvals': [
+    'are not sufficient for change: 1 of 2 of admins',
+    'are not sufficient for resume: 0 of 1 of admins and 1 of 1 of treasury',
+    'are not sufficient for resume: 1 of 1 of admins and 0 of 1 of treasury',
+    'are not sufficient for resume: 1 of 2 of admins',
+  ],
+  'SHAPE acts_at': ['must be at most 1903196800'],
+  'SHAPE kind': ['must be change'],
+  'SIGNATURE signature': ['does not verify with the key'],
+  VETOED: ['The change was vetoed'],
+}
 const refused = (code: string, path: string, call: () => unknown): void => {
   assert.throws(call, (error: unknown) => {
     assert.ok(error instanceof PolicyError, String(error))
     assert.deepEqual([error.code, error.path], [code, path], error.message)
+    const sentence = path === '' ? error.message : error.message.slice(path.length + 2)
+    const expected = SENTENCES[`${code} ${path}`.trim()] ?? []
+    assert.ok(expected.includes(sentence.replace(/[0-9a-f]{64}/, '<hash>')), sentence)
     return true
   })
 }
@@ -82,6 +130,16 @@ test('a change needs the quorum of the document in force, and waits for its dela
   refused('OTHER_POLICY', 'previous', () =>
     proposed(second, proposalOf(first, next, ['alice', 'carol'])),
   )
+  const jumped = successorOf(first, { number: 3 })
+  refused('OTHER_POLICY', 'previous', () =>
+    proposed(first, proposalOf(first, jumped, ['alice', 'bob'])),
+  )
+  const unlinked = successorOf(first, { previous: 'ab'.repeat(32) })
+  refused('OTHER_POLICY', 'previous', () =>
+    proposed(first, proposalOf(first, unlinked, ['alice', 'bob'])),
+  )
+  const elsewhere = successorOf(first, { nodes: 'cd'.repeat(32) })
+  refused('LINT', 'nodes', () => proposed(first, proposalOf(first, elsewhere, ['alice', 'bob'])))
   const other = proposalOf(first, successorOf(first, { stop: { group: 'compliance' } }), [
     'alice',
     'bob',
@@ -108,6 +166,8 @@ test('the delay counts from the first sight here, unless both other nodes saw it
   assert.equal(proposed(first, early).next?.acts_at_s, NOW + DAY_S)
   const far = proposalOf(first, next, ['alice', 'bob'], { acts_at: NOW + 37 * DAY_S + 1 })
   refused('SHAPE', 'acts_at', () => proposed(first, far))
+  const latest = proposalOf(first, next, ['alice', 'bob'], { acts_at: NOW + 37 * DAY_S })
+  assert.equal(proposed(first, latest).next?.acts_at_s, NOW + 37 * DAY_S)
 })
 
 test('the approvals of a change must be about that document and one time', () => {
@@ -135,6 +195,10 @@ test('a new key must agree to the document; an old one need not', () => {
   const of = (possessions: typeof proofs) => () =>
     proposed(first, proposalOf(first, next, ['alice', 'bob'], { possessions }))
   refused('POSSESSION', 'possessions', of([]))
+  // A statement of another kind, or about another of the person's keys, is no proof.
+  const stopped = signedBy(first, 'dan', 'stop', { key: 'k2' }, key)
+  const ofOld = possessionsOf(next, (person) => (person === 'dan' ? [keyOf('dan')] : []))
+  refused('POSSESSION', 'possessions', of([stopped, ...ofOld]))
   refused('SIGNATURE', 'signature', of([{ ...proofs[0]!, signature: 'A'.repeat(86) + '==' }]))
   assert.equal(of(proofs)().next?.policy.people.get('dan')?.size, 2)
 })
@@ -216,7 +280,39 @@ test('a stop holds for its scope until a quorum ends it, and cannot be shown aga
 
   const ofMain = stop(first, signedBy(first, 'alice', 'stop', { sub_account: 'main' }), now)
   assert.deepEqual([isStopped(ofMain, 'main'), isStopped(ofMain, 'other')], [true, false])
-  assert.equal(resumes(ofMain, 'alice', 'bob').stops.length, 1, 'another scope')
+  const unmoved = resumes(ofMain, 'alice', 'bob')
+  assert.equal(unmoved.stops.length, 1, 'another scope')
+  refused('EXPIRED', 'at', () => stop(unmoved, one, now))
+  const onlyMain = resume(
+    ofMain,
+    { ...named, sub_account: 'main' },
+    ['alice', 'bob'].map((person) => signedBy(first, person, 'resume', { stop: hash })),
+    now,
+  )
+  assert.deepEqual([onlyMain.stops.length, stop(onlyMain, one, now).stops.length], [0, 1])
+})
+
+test('a quorum of two groups needs both, each person once', () => {
+  const approvals = [
+    { group: 'treasury', k: 1 },
+    { group: 'admins', k: 1 },
+  ]
+  const first = installed({ resume: { approvals } })
+  const stopped = stop(first, signedBy(first, 'carol', 'stop', { at: 0, expires: 604_800 }), {
+    now_s: 1,
+  })
+  const [open] = stopped.stops as [(typeof stopped.stops)[0]]
+  assert.equal(open.at, 0)
+  const resumes = (...by: string[]) =>
+    resume(
+      stopped,
+      open,
+      by.map((person) => signedBy(first, person, 'resume', { stop: open.hash })),
+      now,
+    )
+  refused('QUORUM', 'approvals', () => resumes('alice', 'bob'))
+  refused('QUORUM', 'approvals', () => resumes('dan'))
+  assert.deepEqual(resumes('alice', 'dan').stops, [])
 })
 
 test('stops are bounded, and the whole workspace can still be stopped', () => {
