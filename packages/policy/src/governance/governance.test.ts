@@ -63,6 +63,7 @@ const SENTENCES: Readonly<Record<string, readonly string[]>> = {
   'SHAPE acts_at': ['must be at most 1903196800'],
   'SHAPE kind': ['must be change'],
   'SIGNATURE signature': ['does not verify with the key'],
+  'UNKNOWN_PERSON by': ['stranger is not in the document'],
   VETOED: ['The change was vetoed'],
 }
 const refused = (code: string, path: string, call: () => unknown): void => {
@@ -382,6 +383,37 @@ test('a suspension ends after seven days or with the key, and never locks the ot
     proposalOf(first, successorOf(first, { stop: { group: 'treasury' } }), ['alice', 'bob']),
   )
   assert.equal(advance(kept, NOW + DAY_S).suspensions.length, 1)
+})
+
+test('a person with two keys is removed only with both, and a suspension names one of them', () => {
+  const second = newKey('k2')
+  const people = policyWith([]).document.people.map((person) =>
+    person.id === 'carol' ? { ...person, keys: [...person.keys, second.key] } : person,
+  )
+  const { document } = policyWith([], { people })
+  const possessions = possessionsOf(document, (person) =>
+    person === 'carol' ? [keyOf('carol'), second] : [keyOf(person)],
+  )
+  const first = install({ document, possessions }, PLACE, { registry }, now)
+  const carol = { person: 'carol', key: 'k2' }
+  const suspended = suspend(first, signedBy(first, 'alice', 'suspend', { target: carol }), now)
+  const next = successorOf(first, {
+    people: people.map((person) =>
+      person.id === 'carol' ? { ...person, keys: [keyOf('carol').key] } : person,
+    ),
+  })
+  const pending = proposed(suspended, proposalOf(first, next, ['alice', 'bob']))
+  const reference = { next: { number: 2, hash: pending.next!.policy.hash } }
+  assert.equal(veto(pending, signedBy(first, 'carol', 'veto', reference, second), now).next, null)
+  assert.deepEqual(advance(pending, NOW + DAY_S).suspensions, [])
+})
+
+test('a person who is not in the document can sign nothing', () => {
+  const first = installed()
+  for (const [kind, of] of Object.entries({ stop, veto, suspend, revoke }))
+    refused('UNKNOWN_PERSON', 'by', () =>
+      of(first, signedBy(first, 'stranger', kind as 'stop', {}, keyOf('dan')), now),
+    )
 })
 
 test('a person revokes their own key at once and permanently', () => {
