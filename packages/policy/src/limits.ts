@@ -39,6 +39,8 @@ export const LIMITS = {
   suspensionS: 604_800,
   /** Sub-accounts that can be stopped at a time. */
   stops: 1_000,
+  /** Successors of one document that a person can veto. */
+  vetoes: 100,
   /** Nodes whose operators must confirm a change that a person whom it removes has vetoed. */
   confirmations: 2,
   /**

@@ -6,7 +6,7 @@ import { compile, type Policy } from '../evaluation/compile.ts'
 import { LIMITS } from '../limits.ts'
 import { verifyStatement, type SignedStatement } from '../statements/verify.ts'
 import type { Governance, PendingChange, Present } from './governance.ts'
-import { assertQuorum, refuse, verified } from './statements.ts'
+import { assertQuorum, isRemoved, refuse, verified } from './statements.ts'
 
 /** Where a document must apply: the node's own mode and workspace, and the hash of the identities. */
 export type Place = Pick<PolicyDocument, 'mode' | 'workspace' | 'nodes'>
@@ -29,12 +29,12 @@ export function install(
 ): Governance {
   if (document.number !== 1) refuse('OTHER_POLICY', 'number', 'must be 1 in the first document')
   assertPlace(document, place)
-  const policy = withoutFaults(document, context)
+  const policy = withoutFaults(document, context, present)
   assertPossessions(policy, new Set(), possessions, present)
   return {
     policy,
     next: null,
-    vetoed: new Set(),
+    vetoed: new Map(),
     stops: [],
     resumedUpTo: new Map(),
     suspensions: [],
@@ -56,7 +56,8 @@ export type Witnesses = readonly [number, number] | null
 /**
  * Accepts the next document, whose approvals must be complete. It comes into force at the time that
  * the approvals name, or later: never before `delay_s` has passed since it was first seen here. Only
- * the words of both other nodes can prove an earlier sight, because one of them may be hostile.
+ * the words of both other nodes can prove an earlier sight, because one of them may be hostile. If
+ * the same change is pending here, those words can only make it come into force earlier.
  * @param present time at which the proposal is seen here
  * @throws PolicyError the first fault; `PENDING` if another change is pending
  */
@@ -71,10 +72,13 @@ export function propose(
   const { number, previous: link } = document
   if (number !== previous.document.number + 1 || link !== previous.hash)
     refuse('OTHER_POLICY', 'previous', `is not the document ${previous.document.number} in force`)
-  const policy = withoutFaults(document, { ...context, previous: previous.document })
-  if (next?.policy.hash === policy.hash) return governance
-  if (next) refuse('PENDING', '', 'Another change is pending; it can be vetoed')
-  if (vetoed.has(policy.hash)) refuse('VETOED', '', 'The change was vetoed')
+  const policy = withoutFaults(document, { ...context, previous: previous.document }, present)
+  const isPending = next?.policy.hash === policy.hash
+  if (isPending && witnesses === null) return governance
+  if (next && !isPending) refuse('PENDING', '', 'Another change is pending; it can be vetoed')
+  const vetoers = vetoed.get(policy.hash) ?? []
+  if (vetoers.some((by) => !isRemoved(previous, policy, by)))
+    refuse('VETOED', '', 'The change was vetoed')
   for (const [person, keys] of policy.people)
     for (const { id, spki } of keys.values())
       if (revoked.has(spki)) refuse('KEY_REVOKED', 'people', `${id} of ${person} is revoked`)
@@ -87,11 +91,15 @@ export function propose(
   assertPossessions(policy, known, possessions, present)
   const { delay_s } = previous.document.change
   const isInTime = seen + delay_s <= actsAt + LIMITS.sightSlackS
+  const acts_at_s = isInTime ? actsAt : present.now_s + delay_s
+  if (isPending)
+    return acts_at_s < next.acts_at_s ? { ...governance, next: { ...next, acts_at_s } } : governance
   const pending: PendingChange = {
     policy,
     seen_at_s: present.now_s,
-    acts_at_s: isInTime ? actsAt : present.now_s + delay_s,
-    vetoedBy: null,
+    acts_at_s,
+    approved_for_s: actsAt,
+    vetoedBy: vetoers[0] ?? null,
     confirmedBy: [],
   }
   return { ...governance, next: pending }
@@ -113,7 +121,7 @@ export function advance(governance: Governance, now_s: number): Governance {
     ...governance,
     policy,
     next: null,
-    vetoed: new Set(),
+    vetoed: new Map(),
     // A suspension of a key that the new document does not contain has no meaning any more.
     suspensions: open.filter(
       ({ target: { person, key } }) =>
@@ -129,8 +137,13 @@ function assertPlace(document: PolicyDocument, place: Place): void {
       refuse('OTHER_WORKSPACE', field, 'is not that of this installation')
 }
 
-function withoutFaults(document: PolicyDocument, context: LintContext): Policy {
-  const fault = lint(document, context).find(({ severity }) => severity === 'error')
+function withoutFaults(
+  document: PolicyDocument,
+  context: LintContext,
+  { isOnRecord = false }: Present,
+): Policy {
+  const faults = isOnRecord ? [] : lint(document, context)
+  const fault = faults.find(({ severity }) => severity === 'error')
   if (fault) throw new PolicyError('LINT', fault.path, fault.message)
   return compile(document, context.registry)
 }

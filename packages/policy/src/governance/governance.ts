@@ -10,6 +10,8 @@ export interface PendingChange {
   readonly seen_at_s: number
   /** Unix seconds from which it is in force here. */
   readonly acts_at_s: number
+  /** Unix seconds that the approvals name. It is earlier than `acts_at_s` if it was seen late here. */
+  readonly approved_for_s: number
   /**
    * Person who vetoed it although it removes them; null if there is none. It then waits until the
    * operators of two nodes confirm it.
@@ -45,8 +47,11 @@ export interface Governance {
   /** Document in force. */
   readonly policy: Policy
   readonly next: PendingChange | null
-  /** Hashes of successors of this document that were vetoed. They cannot be proposed again. */
-  readonly vetoed: ReadonlySet<string>
+  /**
+   * People who have vetoed a successor of this document, by its hash. It cannot be proposed again,
+   * except if it removes all of them. A veto may arrive before the change.
+   */
+  readonly vetoed: ReadonlyMap<string, readonly string[]>
   /** One for each scope. */
   readonly stops: readonly Stop[]
   /**
@@ -70,6 +75,11 @@ export interface Present {
   /** Unix seconds. */
   readonly now_s: number
   readonly verify?: Verify
+  /**
+   * The input was accepted before and is read again from a record. `lint` is not applied again,
+   * because it may be stricter in a later version.
+   */
+  readonly isOnRecord?: boolean
 }
 
 export const scopeOf = (subAccount: string | null): string =>

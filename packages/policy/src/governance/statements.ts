@@ -41,7 +41,8 @@ export function verified<Kind extends StatementKind>(
 /**
  * Ends the pending change, unless it removes the person who vetoes it. Such a change waits until the
  * operators of two nodes confirm it: a stolen key that is to be removed could otherwise never be.
- * @throws PolicyError `OTHER_POLICY` if another change or none is pending
+ * A veto of a change that has not been seen here holds when the change arrives.
+ * @throws PolicyError `NOT_ALLOWED` if the person has vetoed too many changes of this document
  */
 export function veto(
   governance: Governance,
@@ -49,13 +50,19 @@ export function veto(
   present: Present,
 ): Governance {
   const { statement } = verified(governance, 'veto', signed, present)
-  const next = pendingOf(governance, statement.next.hash, 'next.hash')
-  if (isRemoved(governance.policy, next.policy, statement.by))
-    return { ...governance, next: { ...next, vetoedBy: next.vetoedBy ?? statement.by } }
+  const { policy, next, vetoed } = governance
+  const { by } = statement
+  const { hash } = statement.next
+  const vetoers = vetoed.get(hash) ?? []
+  if (next?.policy.hash === hash && isRemoved(policy, next.policy, by))
+    return next.vetoedBy === null ? { ...governance, next: { ...next, vetoedBy: by } } : governance
+  if (vetoers.includes(by)) return governance
+  if ([...vetoed.values()].filter((each) => each.includes(by)).length >= LIMITS.vetoes)
+    refuse('NOT_ALLOWED', 'by', `${by} has vetoed too many changes of this document`)
   return {
     ...governance,
-    next: null,
-    vetoed: new Set([...governance.vetoed, next.policy.hash]),
+    next: next?.policy.hash === hash ? null : next,
+    vetoed: new Map([...vetoed, [hash, [...vetoers, by]]]),
   }
 }
 
@@ -71,7 +78,7 @@ export function confirm(governance: Governance, hash: string, node: number): Gov
 }
 
 /** Returns whether a document contains none of a person's present keys. */
-function isRemoved(present: Policy, next: Policy, person: string): boolean {
+export function isRemoved(present: Policy, next: Policy, person: string): boolean {
   const kept = new Set([...(next.people.get(person)?.values() ?? [])].map(({ spki }) => spki))
   return ![...(present.people.get(person)?.values() ?? [])].some(({ spki }) => kept.has(spki))
 }
@@ -124,7 +131,9 @@ export function resume(
   })
   assertQuorum(governance, 'resume', signers)
   const scope = scopeOf(stopped.sub_account)
-  const upTo = Math.max(stopped.at, governance.resumedUpTo.get(scope) ?? -1)
+  const resumedUpTo = governance.resumedUpTo.get(scope) ?? -1
+  const upTo = Math.max(stopped.at, resumedUpTo)
+  if (upTo === resumedUpTo) return governance
   return {
     ...governance,
     stops: governance.stops.filter(
