@@ -74,6 +74,11 @@ export interface Family {
    */
   key?(address: string): string
   /**
+   * Returns a text that is the same for all addresses of the network from which the same key can
+   * spend. Absent: such addresses have one canonical spelling.
+   */
+  paymentKey?(network: Network, address: string): string
+  /**
    * Returns a form of the address that is the same on every network of this format, or null if it
    * is not an address.
    */

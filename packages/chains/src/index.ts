@@ -4,6 +4,7 @@ export * from './derivation.ts'
 export * from './registry.ts'
 export type { Cancellation, Expiry, Traits } from './traits.ts'
 export { paymentUri } from './payment-uri.ts'
+export { policyRegistry } from './policy/policy-registry.ts'
 export {
   familyOf,
   traitsOf,

@@ -217,6 +217,9 @@ export function key(text: string): string {
   return credentialOf(text) ?? (/^stake(_test)?1/i.test(text) ? text.toLowerCase() : text)
 }
 
+/** Returns the payment credential: base, pointer and enterprise addresses of it have the same one. */
+export const paymentKey = (_network: Network, text: string): string => key(text)
+
 /** Returns the payment credential, which is the same on all networks of this format. */
 export function format(_network: Network, text: string): string | null {
   const credential = credentialOf(text)

@@ -1,5 +1,5 @@
 import type { Family } from '../family.ts'
-import { address, format, key, validate } from './address.ts'
+import { address, format, key, paymentKey, validate } from './address.ts'
 import { traits } from './traits.ts'
 import { assemble, decode, exclusive, signing } from './transaction.ts'
 
@@ -8,6 +8,7 @@ export const cardano: Family = {
   address,
   validate,
   key,
+  paymentKey,
   format,
   decode,
   signing,

@@ -19,6 +19,10 @@ export function splitMuxed(text: string): { account: string; id: string } | null
   return { account: encodeStrKey(ACCOUNT, payload.subarray(0, KEY_BYTES)), id: id.toString() }
 }
 
+/** Returns the account that is paid: every M… address of an account belongs to the account's key. */
+export const paymentKey = (_network: Network, text: string): string =>
+  splitMuxed(text)?.account ?? text
+
 /** Memos. An M… address contains its id. */
 export const tags: Tags = { isWithin: (text) => splitMuxed(text) !== null, isLike: isExplicit }
 

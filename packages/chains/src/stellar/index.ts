@@ -1,5 +1,5 @@
 import type { Family } from '../family.ts'
-import { address, splitMuxed, tags, validate } from './address.ts'
+import { address, paymentKey, splitMuxed, tags, validate } from './address.ts'
 import { traits } from './traits.ts'
 import { assemble, decode, exclusive, renumber, signing } from './transaction.ts'
 
@@ -8,6 +8,7 @@ export const stellar: Family = {
   address,
   validate,
   tags,
+  paymentKey,
   accountOf: (text) => splitMuxed(text)?.account ?? null,
   decode,
   signing,

@@ -239,3 +239,31 @@ export function format(network: Network, text: string): string | null {
     return null
   }
 }
+
+/**
+ * Returns one address for all addresses of the same key, or of the same witness script: the P2SH
+ * address of its witness program. The holder of a key can spend from its P2PKH, P2WPKH and
+ * P2SH-P2WPKH addresses, and a witness script has the addresses P2WSH and P2SH-P2WSH. Every other
+ * address, such as a taproot address, is returned unchanged: its key or script has no other
+ * address that can be computed from it. Networks without segwit have one address for each script.
+ */
+export function paymentKey(network: Network, text: string): string {
+  if (paramsOf(network).bech32_hrp === null) return text
+  let script: Uint8Array
+  try {
+    script = scriptOf(network, text)
+  } catch (error) {
+    if (error instanceof ChainError) return text
+    throw error
+  }
+  const program = programOf(script)
+  if (program === null) return text
+  return addressOf(network, Uint8Array.of(0xa9, 20, ...hash160(program), 0x87)) ?? text
+}
+
+/** Returns the witness program of version 0 for a key or script; null if there is none. */
+function programOf(script: Uint8Array): Uint8Array | null {
+  if (isBase58Script(script))
+    return script[0] === 0x76 ? Uint8Array.of(0, 20, ...script.subarray(3, 23)) : null
+  return script[0] === 0 ? script : null
+}

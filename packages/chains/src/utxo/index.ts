@@ -1,5 +1,5 @@
 import type { Family } from '../family.ts'
-import { address, format, validate } from './address.ts'
+import { address, format, paymentKey, validate } from './address.ts'
 import { findBy } from './address-library.ts'
 import { library } from './library.ts'
 import { traits } from './traits.ts'
@@ -11,6 +11,7 @@ export const utxo: Family = {
   traits,
   address,
   validate,
+  paymentKey,
   format,
   decode,
   signing,
