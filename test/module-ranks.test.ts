@@ -28,6 +28,7 @@ const RANKS: Record<string, readonly Rank[]> = {
     'sessions',
     'keys',
     'enrolment',
+    'governance',
     'policy',
     'signing',
     'node-context.ts',

@@ -12,6 +12,7 @@ export const TAGS = {
   void: 'custody/void/v2\n',
   reserves: 'custody/reserves/v1\n',
   ban: 'custody/ban/v1\n',
+  policyHeld: 'custody/policy-held/v1\n',
   backup: 'custody/node-backup/v2\n',
   envelope: 'custody/peer-envelope/v1\n',
 } as const

@@ -75,6 +75,13 @@ const CODES = {
   // Rule 15: orders of the operator.
   ORDER_UNKNOWN: [15, 404],
   ORDER_EXPIRED: [15, 403],
+  // Rule 17: policies.
+  POLICY_DENIED: [17, 403],
+  POLICY_APPROVAL: [17, 409],
+  POLICY_WINDOW: [17, 429],
+  POLICY_BEHIND: [17, 503],
+  POLICY_STOPPED: [17, 409],
+  BAD_POLICY: [17, 422],
   // Rules of the threshold protocol.
   BANNED: [107, 409],
   HEAD_WENT_BACK: [113, 409],

@@ -3,6 +3,8 @@ import type { Vault } from '@custody/threshold'
 import type { Config } from './config.ts'
 import type { SubAccounts } from './enrolment/sub-accounts.ts'
 import type { Environment } from './environment.ts'
+import type { PolicyExchange } from './governance/exchange.ts'
+import type { Policies } from './governance/policies.ts'
 import type { Backups } from './keys/backup.ts'
 import type { Keyring } from './keys/keyring.ts'
 import type { Refresher } from './keys/refresh.ts'
@@ -31,6 +33,7 @@ export interface NodeContext {
   keyring: Keyring
   subAccounts: SubAccounts
   judge: Judge
+  governance: { policies: Policies; exchange: PolicyExchange }
   coordinator: Coordinator
   participant: Participant
   backups: Backups

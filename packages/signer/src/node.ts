@@ -1,4 +1,4 @@
-import { loadRegistry } from '@custody/chains'
+import { loadRegistry, policyRegistry } from '@custody/chains'
 import { readFileSync, rmSync } from 'node:fs'
 import type { Server } from 'node:http'
 import { join } from 'node:path'
@@ -7,6 +7,9 @@ import { ConfigError, type Config } from './config.ts'
 import { SubAccounts } from './enrolment/sub-accounts.ts'
 import type { Environment } from './environment.ts'
 import { Refusal } from './errors.ts'
+import { PolicyExchange } from './governance/exchange.ts'
+import { Policies } from './governance/policies.ts'
+import { nodesHash } from './governance/word.ts'
 import { keysAsWritten } from './kek/data-dir.ts'
 import { awaitVault } from './kek/wait.ts'
 import { Backups } from './keys/backup.ts'
@@ -19,6 +22,7 @@ import { reason, type Log } from './log.ts'
 import { listenOperator, openOperator } from './operator/server.ts'
 import type { NodeContext } from './node-context.ts'
 import { freezeRegistry } from './policy/frozen.ts'
+import { PolicyJudge } from './policy/governed/policy-judge.ts'
 import { Judge } from './policy/judge.ts'
 import { Coordinator } from './signing/coordinator.ts'
 import { CatchUp } from './signing/catch-up.ts'
@@ -140,21 +144,34 @@ function connectModules({
   const tests = new PairTests({ config, environment, store, peers, vault, bans })
   const ceremonies = new Ceremonies({ config, store, peers, environment, log, vault, bans, tests })
   const keyring = new Keyring({ config, store, peers, environment, log, ceremonies, bans })
-  const judge = new Judge({
-    registry,
+  const governance = connectGovernance({
+    config,
+    environment,
+    log,
     store,
-    identities: keyring.identities,
-    budgetFeeCaps: config.budget_fee_caps,
-    keyOf: (workspace, curve) => keyring.workspaceKey(workspace, curve),
+    registry,
+    peers,
+    keyring,
   })
+  const judge = new Judge(
+    {
+      registry,
+      store,
+      identities: keyring.identities,
+      budgetFeeCaps: config.budget_fee_caps,
+      keyOf: (workspace, curve) => keyring.workspaceKey(workspace, curve),
+    },
+    new PolicyJudge({ store, ...governance }),
+  )
   const catchUp = new CatchUp({ config, store, peers, log })
   const hostClock = new HostClock({ store, peers, log })
   const confirmation = new Confirmation({ config, store, peers })
   const base = { config, environment, log, store, registry, vault, peers, bans, keyring, judge }
   const spending = new SharedSpending({ store, peers, timeoutMs: config.timeouts_ms.round })
-  const signing = { ...base, catchUp, slots: new Slots(), spending }
+  const signing = { ...base, catchUp, slots: new Slots(), spending, policies: governance.exchange }
   const parts: NodeContext = {
     ...base,
+    governance,
     hostClock,
     banReports,
     subAccounts: new SubAccounts({ config, store, peers, identities: keyring.identities }),
@@ -166,6 +183,38 @@ function connectModules({
   }
   parts.participant.listen()
   return parts
+}
+
+/** Creates what holds the policies of workspaces; peers are informed with each ping from then on. */
+function connectGovernance({
+  config,
+  environment,
+  log,
+  store,
+  registry,
+  peers,
+  keyring,
+}: Pick<
+  NodeContext,
+  'config' | 'environment' | 'log' | 'store' | 'registry' | 'peers' | 'keyring'
+>): NodeContext['governance'] {
+  const place = { mode: config.mode, nodes: nodesHash(keyring.identities) }
+  const rules = { registry: policyRegistry(registry), place }
+  const policies = new Policies({ store, rules, log })
+  const exchange = new PolicyExchange({
+    node: config.node,
+    policies,
+    store,
+    peers,
+    monotonic: () => environment.monotonic(),
+    timeoutMs: config.timeouts_ms.round,
+    log,
+  })
+  peers.pingFields = () => exchange.pingFields()
+  peers.onPing = (node, body) => {
+    exchange.onPing(node, body)
+  }
+  return { policies, exchange }
 }
 
 /** Opens the server for the platform and the peers; it does not listen yet. */

@@ -8,6 +8,7 @@ import { certificateExpiry } from '../transport/own-certificate.ts'
 import type { NodeContext } from '../node-context.ts'
 import { attest, attestBodySchema } from './attest.ts'
 import { history, historyBodySchema } from './history.ts'
+import { policy, policyBodySchema, presentBodySchema, presentPolicy } from './policy.ts'
 import { receipt, receiptBodySchema, receipts, receiptsBodySchema } from './receipt.ts'
 import { voidBodySchema, voidIntent } from './void.ts'
 
@@ -87,6 +88,10 @@ export async function platformCall(
       return { status: 200, body: history(parts, shapedText(historyBodySchema, text)) }
     case 'POST /void':
       return { status: 200, body: await voidIntent(parts, shapedText(voidBodySchema, text)) }
+    case 'POST /policy':
+      return { status: 200, body: policy(parts, shapedText(policyBodySchema, text)) }
+    case 'POST /policy/present':
+      return { status: 200, body: await presentPolicy(parts, shapedText(presentBodySchema, text)) }
     case 'POST /attest':
       return { status: 200, body: await attest(parts, shapedText(attestBodySchema, text)) }
     default:

@@ -34,6 +34,10 @@ const RULE = new RegExp(`^/dac/v1/auto-forwarding/${UUID}$`)
  */
 const REFUND = /^\/dac\/v1\/invoices\/inv_[0-9a-f]{32}\/refund$/
 
+/** Returns whether a signed request refunds an invoice. Its action is a payment. */
+export const isRefund = ({ request }: Pick<Proven, 'request'>): boolean =>
+  request.method === 'POST' && REFUND.test(request.uri)
+
 const STAKES: Readonly<Record<string, StakeAction['name']>> = {
   '/dav/v1/stake': 'stake',
   '/dav/v1/unstake': 'unstake',

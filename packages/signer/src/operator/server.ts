@@ -12,6 +12,13 @@ import { enrol, enrolment, revoke, reported } from './enrol.ts'
 import { ensureSocketFolder } from './socket-folder.ts'
 import { recover, recoverSign } from './recover.ts'
 import { drain, tankStake } from './orders.ts'
+import {
+  acceptPolicy,
+  confirmPolicy,
+  installPolicy,
+  presentByOperator,
+  showPolicy,
+} from './policy.ts'
 
 type Command = (parts: NodeContext, body: unknown) => Promise<unknown> | unknown
 
@@ -32,6 +39,11 @@ const commands: Record<string, Command> = {
   'recover-open': (parts, body) => parts.backups.open(body),
   recover,
   'recover-sign': recoverSign,
+  'policy-install': installPolicy,
+  'policy-show': showPolicy,
+  'policy-present': presentByOperator,
+  'policy-confirm': confirmPolicy,
+  'policy-accept': acceptPolicy,
   refresh: (parts, body) => parts.refresher.command(body),
 }
 
@@ -39,7 +51,15 @@ const commands: Record<string, Command> = {
  * Orders that are recorded or signed with a time, so they need a trusted clock. A restoration is
  * not included, because it queries the peers itself.
  */
-const BY_THE_CLOCK = new Set(['drain', 'tank-stake', 'recover', 'recover-sign'])
+const BY_THE_CLOCK = new Set([
+  'drain',
+  'tank-stake',
+  'recover',
+  'recover-sign',
+  'policy-install',
+  'policy-present',
+  'policy-confirm',
+])
 
 /**
  * Opens the operator socket: a Unix socket that only its user can connect to. `POST /<command>`

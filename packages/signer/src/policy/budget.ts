@@ -1,6 +1,6 @@
 import { Refusal } from '../errors.ts'
 import { State } from '../store/state.ts'
-import type { Charged } from '../store/spending.ts'
+import type { Charged, ChargedWindow } from '../store/spending.ts'
 import { DAY_S } from './age.ts'
 import type { Charge, Subject, Verdict } from './order.ts'
 
@@ -77,12 +77,16 @@ export const costOfFuel = ({ decoded }: Subject): bigint =>
   decoded.payments[0]!.amount + decoded.fee_max
 
 /**
- * Returns the charges of a budget that count besides those on this node's record: those on the
- * partner's record, and those of sessions in progress. The transactions that are being judged are
- * not among them.
+ * The charges that count besides those on this node's record: those on the partner's record, and
+ * those of sessions in progress. The transactions that are being judged are not among them.
  */
-export type OtherCharges = (budget: string) => readonly Charged[]
-export const NO_OTHERS: OtherCharges = () => []
+export interface OtherCharges {
+  /** Returns the charges of a budget. */
+  budget(name: string): readonly Charged[]
+  /** Returns the charges of a sum of a policy (`windowName`) since a time of this node's clock. */
+  window(name: string, since: number): readonly ChargedWindow[]
+}
+export const NO_OTHERS: OtherCharges = { budget: () => [], window: () => [] }
 
 interface Besides {
   /** Charges that are recorded together with this verdict and before it; they are plain sums. */
@@ -100,7 +104,7 @@ export function assertBudget(
   for (const charge of charges) {
     const { budget, amount, limit, largest, rule } = charge
     const own = state.spending.since(budget, clockMs - WINDOW_MS)
-    const others = other(budget)
+    const others = other.budget(budget)
     const spent = largest
       ? spentWithout([...own, ...others], step, amount)
       : spentWith(sumOf(ahead.filter((each) => each.budget === budget)), own, others, charge)

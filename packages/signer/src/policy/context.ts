@@ -93,7 +93,7 @@ export async function decodedOn(
 /** Returns a verdict with the results of an authority; missing fields are empty. */
 export function verdictOf(
   subject: Subject,
-  part: Pick<Verdict, 'step' | 'repeatable'> & Partial<Verdict>,
+  part: Pick<Verdict, 'step' | 'repeatable' | 'serves'> & Partial<Verdict>,
 ): Verdict {
   return {
     intent: null,
@@ -107,6 +107,9 @@ export function verdictOf(
     leftover: null,
     fuelled: null,
     rule: null,
+    policy: null,
+    acts: () => [],
+    isAct: false,
     ...subject,
     unsignedHash: hashOfUnsigned(subject.order.unsigned),
     ...part,

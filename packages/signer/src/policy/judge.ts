@@ -14,7 +14,9 @@ import { assertMeaningsAgree, assertNotVoided, assertOneMeaning } from './identi
 import { assertLeftover } from './leftover.ts'
 import { accountOf, assertNonce } from './nonce.ts'
 import { assertRun, each, eachNow, NOTHING_AHEAD, type Ahead } from './run.ts'
+import type { PolicyJudge } from './governed/policy-judge.ts'
 import { namesOf, type Order, type Signed, type Verdict } from './order.ts'
+import { chargedBy, recordedPolicy } from './governed/windows.ts'
 
 /** The data of its session that a step records. */
 export type Session = Pick<Body<'step'>, 'sessions' | 'partner' | 'peer_head'>
@@ -26,9 +28,36 @@ export type Session = Pick<Body<'step'>, 'sessions' | 'partner' | 'peer_head'>
  */
 export class Judge {
   readonly #parts: Context
+  readonly #policy: PolicyJudge | null
 
-  constructor(parts: Context) {
+  /** @param policy applies the policies of workspaces; null: no workspace has one */
+  constructor(parts: Context, policy: PolicyJudge | null = null) {
     this.#parts = parts
+    this.#policy = policy
+  }
+
+  /** Returns whether a policy is in force for any of the transactions. */
+  isGoverned(verdicts: readonly Verdict[]): boolean {
+    return this.#policy?.isGoverned(verdicts) ?? false
+  }
+
+  /** Returns the hash of the policy in force for a workspace; null if there is none. */
+  policyHashOf(workspace: string): string | null {
+    return this.#policy?.hashOf(workspace) ?? null
+  }
+
+  /** See {@link PolicyJudge.govern}. */
+  govern(
+    verdicts: readonly Verdict[],
+    isLeader: boolean,
+    other: OtherCharges = NO_OTHERS,
+  ): readonly Verdict[] {
+    return this.#policy?.govern(verdicts, isLeader, other) ?? verdicts
+  }
+
+  /** Checks that no stop applies to any of the transactions. @throws Refusal `POLICY_STOPPED` */
+  assertNotStopped(verdicts: readonly Verdict[]): void {
+    for (const verdict of verdicts) this.#policy?.assertNotStopped(verdict)
   }
 
   judge(order: Order): Promise<Verdict> {
@@ -73,6 +102,9 @@ export class Judge {
       ahead = {
         nonce: verdict.decoded.nonce,
         charges: [...ahead.charges, ...(existing ? [] : verdict.charges)],
+        windows: verdict.policy
+          ? [...ahead.windows, { step: verdict.step, policy: verdict.policy }]
+          : ahead.windows,
       }
       return existing
     })
@@ -90,6 +122,7 @@ export class Judge {
     other: OtherCharges = NO_OTHERS,
   ): StepEntry | null {
     const { state } = this.#parts.store
+    this.#policy?.assertNotStopped(verdict)
     assertNotVoided(state, verdict.voidNames)
     if (verdict.callers.some((apiKey) => state.enrolments.get(apiKey)?.revoked !== false)) {
       throw new Refusal('NOT_ENROLLED', 'The API key is revoked at this node')
@@ -101,8 +134,10 @@ export class Judge {
     const same = earlier.every((steps) => steps.some(isThis)) ? earlier[0]!.find(isThis) : undefined
     // An identical transaction counts as signed already, so it may be signed again whatever its
     // age.
+    if (same?.signed) return same
+    this.#policy?.assertPasses(verdict, same !== undefined, { ahead: ahead.windows, other })
     if (same) {
-      if (!same.signed) this.#parts.store.flush()
+      this.#parts.store.flush()
       return same
     }
     verdict.assertAge()
@@ -138,7 +173,10 @@ export class Judge {
     const entries = verdicts.map((verdict, at): NewEntry[] => {
       const [same, session] = [existing[at], sessions[at]!]
       return same
-        ? [{ kind: 'session', body: { step_height: same.height, ...session } }]
+        ? [
+            ...this.#chargedAgain(verdict, same),
+            { kind: 'session', body: { step_height: same.height, ...session } },
+          ]
         : this.#entriesOf(verdict, session)
     })
     const appended = store.appendAll(entries.flat())
@@ -170,6 +208,15 @@ export class Judge {
     }
     entries.push({ kind: 'step', body: { ...stepOf(verdict), ...session } })
     return entries
+  }
+
+  /** Charges of a recorded transaction that is signed under another rule of the policy, or late. */
+  #chargedAgain(verdict: Verdict, { signed }: StepEntry): NewEntry[] {
+    if (verdict.policy === null || signed) return []
+    const charges = this.#policy?.uncovered(verdict) ?? []
+    return charges.length === 0
+      ? []
+      : [{ kind: 'charged', body: chargedBy(verdict, verdict.policy, charges) }]
   }
 
   /**
@@ -234,5 +281,6 @@ function stepOf(verdict: Verdict): Omit<Body<'step'>, keyof Session> {
       budget,
       amount: amount.toString(),
     })),
+    ...(verdict.policy ? { policy: recordedPolicy(verdict.policy) } : {}),
   }
 }

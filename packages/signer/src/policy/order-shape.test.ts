@@ -106,6 +106,27 @@ test('refuses an additional or missing field, another kind, and forbidden nestin
   assert.ok(!ofUnsigned({ more: 1 }))
 })
 
+test('reads the policy fields of an order, all of which are optional', () => {
+  const reads = (policy: unknown) => isRead({ ...order, policy })
+  for (const policy of [{}, { via: 'r' }, { to_path: [0, 1, 0x7fffffff] }])
+    assert.ok(reads(policy), JSON.stringify(policy))
+  assert.ok(reads({ via: 'x'.repeat(64), to_path: [1, 60, 0] }))
+  for (const policy of [
+    null,
+    [],
+    { more: 1 },
+    { via: '' },
+    { via: 'x'.repeat(65) },
+    { via: 1 },
+    { to_path: [0, 1] },
+    { to_path: [0, 1, 2, 3] },
+    { to_path: [0, 1, -1] },
+    { to_path: [0, 1, 0x80000000] },
+    { to_path: null },
+  ])
+    assert.ok(!reads(policy), JSON.stringify(policy))
+})
+
 test('limits lengths, counts and sizes', () => {
   const named = (length: number) => 'x'.repeat(length)
   for (const [least, most, reads] of [

@@ -1,4 +1,5 @@
 import type { DecodedTransaction, Network, UnsignedTransaction } from '@custody/chains'
+import type { Act, Charge as WindowCharge } from '@custody/policy'
 import { z } from 'zod'
 import { sha256hex } from '../canonical.ts'
 import { signedRequestSchema } from '../intent/request.ts'
@@ -121,6 +122,16 @@ export const unsignedSchema = z.strictObject({
   change: z.strictObject({ output: z.int().min(0), path: z.array(indexSchema).max(8) }).optional(),
 })
 
+/**
+ * What the platform adds for the workspace's policy. A node verifies it and never relies on it.
+ * `via`: ID of the allow rule by which the transaction is to pass; `to_path`: derivation path of a
+ * destination that is an own address of the workspace.
+ */
+const orderPolicySchema = z.strictObject({
+  via: z.string().min(1).max(64).optional(),
+  to_path: z.array(indexSchema).length(3).optional(),
+})
+
 /** An order of the platform. Both nodes of a pair evaluate all of it. */
 export const orderSchema = z.strictObject({
   workspace: nameSchema,
@@ -137,6 +148,7 @@ export const orderSchema = z.strictObject({
     recoverSchema,
   ]),
   unsigned: unsignedSchema,
+  policy: orderPolicySchema.optional(),
 })
 export type Order = z.infer<typeof orderSchema>
 export type Purpose = Order['purpose']
@@ -199,6 +211,16 @@ export interface Charge {
   rule?: boolean
 }
 
+export type { WindowCharge }
+/** The policy document and the rule (`via`) that allow a transaction, and what they charge. */
+export interface VerdictPolicy {
+  number: number
+  /** Of the document, in hex. */
+  hash: string
+  via: string
+  charges: readonly WindowCharge[]
+}
+
 /**
  * `most`: maximum of a fuel together with the unused fuel; `least`: a native sweep must transfer
  * more than the unused fuel.
@@ -253,6 +275,22 @@ export interface Verdict extends Subject {
   fuelled: { kind: 'fuel' | 'fees'; address: string; amount: bigint } | null
   /** A standing rule, to be recorded with the step if it is not on record yet. */
   rule: StandingRule | null
+  /** Null: no policy is in force for the transaction. */
+  policy: VerdictPolicy | null
+  /**
+   * Returns what a policy judges: the act of the transaction itself; for gas funding and lent
+   * energy, the acts that they are for. Empty if no policy applies to the purpose.
+   * @throws Refusal `POLICY_DENIED` if the sub-account has no name on the record, or `BAD_ORDER` if
+   *   `policy.to_path` is not the path of a destination
+   */
+  acts: () => readonly Act[]
+  /** The transaction is the act itself, so it is charged to the windows of the policy. */
+  isAct: boolean
+  /**
+   * Indexes of the sub-accounts for which the transaction is made, any of which may be stopped.
+   * Empty: only a stop of the whole workspace applies. Null: no stop applies.
+   */
+  serves: readonly number[] | null
 }
 
 /** Returns the names of all steps of a verdict. */

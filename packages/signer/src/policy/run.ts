@@ -1,9 +1,15 @@
 import { Refusal } from '../errors.ts'
 import { accountOf } from './nonce.ts'
-import { namesOf, type Charge, type Verdict } from './order.ts'
+import { namesOf, type Charge, type Verdict, type VerdictPolicy } from './order.ts'
 
 /** Maximum number of transactions of one account that one session signs. */
 export const RUN_MAX = 16
+
+/** What a transaction of a run is charged by a policy. */
+export interface AheadWindows {
+  step: string
+  policy: VerdictPolicy
+}
 
 /**
  * Data of the transactions of a run that are recorded together with a transaction and before it. It
@@ -12,8 +18,9 @@ export const RUN_MAX = 16
 export interface Ahead {
   nonce: bigint | null
   charges: readonly Charge[]
+  windows: readonly AheadWindows[]
 }
-export const NOTHING_AHEAD: Ahead = { nonce: null, charges: [] }
+export const NOTHING_AHEAD: Ahead = { nonce: null, charges: [], windows: [] }
 
 /**
  * Returns whether a transaction has plain charges only. Transactions with charges of which only the

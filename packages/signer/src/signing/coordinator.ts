@@ -5,6 +5,7 @@ import { hex } from '../canonical.ts'
 import type { Config } from '../config.ts'
 import type { Environment } from '../environment.ts'
 import { onceEntered, Refusal, shapeOfAnswer } from '../errors.ts'
+import { policyToldSchema, type PolicyExchange } from '../governance/exchange.ts'
 import type { Keyring } from '../keys/keyring.ts'
 import { reason, type Log } from '../log.ts'
 import type { OtherCharges } from '../policy/budget.ts'
@@ -41,14 +42,17 @@ const wireSchema = z.array(
 )
 /** Absent if the order counts against no limit, and from earlier versions. */
 const spending = toldSchema.optional()
+/** Absent if the sender has no policy on record. */
+const policy = policyToldSchema.optional()
 const openedSchema = z.union([
-  z.strictObject({ recorded: wireSchema, spending }),
+  z.strictObject({ recorded: wireSchema, spending, policy }),
   /** `messages`: the partner's first round, which is sent after it has recorded the steps. */
   z.strictObject({
     fresh: z.string().regex(/^[0-9a-f]{64}$/),
     epoch: z.int().min(0),
     messages: lengthsSchema,
     spending,
+    policy,
   }),
 ])
 type Begun = Extract<z.infer<typeof openedSchema>, { fresh: string }>
@@ -81,6 +85,7 @@ export interface SigningParts {
   catchUp: CatchUp
   slots: Slots
   spending: SharedSpending
+  policies: PolicyExchange
   log: Log
 }
 
@@ -118,11 +123,16 @@ export class Coordinator {
     const slot = slots.reserve(partner)
     try {
       slot.widen(inputsOf(orders), sizeOf(orders))
-      const verdicts = await judge.judgeAll(orders)
-      await this.#parts.catchUp.prepare(verdicts[0]!)
+      const judged = await judge.judgeAll(orders)
+      await this.#parts.catchUp.prepare(judged[0]!)
+      const isGoverned = judge.isGoverned(judged)
+      if (isGoverned) await this.#parts.policies.prepare()
       // Before the last check, because nothing may happen between that check and `begin`.
-      const isTold = isCharged(verdicts) && (await spending.prepare(partner))
-      const existing = judge.assertAllAllowed(verdicts, spending.other(partner, verdicts))
+      const isTold = (isCharged(judged) || isGoverned) && (await spending.prepare(partner))
+      if (isGoverned && !isTold) throw earlierVersion(partner)
+      const other = spending.other(partner, judged)
+      const verdicts = judge.govern(judged, true, other)
+      const existing = judge.assertAllAllowed(verdicts, other)
       if (existing.every((step) => step?.signed))
         return verdicts.map((verdict, at) => this.#recorded(verdict, existing[at]!))
       const end = spending.begin(verdicts)
@@ -173,7 +183,7 @@ export class Coordinator {
     partner: number,
     isTold: boolean,
   ): Promise<SignAnswer[]> {
-    const { config, environment, keyring, peers, registry, spending } = this.#parts
+    const { config, environment, keyring, peers, registry, spending, policies, judge } = this.#parts
     const items = itemsOf(registry, verdicts)
     const [
       {
@@ -188,7 +198,10 @@ export class Coordinator {
     const request =
       verdicts.length === 1 ? { order } : { orders: verdicts.map((verdict) => verdict.order) }
     const binding = bindingOf(verdicts, items, '', 0, participants)
-    const told = isTold ? { spending: spending.tell(partner, verdicts) } : {}
+    const told = {
+      ...(isTold ? { spending: spending.tell(partner, verdicts) } : {}),
+      ...policies.tell(judge.policyHashOf(order.workspace)),
+    }
     const answer = await peers.exchange(
       partner,
       '/peer/sign/open',
@@ -197,6 +210,7 @@ export class Coordinator {
     )
     const opened = shapeOfAnswer(openedSchema, answer.body, partner)
     try {
+      if (opened.policy) await policies.hear(partner, opened.policy.position)
       const other = opened.spending
         ? await spending.hear(partner, opened.spending, verdicts)
         : spending.other(partner, verdicts)
@@ -230,7 +244,7 @@ export class Coordinator {
    * @throws Refusal
    */
   async #together(verdicts: readonly Verdict[], agreed: AgreedSession): Promise<SignAnswer[]> {
-    const { config, environment, vault, bans, log } = this.#parts
+    const { config, environment, vault, bans, judge, log } = this.#parts
     const { items, participants, opened, bytes, partner } = agreed
     const { ids, key, steps } = this.#admit(verdicts, agreed)
     const session = hex(ids[0]!)
@@ -254,6 +268,7 @@ export class Coordinator {
           batch === 0 ? roundsOf(opened.messages, bytes) : [],
           (rounds) => {
             assertInTime(environment.now(), deadline, partner)
+            judge.assertNotStopped(verdicts)
             return say(rounds)
           },
         )
@@ -382,6 +397,13 @@ export class Coordinator {
     return answers
   }
 }
+
+const earlierVersion = (partner: number): Refusal =>
+  new Refusal(
+    'POLICY_BEHIND',
+    `Node ${partner} runs an earlier version, which does not have policies: upgrade it first`,
+    { node: partner },
+  )
 
 /** Returns whether any order counts against a limit. */
 const isCharged = (verdicts: readonly Verdict[]): boolean =>

@@ -4,11 +4,13 @@ import { z } from 'zod'
 import { hex } from '../canonical.ts'
 import { onceEntered, Refusal } from '../errors.ts'
 import { reason } from '../log.ts'
+import type { OtherCharges } from '../policy/budget.ts'
 import { orderSchema, type Order, type Verdict } from '../policy/order.ts'
 import { RUN_MAX } from '../policy/run.ts'
 import type { StepEntry } from '../store/state.ts'
 import type { Binding, Header } from '../envelope.ts'
 import { Batch, BATCH_ITEMS_MAX, type RoundMessages } from '../sessions/batch.ts'
+import { policyToldSchema, type PolicyTold } from '../governance/exchange.ts'
 import { roundSchema, type SigningParts } from './coordinator.ts'
 import { roundsOf, withRounds } from './rounds.ts'
 import {
@@ -29,6 +31,8 @@ const freshSchema = {
   epoch: z.int().min(0),
   /** Absent if the order counts against no limit, and from earlier versions. */
   spending: toldSchema.optional(),
+  /** Absent if the sender has no policy on record. */
+  policy: policyToldSchema.optional(),
 }
 const openSchema = z.union([
   z.strictObject({ order: orderSchema, ...freshSchema }),
@@ -39,6 +43,7 @@ interface Fresh {
   fresh: string
   epoch: number
   spending?: Told | undefined
+  policy?: PolicyTold | undefined
 }
 
 /** The data that both nodes have agreed on and this node has recorded, before the first round. */
@@ -127,20 +132,15 @@ export class Participant {
   async #begun(
     partner: number,
     orders: readonly Order[],
-    { fresh: theirs, epoch, spending: told }: Fresh,
+    { fresh: theirs, epoch, spending: told, policy }: Fresh,
     header: Header,
     slot: Slot,
   ): Promise<unknown> {
-    const { judge, config, store, registry, keyring, environment, bans, peers, catchUp } =
-      this.#parts
-    const { spending } = this.#parts
-    const verdicts = await judge.judgeAll(orders)
-    const [
-      {
-        key: { key_id: keyId },
-      },
-    ] = verdicts as [Verdict]
-    await catchUp.prepare(verdicts[0]!)
+    const { judge, config, store, registry, bans, catchUp, spending, policies } = this.#parts
+    const judged = await judge.judgeAll(orders)
+    await catchUp.prepare(judged[0]!)
+    const { workspace } = judged[0]!.order
+    const verdicts = await this.#governed(partner, judged, { told, policy })
     const items = itemsOf(registry, verdicts)
     const participants = participantsOf(config.node, partner)
     const binding = bindingOf(verdicts, items, '', 0, participants)
@@ -149,7 +149,10 @@ export class Participant {
     const other = told
       ? await spending.hear(partner, told, verdicts)
       : spending.other(partner, verdicts)
-    const tell = () => (told ? { spending: spending.tell(partner, verdicts) } : {})
+    const tell = () => ({
+      ...(told ? { spending: spending.tell(partner, verdicts) } : {}),
+      ...policies.tell(judge.policyHashOf(workspace)),
+    })
     const existing = judge.assertAllAllowed(verdicts, other)
     const recorded = existing.flatMap((step) => (step?.signed ? [step.signed.height] : []))
     bans.assertNot(partner)
@@ -162,6 +165,46 @@ export class Participant {
         ...tell(),
       }
     }
+    const { mine, agreed, ids, steps } = this.#admitted(verdicts, {
+      partner,
+      fresh: theirs,
+      epoch,
+      items,
+      other,
+    })
+    const session = hex(ids[0]!)
+    const agreement = { verdicts, items, ids, participants, epoch: agreed, partner, binding }
+    const open = this.#register(session, { ...agreement, steps, slot })
+    try {
+      this.#begin(open)
+      const first = await this.#toldFirst(open)
+      return withRounds({ fresh: mine, epoch: agreed, ...tell() }, first)
+    } catch (error) {
+      throw onceEntered(this.#ended(session, error))
+    }
+  }
+
+  /**
+   * Records the steps of a session, before this side's first round.
+   * @throws Refusal
+   */
+  #admitted(
+    verdicts: readonly Verdict[],
+    {
+      partner,
+      fresh: theirs,
+      epoch,
+      items,
+      other,
+    }: Pick<Fresh, 'fresh' | 'epoch'> & {
+      partner: number
+      items: readonly SigningItem[]
+      other: OtherCharges
+    },
+  ): { mine: string; agreed: number; ids: Buffer[]; steps: StepEntry[] } {
+    const { judge, config, store, keyring, environment, peers } = this.#parts
+    const keyId = verdicts[0]!.key.key_id
+    const participants = participantsOf(config.node, partner)
     const mine = hex(environment.random(32))
     const agreed = this.#epoch(keyId, epoch)
     const ids = sessionIds(
@@ -183,16 +226,27 @@ export class Participant {
       sessions.map((each) => ({ sessions: each, partner, peer_head: peers.headOf(partner) })),
       other,
     )
-    const session = hex(ids[0]!)
-    const agreement = { verdicts, items, ids, participants, epoch: agreed, partner, binding }
-    const open = this.#register(session, { ...agreement, steps, slot })
-    try {
-      this.#begin(open)
-      const first = await this.#toldFirst(open)
-      return withRounds({ fresh: mine, epoch: agreed, ...tell() }, first)
-    } catch (error) {
-      throw onceEntered(this.#ended(session, error))
-    }
+    return { mine, agreed, ids, steps }
+  }
+
+  /**
+   * Returns the transactions with the policy in force, which must be the coordinator's too.
+   * @throws Refusal `POLICY_BEHIND`
+   */
+  async #governed(
+    partner: number,
+    judged: readonly Verdict[],
+    { told, policy }: { told: Told | undefined; policy: PolicyTold | undefined },
+  ): Promise<readonly Verdict[]> {
+    const { judge, policies } = this.#parts
+    if (policy) await policies.hear(partner, policy.position)
+    const isGoverned = judge.isGoverned(judged)
+    if (isGoverned) await policies.prepare()
+    if (isGoverned && !told)
+      throw new Refusal('BAD_ORDER', 'An order under a policy must contain the spending')
+    const { workspace } = judged[0]!.order
+    policies.assertSame(partner, policy?.hash ?? null, judge.policyHashOf(workspace))
+    return judge.govern(judged, false)
   }
 
   /** Registers an agreed session. It is closed after a timeout, or when the partner is banned. */
@@ -267,6 +321,7 @@ export class Participant {
       if (open.isBusy) throw new Refusal('SESSION_ABORTED', 'The previous rounds have not ended')
       open.isBusy = true
       open.round++
+      this.#parts.judge.assertNotStopped(open.verdicts)
       const run = open.run!
       const mine = await this.#toldFirst(open)
       for (const received of roundsOf(messages, bytes)) mine.push(await run.step(received))

@@ -1,37 +1,57 @@
 import { z } from 'zod'
 import { Refusal } from '../errors.ts'
-import { WINDOW_MS, type OtherCharges } from '../policy/budget.ts'
+import type { OtherCharges } from '../policy/budget.ts'
 import type { Verdict } from '../policy/order.ts'
 import { RUN_MAX } from '../policy/run.ts'
-import { CHARGES_MAX, count, digits } from '../store/entries/values.ts'
+import { digitsOf } from '../policy/governed/windows.ts'
+import { withAmounts } from '../store/charges.ts'
+import { chargedAmounts, CHARGES_MAX, count, digits, text } from '../store/entries/values.ts'
 import type { Store } from '../store/index.ts'
-import { Spending, type Charged, type ChargedStep } from '../store/spending.ts'
+import {
+  BUDGET_KEPT_MS,
+  Spending,
+  windowName,
+  WINDOW_KEPT_MS,
+  type Charged,
+  type ChargedStep,
+  type ChargedWindow,
+} from '../store/spending.ts'
 import type { Peers } from '../transport/peers.ts'
 import { Slots } from './slots.ts'
 
 const CALL = '/peer/spending'
 /** Greatest difference of the clocks of two nodes that judge a limit together. */
 const CLOCK_DIFFERENCE_MAX_MS = 60_000
-/**
- * Time for which a charge of another node counts beyond the window. It covers the difference of the
- * clocks, and the way of the message.
- */
-const SLACK_MS = 120_000
-/** Maximum number of steps in one message; more are read page by page. */
+/** Maximum number and size of the steps in one message; more are read page by page. */
 export const TOLD_MAX = 200
+const TOLD_BYTES_MAX = 2 * 1024 * 1024
 const PAGE_MAX = 500
+/** A page always contains a step, of which the largest has less than 1 MiB. */
+const PAGE_BYTES_MAX = 8 * 1024 * 1024
 /** Maximum number of pages that are read in a row from a peer. */
 const PAGES_MAX = 4000
-/** Maximum number of steps that are kept for a peer, about 300 MB. */
-const KEPT_MAX = 1_000_000
+/** Maximum memory for a peer: about 1,000,000 steps, or 450,000 with four windows of a policy. */
+const KEPT_BYTES_MAX = 512 * 1024 * 1024
 /** Both peers' sessions, each a run at most. */
 const PENDING_MAX = 2 * Slots.sessionsMax * RUN_MAX
+/**
+ * Maximum size of the sessions that a node leads. With the steps it fits into a call besides the
+ * largest order, and into an answer.
+ */
+const PENDING_BYTES_MAX = 4 * 1024 * 1024
 
-const text = z.string().max(4096)
 const pendingSchema = z.strictObject({
   step: text,
   transaction: text,
   charges: z.array(z.strictObject({ budget: text, amount: digits })).max(CHARGES_MAX),
+  /**
+   * Charges to windows of a policy; absent if there are none. A name contains a key of 1000
+   * characters and a workspace, in which each character may be escaped.
+   */
+  windows: z
+    .array(z.strictObject({ budget: z.string().max(32_768), amounts: chargedAmounts }))
+    .max(CHARGES_MAX)
+    .optional(),
 })
 /** `age_ms`: time since it was recorded, which does not depend on the sender's clock. */
 const recordedSchema = z.strictObject({
@@ -74,6 +94,11 @@ interface Known {
   height: number
   spending: Spending
 }
+/** A session that this node leads, as it is told to peers, with its size in bytes. */
+interface Led {
+  steps: readonly Pending[]
+  bytes: number
+}
 interface Peer {
   known: Known
   /** Height of this node's own record up to which the peer knows its steps, in its start `boot`. */
@@ -104,10 +129,12 @@ interface Parts {
 export class SharedSpending {
   readonly #parts: Parts
   readonly #peers = new Map<number, Peer>()
-  readonly #pending = new Set<readonly Verdict[]>()
+  readonly #led = new Set<Led>()
+  #ledBytes = 0
 
   constructor(parts: Parts) {
     this.#parts = parts
+    parts.store.state.spending.drop(parts.store.clock())
     for (const node of parts.peers.nodes)
       this.#peers.set(node, { known: nothing(0), acknowledged: null, able: null, reading: null })
     parts.peers.handle(CALL, async (_node, body) =>
@@ -140,12 +167,18 @@ export class SharedSpending {
   /**
    * Adds transactions that this node is about to have signed. They count from here until the
    * returned function is called, which is when they are on record or given up.
+   * @throws Refusal TOO_BUSY if a message could not contain all that is being signed
    */
   begin(verdicts: readonly Verdict[]): () => void {
-    const session = [...verdicts]
-    this.#pending.add(session)
+    const steps = verdicts.map(pendingOf)
+    const session = { steps, bytes: steps.reduce((sum, step) => sum + bytesOf(step), 0) }
+    const isCharged = steps.some(({ charges, windows }) => charges.length > 0 || windows)
+    if (isCharged && this.#ledBytes + session.bytes > PENDING_BYTES_MAX)
+      throw new Refusal('TOO_BUSY', 'Too many transactions with limits are being signed')
+    this.#led.add(session)
+    this.#ledBytes += session.bytes
     return () => {
-      this.#pending.delete(session)
+      if (this.#led.delete(session)) this.#ledBytes -= session.bytes
     }
   }
 
@@ -157,8 +190,10 @@ export class SharedSpending {
     const isCurrent = acknowledged !== null && acknowledged.boot === peers.bootOf(node)
     const from = isCurrent ? acknowledged.height : to
     const steps = store.state.spending.stepsAfter(from, TOLD_MAX + 1)
-    const isTooLong = steps.length > TOLD_MAX
-    store.state.spending.drop(store.clock() - WINDOW_MS - SLACK_MS)
+    const wired = steps.length > TOLD_MAX ? [] : this.#wired(steps)
+    const bytes = wired.reduce((sum, step) => sum + bytesOf(step), 0)
+    const isTooLong = steps.length > TOLD_MAX || bytes > TOLD_BYTES_MAX
+    store.state.spending.drop(store.clock())
     return {
       clock: store.clock(),
       generation: store.state.generation,
@@ -166,12 +201,8 @@ export class SharedSpending {
       // If there are too many, the peer reads them page by page.
       from: isTooLong ? to : from,
       to,
-      steps: isTooLong ? [] : this.#wired(steps),
-      pending: this.#pendingWithout(verdicts).map(({ step, unsignedHash, charges }) => ({
-        step,
-        transaction: unsignedHash,
-        charges: charges.map(({ budget, amount }) => ({ budget, amount: amount.toString() })),
-      })),
+      steps: isTooLong ? [] : wired,
+      pending: this.#ledWithout(verdicts),
     }
   }
 
@@ -217,27 +248,31 @@ export class SharedSpending {
     const { spending } = this.#peers.get(node)!.known
     const transactions = new Set(verdicts.map(({ unsignedHash }) => unsignedHash))
     const at = store.clock()
-    const told = pendingOfPeer.flatMap((step) => chargesOf(step, at))
-    const led = this.#pendingWithout(verdicts).flatMap(({ step, unsignedHash, charges }) =>
-      charges.map(({ budget, amount }) => ({
-        budget,
-        amount,
-        at,
-        step,
-        transaction: unsignedHash,
-      })),
-    )
-    const inProgress = [...told, ...led]
-    return (budget) =>
-      [
-        ...spending.since(budget, store.clock() - WINDOW_MS - SLACK_MS),
-        ...inProgress.filter((charge) => charge.budget === budget),
-      ].filter(({ transaction }) => !transactions.has(transaction))
+    const inProgress = [...pendingOfPeer, ...this.#ledWithout(verdicts)]
+    const charges = inProgress.flatMap((step) => chargesOf(step, at))
+    const windows = inProgress.flatMap((step) => windowsOf(step, at))
+    const isOther = ({ transaction }: { transaction: string }): boolean =>
+      !transactions.has(transaction)
+    return {
+      budget: (name) =>
+        [
+          ...spending.since(name, store.clock() - BUDGET_KEPT_MS),
+          ...charges.filter(({ budget }) => budget === name),
+        ].filter(isOther),
+      window: (name, since) =>
+        [
+          ...spending.windowSince(name, since),
+          ...windows.filter(({ window }) => window === name),
+        ].filter(isOther),
+    }
   }
 
-  #pendingWithout(verdicts: readonly Verdict[]): Verdict[] {
+  /** Returns the transactions that this node leads, without those of the given verdicts. */
+  #ledWithout(verdicts: readonly Verdict[]): Pending[] {
     const transactions = new Set(verdicts.map(({ unsignedHash }) => unsignedHash))
-    return [...this.#pending].flat().filter(({ unsignedHash }) => !transactions.has(unsignedHash))
+    return [...this.#led]
+      .flatMap(({ steps }) => steps)
+      .filter(({ transaction }) => !transactions.has(transaction))
   }
 
   /** Reads a peer's steps to the end of its record. Concurrent calls share one read. */
@@ -271,13 +306,21 @@ export class SharedSpending {
   #page(after: number): z.infer<typeof pageSchema> {
     const { store } = this.#parts
     const steps = store.state.spending.stepsAfter(after, PAGE_MAX + 1)
-    const isLast = steps.length <= PAGE_MAX
-    const shown = steps.slice(0, PAGE_MAX)
+    const wired: Recorded[] = []
+    let [read, bytes] = [0, 0]
+    for (const step of steps.slice(0, PAGE_MAX)) {
+      const [each] = this.#wired([step])
+      bytes += each ? bytesOf(each) : 0
+      if (wired.length > 0 && bytes > PAGE_BYTES_MAX) break
+      if (each) wired.push(each)
+      read++
+    }
+    const isLast = read === steps.length
     return {
       generation: store.state.generation,
-      to: isLast ? Math.max(store.record.height, after) : shown.at(-1)!.height,
+      to: isLast ? Math.max(store.record.height, after) : steps[read - 1]!.height,
       is_last: isLast,
-      steps: this.#wired(shown),
+      steps: wired,
     }
   }
 
@@ -286,14 +329,16 @@ export class SharedSpending {
     const clock = this.#parts.store.clock()
     for (const step of steps) {
       if (step.height <= known.height || step.height > to) continue
+      const at = clock - Math.max(0, step.age_ms)
       known.spending.add({
         height: step.height,
-        charges: chargesOf(step, clock - Math.max(0, step.age_ms)),
+        charges: chargesOf(step, at),
+        windows: windowsOf(step, at),
       })
     }
     known.height = Math.max(known.height, to)
-    known.spending.drop(clock - WINDOW_MS - SLACK_MS)
-    if (known.spending.size > KEPT_MAX) {
+    known.spending.drop(clock)
+    if (known.spending.bytes > KEPT_BYTES_MAX) {
       peer.known = nothing(known.generation)
       peer.able = null
       throw new Refusal('TOO_BUSY', 'A peer has told more charges than this node keeps')
@@ -302,15 +347,16 @@ export class SharedSpending {
 
   #wired(steps: readonly ChargedStep[]): Recorded[] {
     const now = this.#parts.store.clock()
-    return steps
-      .filter(({ charges: [first] }) => first!.at >= now - WINDOW_MS - SLACK_MS)
-      .map(({ height, charges }) => ({
-        height,
-        step: charges[0]!.step,
-        transaction: charges[0]!.transaction,
-        age_ms: now - charges[0]!.at,
-        charges: charges.map(({ budget, amount }) => ({ budget, amount: amount.toString() })),
-      }))
+    return steps.flatMap(({ height, charges, windows = [] }) => {
+      const { at, step, transaction } = (charges[0] ?? windows[0])!
+      const age = now - at
+      const counted = {
+        charges: age <= BUDGET_KEPT_MS ? charges : [],
+        windows: age <= WINDOW_KEPT_MS ? windows : [],
+      }
+      if (counted.charges.length === 0 && counted.windows.length === 0) return []
+      return [{ height, age_ms: age, ...wireOf({ step, transaction, ...counted }) }]
+    })
   }
 }
 
@@ -319,6 +365,50 @@ const nothing = (generation: number): Known => ({
   height: 0,
   spending: new Spending(),
 })
+
+/** Returns charges as they travel. */
+const wireOf = ({
+  step,
+  transaction,
+  charges,
+  windows,
+}: {
+  step: string
+  transaction: string
+  charges: readonly Pick<Charged, 'budget' | 'amount'>[]
+  windows: readonly Pick<ChargedWindow, 'window' | 'amounts'>[]
+}): Pending => ({
+  step,
+  transaction,
+  charges: charges.map(({ budget, amount }) => ({ budget, amount: amount.toString() })),
+  ...(windows.length === 0
+    ? {}
+    : {
+        windows: windows.map(({ window, amounts }) => ({
+          budget: window,
+          amounts: digitsOf(amounts),
+        })),
+      }),
+})
+
+const pendingOf = ({ step, unsignedHash, charges, policy, order }: Verdict): Pending =>
+  wireOf({
+    step,
+    transaction: unsignedHash,
+    charges,
+    windows: (policy?.charges ?? []).map(({ key, amounts }) => ({
+      window: windowName(order.workspace, key),
+      amounts,
+    })),
+  })
+
+const bytesOf = (step: Pending): number => Buffer.byteLength(JSON.stringify(step))
+
+const windowsOf = ({ step, transaction, windows = [] }: Pending, at: number): ChargedWindow[] =>
+  withAmounts(
+    windows.map(({ budget, amounts }) => ({ window: budget, amounts })),
+    { at, step, transaction },
+  )
 
 const chargesOf = ({ step, transaction, charges }: Pending, at: number): Charged[] =>
   charges.map(({ budget, amount }) => ({ budget, amount: BigInt(amount), at, step, transaction }))

@@ -9,7 +9,7 @@ import { Backups } from '../keys/backup.ts'
 import { RecordError } from './entries/error.ts'
 import { BODIES, entryOf, type Kind, type NewEntry } from './entries/index.ts'
 import { CHARGES_MAX, VOID_KEYS_MAX } from './entries/values.ts'
-import { takenFrom } from './imported.ts'
+import { importable, takenFrom } from './imported.ts'
 import { Store } from './index.ts'
 import { RecordStore } from './record.ts'
 
@@ -81,6 +81,12 @@ const decoded = {
   vsize: 140.25,
   action: { kind: 'delegate' as const, resource: 'ENERGY' as const, amount: '7', receiver: 'c' },
 }
+const policy = {
+  number: 1,
+  hash: 'ab'.repeat(32),
+  via: 'payouts',
+  charges: [{ key: '["payouts","day","workspace"]', hours: 24, amounts: { TRX: '1' } }],
+}
 const step = {
   step: '["pay","i"]',
   purpose: 'pay',
@@ -124,6 +130,32 @@ const rule = {
 
 /** One entry of each kind, and of each shape of a kind. */
 const SAMPLES: readonly NewEntry[] = [
+  {
+    kind: 'policy-typed',
+    body: { workspace: 'acme', document: '{}', possessions: ['{}'], at_s: 1 },
+  },
+  { kind: 'policy-begun', body: { workspace: 'acme', document: '{}', possessions: [], at_s: 1 } },
+  {
+    kind: 'policy-change',
+    body: {
+      workspace: 'acme',
+      document: '{}',
+      possessions: [],
+      approvals: ['{}', '[]'],
+      at_s: 2,
+      witnesses: [1, 2],
+    },
+  },
+  { kind: 'policy-statement', body: { workspace: 'acme', signed: '{}', at_s: 3 } },
+  { kind: 'policy-resumed', body: { workspace: 'acme', stop: '{}', approvals: ['{}'], at_s: 4 } },
+  {
+    kind: 'policy-confirmed',
+    body: { workspace: 'acme', hash: 'ab'.repeat(32), at_s: 5, node: 2 },
+  },
+  {
+    kind: 'policy-known',
+    body: { workspace: 'acme', first: 'ab'.repeat(32), number: 7, hash: 'cd'.repeat(32) },
+  },
   { kind: 'registry', body: { frozen: { 'network:ETH': '["local"]' } } },
   {
     kind: 'enrol',
@@ -168,6 +200,8 @@ const SAMPLES: readonly NewEntry[] = [
   { kind: 'seen', body: seen },
   { kind: 'rule', body: rule },
   { kind: 'step', body: step },
+  { kind: 'step', body: { ...step, policy } },
+  { kind: 'charged', body: { step: step.step, unsigned_hash: 'h', workspace: 'w', policy } },
   { kind: 'session', body: { step_height: 13, sessions: [session], partner: 2, peer_head: null } },
   { kind: 'session', body: { kind: 'keygen', key_id: 's-1', sessions: [session] } },
   { kind: 'session', body: { kind: 'keygen-test', key_id: 's-1', sessions: [session] } },
@@ -235,7 +269,7 @@ const ABSENT: Partial<Record<Kind, readonly string[]>> = {
   key: ['session'],
   refreshed: ['session'],
   signed: ['raw'],
-  step: ['rule', 'fuelled', 'charges', 'charge'],
+  step: ['rule', 'fuelled', 'charges', 'charge', 'policy'],
 }
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 const read = (kind: string, body: unknown) =>
@@ -293,7 +327,7 @@ function objectsIn(
   if (
     typeof value !== 'object' ||
     value === null ||
-    ['frozen', 'assets'].includes(String(at.at(-1)))
+    ['frozen', 'assets', 'amounts'].includes(String(at.at(-1)))
   )
     return []
   return [at, ...Object.entries(value).flatMap(([name, each]) => objectsIn(each, [...at, name]))]
@@ -421,6 +455,7 @@ test('a restore imports entries that bind every node, and fails on an unreadable
   const taken = SAMPLES.flatMap(({ kind, body }) => (takenFrom(2, row(kind, body)) ? [kind] : []))
   assert.deepEqual([...new Set(taken)].sort(), [
     'allocate',
+    'charged',
     'imported',
     'nonce',
     'revoke',
@@ -463,6 +498,44 @@ test('a restore imports entries that bind every node, and fails on an unreadable
   )
 })
 
+const largestPolicy = {
+  number: Number.MAX_SAFE_INTEGER,
+  hash: 'ab'.repeat(32),
+  via: 'v'.repeat(64),
+  charges: Array.from({ length: CHARGES_MAX }, (_, at) => ({
+    key: `${at}`.padEnd(1000, 'k'),
+    hours: 168,
+    amounts: Object.fromEntries(['A', 'B', 'C'].map((asset) => [asset.repeat(64), '9'.repeat(78)])),
+  })),
+}
+
+test('a policy outside of its bounds is neither written nor imported, and needs a workspace', () => {
+  const [charge] = policy.charges
+  const [large] = largestPolicy.charges
+  const amounts = { A: '1', B: '1', C: '1', D: '1' }
+  for (const more of [
+    { number: 0 },
+    { hash: 'ab' },
+    { via: 'v'.repeat(65) },
+    { charges: [...largestPolicy.charges, large] },
+    { charges: [{ ...charge, key: 'k'.repeat(1001) }] },
+    { charges: [{ ...charge, hours: 0 }] },
+    { charges: [{ ...charge, hours: 169 }] },
+    { charges: [{ ...charge, amounts }] },
+    { charges: [{ ...charge, amounts: { TRX: '-1' } }] },
+    { charges: [{ ...charge, more: 1 }] },
+  ]) {
+    const malformed = { ...policy, ...more }
+    const further = { step: 's', unsigned_hash: 'h', workspace: 'w', policy: malformed }
+    assert.throws(() => read('step', { ...step, policy: malformed }), /policy/)
+    assert.throws(() => read('charged', further), /policy/)
+    assert.equal(importable('step', { ...step, policy: malformed }), null)
+    assert.equal(importable('charged', further), null)
+  }
+  assert.equal(importable('step', { ...step, policy, workspace: undefined }), null)
+  assert.ok(importable('step', { ...step, workspace: undefined }))
+})
+
 test('a restore imports the largest step and the largest void that can be written', () => {
   const charges = Array.from({ length: CHARGES_MAX }, (_, at) => ({
     budget: `window ${at}`,
@@ -472,10 +545,19 @@ test('a restore imports the largest step and the largest void that can be writte
     height: 7,
     at: 3,
     kind: 'step',
-    body: JSON.stringify({ ...step, charges }),
+    body: JSON.stringify({ ...step, charges, policy: largestPolicy }),
     hash: '',
   })
   assert.equal(taken?.kind === 'step' && taken.body.charges?.length, CHARGES_MAX)
+  assert.deepEqual(taken?.kind === 'step' && taken.body.policy, largestPolicy)
+  const further = {
+    step: 's'.repeat(4096),
+    unsigned_hash: 'h'.repeat(4096),
+    workspace: 'w'.repeat(4096),
+    policy: largestPolicy,
+  }
+  const entry = { height: 7, at: 3, kind: 'charged', body: JSON.stringify(further), hash: '' }
+  assert.deepEqual(takenFrom(2, entry)?.body, further)
   assert.throws(() => read('step', { ...step, charges: [...charges, charges[0]] }), /charges/)
   const keys = Array.from({ length: VOID_KEYS_MAX }, (_, at) => `step ${at}`)
   const body = { keys, transaction_id: null, signed_hashes: [] }

@@ -1,46 +1,104 @@
-/** The amount of a transaction that counts against a budget. `at` in Unix ms. */
-export interface Charged {
-  readonly budget: string
-  readonly amount: bigint
+import { LIMITS } from '@custody/policy'
+
+const HOUR_MS = 3_600_000
+/**
+ * Time for which a charge of another node counts beyond its window. It covers the difference of the
+ * clocks, and the way of the message.
+ */
+export const SLACK_MS = LIMITS.windowSlackS * 1000
+/** Time for which a charge to a budget is kept, in milliseconds. */
+export const BUDGET_KEPT_MS = 24 * HOUR_MS + SLACK_MS
+/**
+ * Time for which a charge to a window of a policy is kept, in milliseconds: the longest window,
+ * whatever the window's hours are, because a later document may extend it. The second covers ages
+ * that are rounded down.
+ */
+export const WINDOW_KEPT_MS = LIMITS.windowHours * HOUR_MS + SLACK_MS + 1000
+
+/** Fields that the charges of a transaction have in common. `at` in Unix ms. */
+interface ChargedTransaction {
   at: number
   readonly step: string
   /** Hash of the unsigned transaction; the same transaction counts once, also if several nodes recorded it. */
   readonly transaction: string
 }
 
+/** The amount of a transaction that counts against a budget of 24 hours. */
+export interface Charged extends ChargedTransaction {
+  readonly budget: string
+  readonly amount: bigint
+}
+
+/** The amounts of a transaction that count in one sum of a policy. */
+export interface ChargedWindow extends ChargedTransaction {
+  /** Name of the sum ({@link windowName}). */
+  readonly window: string
+  /** Smallest units by asset. */
+  readonly amounts: ReadonlyMap<string, bigint>
+}
+
 /** The charges of a step that a node recorded at a height. */
 export interface ChargedStep {
   height: number
   charges: readonly Charged[]
+  windows?: readonly ChargedWindow[]
 }
 
-/** Charges to each budget, as long as they count. */
+/** Returns the name of a sum of a policy, which no budget has. */
+export const windowName = (workspace: string, key: string): string =>
+  JSON.stringify(['policy', workspace, key])
+
+/** Estimated memory of a step, a charge, the amounts of a step, and the name of a sum, in bytes. */
+const MEMORY = { step: 200, charge: 120, amounts: 320, name: 200 } as const
+
+/** Charges to each budget and to each window of a policy, as long as they count. */
 export class Spending {
   readonly #charged = new Map<string, Charged[]>()
+  readonly #windows = new Map<string, ChargedWindow[]>()
   /** The same charges in the order of their heights, to be told to other nodes. */
   #steps: ChargedStep[] = []
   /** Number of steps after the last removal of old ones. */
   #kept = 0
+  #bytes = 0
 
-  get size(): number {
-    return this.#steps.length
+  /** Estimated memory in bytes. */
+  get bytes(): number {
+    return this.#bytes
   }
 
   /** Adds the charges of a step. Its height must be above all earlier ones. */
-  add(step: ChargedStep): void {
-    if (step.charges.length === 0) return
-    this.#steps.push(step)
-    for (const charge of step.charges) {
+  add({ height, charges, windows = [] }: ChargedStep): void {
+    if (charges.length === 0 && windows.length === 0) return
+    const step =
+      windows.length === 0
+        ? { height, charges }
+        : { height, charges, windows: windows.map((charge) => this.#addWindow(charge)) }
+    for (const charge of charges) {
       const charged = this.#charged.get(charge.budget)
       if (charged) charged.push(charge)
       else this.#charged.set(charge.budget, [charge])
     }
+    this.#steps.push(step)
+    this.#bytes += bytesOf(step)
+  }
+
+  /** Adds a charge to its window; all charges of a window share one copy of its long name. */
+  #addWindow(charge: ChargedWindow): ChargedWindow {
+    const charged = this.#windows.get(charge.window)
+    if (!charged) {
+      this.#windows.set(charge.window, [charge])
+      this.#bytes += MEMORY.name + charge.window.length
+      return charge
+    }
+    const stored = { ...charge, window: charged[0]!.window }
+    charged.push(stored)
+    return stored
   }
 
   /** Charges with a time after `to`, made while the clock was ahead, count as made at `to`. */
   clamp(to: number): void {
-    for (const { charges } of this.#steps)
-      for (const each of charges) each.at = Math.min(each.at, to)
+    for (const { charges, windows = [] } of this.#steps)
+      for (const each of [...charges, ...windows]) each.at = Math.min(each.at, to)
   }
 
   /**
@@ -48,21 +106,36 @@ export class Spending {
    * never ask for an earlier time. A restored node adds its peers' entries late and out of order.
    */
   since(budget: string, since: number): readonly Charged[] {
-    const stored = (this.#charged.get(budget) ?? []).filter(({ at }) => at >= since)
-    if (stored.length > 0) this.#charged.set(budget, stored)
-    else this.#charged.delete(budget)
-    return stored
+    return keepSince(this.#charged, budget, since)
   }
 
   /**
-   * Drops all steps before a time, like {@link since}. Does nothing until their number has doubled,
-   * so that a call costs little on average.
+   * Returns a window's charges since a time. Drops nothing, unlike {@link since}: another document
+   * may count the same charges for more hours.
+   * @param window see {@link windowName}
    */
-  drop(before: number): void {
+  windowSince(window: string, since: number): readonly ChargedWindow[] {
+    return (this.#windows.get(window) ?? []).filter(({ at }) => at >= since)
+  }
+
+  /**
+   * Drops all charges that no longer count. Does nothing until the number of steps has doubled, so
+   * that a call costs little on average.
+   * @param clockMs the current time
+   */
+  drop(clockMs: number): void {
     if (this.#steps.length < 2 * this.#kept + 1000) return
-    this.#steps = this.#steps.filter(({ charges }) => charges.some(({ at }) => at >= before))
+    const [budgets, policies] = [clockMs - BUDGET_KEPT_MS, clockMs - WINDOW_KEPT_MS]
+    this.#steps = this.#steps.filter(
+      ({ charges, windows }) =>
+        charges.some(({ at }) => at >= budgets) || windows?.some(({ at }) => at >= policies),
+    )
     this.#kept = this.#steps.length
-    for (const budget of this.#charged.keys()) this.since(budget, before)
+    for (const budget of this.#charged.keys()) keepSince(this.#charged, budget, budgets)
+    for (const window of this.#windows.keys()) keepSince(this.#windows, window, policies)
+    this.#bytes = 0
+    for (const step of this.#steps) this.#bytes += bytesOf(step)
+    for (const window of this.#windows.keys()) this.#bytes += MEMORY.name + window.length
   }
 
   /** Returns the steps above a height, at most `max` of them, in the order of their heights. */
@@ -75,4 +148,27 @@ export class Spending {
     }
     return this.#steps.slice(low, low + max)
   }
+}
+
+/** Removes the charges of a name before a time, and returns the others. */
+function keepSince<T extends ChargedTransaction>(
+  lists: Map<string, T[]>,
+  name: string,
+  since: number,
+): readonly T[] {
+  const stored = (lists.get(name) ?? []).filter(({ at }) => at >= since)
+  if (stored.length > 0) lists.set(name, stored)
+  else lists.delete(name)
+  return stored
+}
+
+/** Returns the estimated memory of a step in bytes, without the names of its windows. */
+function bytesOf({ charges, windows = [] }: ChargedStep): number {
+  const { step, transaction } = (charges[0] ?? windows[0])!
+  let bytes = MEMORY.step + step.length + transaction.length
+  for (const { budget } of charges) bytes += MEMORY.charge + budget.length
+  windows.forEach(({ amounts }, at) => {
+    bytes += MEMORY.charge + (amounts === windows[at - 1]?.amounts ? 0 : MEMORY.amounts)
+  })
+  return bytes
 }

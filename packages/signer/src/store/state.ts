@@ -1,125 +1,44 @@
-import type { Curve } from '@custody/chains'
-import type { Proof } from '../envelope.ts'
 import type { Body, Entry, Kind } from './entries/index.ts'
+import type { GovernanceKind } from './entries/governance.ts'
+import { budgetChargesOf, windowChargesOf } from './charges.ts'
 import { Ends } from './ends.ts'
 import { FuelledAddresses } from './fuelled.ts'
 import { Spending } from './spending.ts'
+import type {
+  Allocation,
+  Ban,
+  DrainOrder,
+  Enrolment,
+  ImportedEntry,
+  Intent,
+  KeyState,
+  PeerHead,
+  RecoverOrder,
+  Seen,
+  StandingRule,
+  StepBody,
+  StepEntry,
+  SubAccountBinding,
+  TankStakeOrder,
+} from './state-content.ts'
+
+export type * from './state-content.ts'
+
+type OwnEntry = Entry<Exclude<Kind, 'imported'>>
+/** Kinds that are applied in the same way for every node's entries. */
+type Bound<E> = Extract<
+  E,
+  {
+    kind: 'revoke' | 'sub-account' | 'allocate' | 'session' | 'nonce' | 'void' | 'rule' | 'charged'
+  }
+>
+
+const pair = (a: string, b: string): string => JSON.stringify([a, b])
 
 /**
  * Indexed content of the record. It is built from the verified record at start and by every append,
  * and never stored.
  */
-
-export interface Enrolment {
-  api_key: string
-  public_key_pem: string
-  role: 'full' | 'read-only'
-  workspace: string
-  sub_account: number
-  /** Name of the sub-account; null in records from before names were bound. */
-  sub_account_name: string | null
-  revoked: boolean
-}
-export interface NodeSignature {
-  node: number
-  signature: string
-}
-export interface KeyState {
-  key_id: string
-  curve: Curve
-  public_key: string
-  chain_code: string
-  epoch: number
-  workspace: string | null
-  height: number
-  /**
-   * Session of the run that generated the share of this epoch; null if it came from an earlier
-   * version or a backup without it.
-   */
-  session: string | null
-  /**
-   * The previous share, which still signs until both peers are known to have switched to the
-   * current one.
-   */
-  previous: { epoch: number; session: string | null } | null
-}
-export interface Allocation {
-  workspace: string
-  curve: Curve
-  key_id: string
-  epoch: number
-  certificates: NodeSignature[] | null
-}
-/** A sub-account's index; certified by all three nodes, or only recorded here. */
-export interface SubAccountBinding {
-  index: number
-  certificates: NodeSignature[] | null
-}
-/** A caller's request as this node first parsed it. */
-export type Seen = Body<'seen'> & { seen_at: number }
-export interface StepEntry {
-  height: number
-  unsigned_hash: string
-  consumes: string[]
-  signed: { height: number; hash: string } | null
-}
-export interface Intent {
-  key: string
-  content: string | null
-  transaction_id: string
-  steps: Map<string, StepEntry[]>
-}
-/** The operator's order to drain a tank. */
-export type DrainOrder = Body<'drain'>
-/**
- * Rule 13: a caller's standing rule, whose request was seen before its expiry. Amounts as decimal
- * text.
- */
-export type StandingRule = Body<'rule'>
-/** The operator's order to move all funds of a workspace on a network. */
-export type RecoverOrder = Body<'recover'>
-/** The operator's order about a tank's stake. */
-export type TankStakeOrder = Body<'tank-stake'>
-export interface Ban {
-  node: number
-  /**
-   * Fingerprint of the banned key; null for a ban from an earlier version, until this version adds
-   * it.
-   */
-  identity: string | null
-  at: number
-  reason: string
-  cause: 'cheat' | 'operator'
-  /** Height of its entry in the record. */
-  height: number
-}
-export interface PeerHead {
-  height: number
-  hash: string
-  generation: number
-  proof: Proof | null
-}
-
-/** Body of an entry by which this node recorded a peer's entry. */
-type Taken = Body<'imported'>
-export type ImportedEntry = {
-  [K in Taken['kind']]: {
-    height: number
-    at: number
-    kind: K
-    body: Extract<Taken, { kind: K }>['body']
-  }
-}[Taken['kind']]
-type OwnEntry = Entry<Exclude<Kind, 'imported'>>
-/** Kinds that are applied in the same way for every node's entries. */
-type Bound<E> = Extract<
-  E,
-  { kind: 'revoke' | 'sub-account' | 'allocate' | 'session' | 'nonce' | 'void' | 'rule' }
->
-export type StepBody = Body<'step'> | Extract<Taken, { kind: 'step' }>['body']
-
-const pair = (a: string, b: string): string => JSON.stringify([a, b])
-
 export class State {
   readonly enrolments = new Map<string, Enrolment>()
   /** Revoked API keys, including those that this node never enrolled. */
@@ -167,6 +86,10 @@ export class State {
   readonly recoveries = new Map<string, RecoverOrder>()
   readonly tankStakes = new Map<string, TankStakeOrder>()
   readonly frozen = new Map<string, string>()
+  /** Heights of the entries about each workspace's policy, in their order. */
+  readonly policies = new Map<string, number[]>()
+  /** Heights of all of them. */
+  readonly policyHeights: number[] = []
   generation = 0
   /** True between the restoration of the shares and that of the peers' records. */
   restoring = false
@@ -220,6 +143,14 @@ export class State {
   apply(entry: OwnEntry): void {
     const effect = State.#effects[entry.kind] as (state: State, entry: OwnEntry) => void
     effect(this, entry)
+  }
+
+  static readonly #addPolicy = (state: State, entry: Entry<GovernanceKind>): void => {
+    const { workspace } = entry.body
+    state.policyHeights.push(entry.height)
+    const heights = state.policies.get(workspace)
+    if (heights) heights.push(entry.height)
+    else state.policies.set(workspace, [entry.height])
   }
 
   static readonly #bindOwn = (state: State, entry: Bound<OwnEntry>): void => {
@@ -363,6 +294,14 @@ export class State {
     nonce: State.#bindOwn,
     void: State.#bindOwn,
     rule: State.#bindOwn,
+    charged: State.#bindOwn,
+    'policy-typed': State.#addPolicy,
+    'policy-begun': State.#addPolicy,
+    'policy-change': State.#addPolicy,
+    'policy-statement': State.#addPolicy,
+    'policy-resumed': State.#addPolicy,
+    'policy-confirmed': State.#addPolicy,
+    'policy-known': State.#addPolicy,
   }
 
   /** Applies a peer's entry, with the peer's time: the data that binds every node. */
@@ -413,6 +352,13 @@ export class State {
       case 'rule':
         if (!this.rules.has(entry.body.rule)) this.rules.set(entry.body.rule, entry.body)
         break
+      case 'charged':
+        this.spending.add({
+          height: entry.height,
+          charges: [],
+          windows: windowChargesOf(entry.body, entry.at),
+        })
+        break
       default:
         entry satisfies never
     }
@@ -428,7 +374,9 @@ export class State {
 
   /**
    * Adds a step.
-   * @param imported whether it is a peer's step; a step that this node has recorded too counts once
+   * @param imported whether it is a peer's step; a step that this node has recorded too counts
+   *   once, but its charges to windows are added, because the peers may have signed it under
+   *   different rules of the policy
    */
   #enter(
     { body, at, height }: { body: StepBody; at: number; height: number },
@@ -448,7 +396,11 @@ export class State {
           .get(place.step)
           ?.some((existing) => existing.unsigned_hash === step.unsigned_hash) ?? false,
     )
-    if (imported && isKnown.every(Boolean)) return
+    const windows = windowChargesOf(body, at)
+    if (imported && isKnown.every(Boolean)) {
+      this.spending.add({ height, charges: [], windows })
+      return
+    }
     places.forEach((place, at) => {
       const list =
         !imported || !isKnown[at]
@@ -468,17 +420,7 @@ export class State {
     if (body.account && body.nonce !== null) this.#raiseNonce(body.account, BigInt(body.nonce))
     const { network, valid_until: end } = body.decoded
     if (end !== undefined) this.#seeEnd(network, end, at, !imported)
-    const charges = body.charges ?? (body.charge ? [body.charge] : [])
-    this.spending.add({
-      height,
-      charges: charges.map(({ budget, amount }) => ({
-        budget,
-        amount: BigInt(amount),
-        at,
-        step: body.step,
-        transaction: body.unsigned_hash,
-      })),
-    })
+    this.spending.add({ height, charges: budgetChargesOf(body, at), windows })
     if (body.fuelled) {
       const { kind, network: of, address, amount } = body.fuelled
       this.fuelled.count(of, address, kind, body.nonce ?? body.unsigned_hash, BigInt(amount))

@@ -87,6 +87,10 @@ export class Peers {
    * @throws Refusal
    */
   beforeServing: () => Promise<void> = async () => {}
+  /** Returns further fields of this node's pings, and of its answers to pings. */
+  pingFields: () => Record<string, unknown> = () => ({})
+  /** Called with the body of each ping of a peer, and of each answer to a ping. */
+  onPing: (node: number, body: unknown) => void = () => {}
   readonly boot: string
 
   constructor({
@@ -106,7 +110,10 @@ export class Peers {
     for (const peer of config.peerList) this.#links.set(peer.node, link(peer))
     for (const { node, proof } of store.heads.read()) this.#remember(node, proof)
     store.heads.source = () => [...this.#latest.values()]
-    this.handle(PING, async () => ({ clock: this.#environment.now() }))
+    this.handle(PING, async (node, body) => {
+      this.onPing(node, body)
+      return { clock: this.#environment.now(), ...this.pingFields() }
+    })
     this.handle('/peer/head-of', async (_node, body) => ({
       proof: this.#highest(Number((body as { node: number }).node))?.proof ?? null,
     }))
@@ -548,7 +555,10 @@ export class Peers {
           state: { generation },
         } = this.#store
         try {
-          const { header } = await this.#send(node, PING, {}, { timeout: 1500 })
+          const { header, body } = await this.#send(node, PING, this.pingFields(), {
+            timeout: 1500,
+          })
+          this.onPing(node, body)
           this.#shown.set(node, { boot: header.boot, height, generation })
         } catch {
           this.#reachable.set(node, false)

@@ -79,5 +79,5 @@ export async function cancel(context: Context, order: Order, purpose: Cancel): P
   assertWalletPaths(order, network, proven.enrolment.sub_account)
   const subject = await decodedOn(context, order, network)
   assertCancels(subject, proven.enrolment.sub_account, amend?.fee_rate ?? null)
-  return verdictOf(subject, { ...request, repeatable: false })
+  return verdictOf(subject, { ...request, repeatable: false, serves: null })
 }

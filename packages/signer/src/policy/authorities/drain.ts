@@ -14,5 +14,9 @@ export async function drain(context: Context, order: Order, purpose: Drain): Pro
   assertOnlyPath(order, [TANK_SUB_ACCOUNT, network.chain_index, 0])
   const subject = await decodedOn(context, order, network)
   assertDrains(subject, registry, wanted)
-  return verdictOf(subject, { step: JSON.stringify(['drain', wanted.order]), repeatable: false })
+  return verdictOf(subject, {
+    step: JSON.stringify(['drain', wanted.order]),
+    repeatable: false,
+    serves: [],
+  })
 }

@@ -3,6 +3,7 @@ import { Refusal } from '../../errors.ts'
 import type { ForwardIntent } from '../../intent/forward.ts'
 import type { Proven } from '../../intent/request.ts'
 import { decodedOn, networkOf, verdictOf, type Context } from '../context.ts'
+import { actsOf, requestedForward } from '../governed/acts.ts'
 import { chargeOnce } from '../budget.ts'
 import { assertWorkspace, seenOf, understand, type CallerContext } from '../callers.ts'
 import { assertForwards, assertStands, standingRule } from '../forward.ts'
@@ -77,5 +78,14 @@ export async function forward(context: Context, order: Order, purpose: Forward):
     ...request,
     repeatable: false,
     charges: [assertForwards(subject, want), fee],
+    acts: () =>
+      actsOf(
+        context,
+        subject,
+        [requestedForward({ proven, want, step: request.step }, purpose.id)],
+        'act',
+      ),
+    isAct: true,
+    serves: [sub_account],
   })
 }

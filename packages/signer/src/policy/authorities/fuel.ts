@@ -7,6 +7,13 @@ import {
 } from '@custody/chains'
 import { Refusal } from '../../errors.ts'
 import { decodedOn, networkOf, verdictOf, type Context } from '../context.ts'
+import {
+  actsOf,
+  requestedForward,
+  requestedPay,
+  requestedStake,
+  type Requested,
+} from '../governed/acts.ts'
 import { charge, costOfFuel, sweepCharges } from '../budget.ts'
 import type { CallerContext } from '../callers.ts'
 import { assertFuels } from '../fuel.ts'
@@ -23,7 +30,7 @@ import {
 import { assertOnlyPath } from '../paths.ts'
 import { canceller } from './cancel.ts'
 import { forwarder } from './forward.ts'
-import { payer } from './pay.ts'
+import { payer, type Payer } from './pay.ts'
 import { staker } from './stake.ts'
 import { sweepName, sweepNetwork } from './sweep.ts'
 
@@ -37,6 +44,8 @@ interface Fuelled {
   asset: string
   rate: string | null
   step: readonly string[]
+  /** What a policy judges; null for the cancellation of a transfer, which is never stopped. */
+  requested: readonly Requested[] | null
 }
 
 const stepOf = ({ step }: Fuelled): string => JSON.stringify(['fuel', ...step])
@@ -88,6 +97,14 @@ export async function fuel(context: Context, order: Order, purpose: Fuel): Promi
     })),
     repeatable: false,
     charges: [charge(subject, subAccount, costOfFuel(subject), context.budgetFeeCaps)],
+    acts: () =>
+      actsOf(
+        context,
+        subject,
+        all.flatMap(({ requested }) => requested ?? []),
+        'support',
+      ),
+    serves: first.requested === null ? null : [subAccount],
   })
 }
 
@@ -128,6 +145,7 @@ async function fuelled(
         asset: want.asset,
         rate: null,
         step: [step],
+        requested: [requestedForward({ proven, want, step }, purpose.id)],
       }
     }
     case 'stake': {
@@ -138,24 +156,28 @@ async function fuelled(
         asset: want.asset,
         rate: null,
         step: [want.key],
+        requested: requestedStake({ proven, want }),
       }
     }
-    case 'pay':
-    case 'cancel': {
-      const by =
-        purpose.kind === 'cancel'
-          ? await canceller(context, order, purpose)
-          : await payer(context, order, purpose)
-      const { proven, want, amend, name, step: _step, ...caller } = by
-      const step = amend === null ? [name] : [name, amend.key]
-      return {
-        context: caller,
-        subAccount: proven.enrolment.sub_account,
-        asset: want.asset,
-        rate: want.fee_rate,
-        step,
-      }
+    case 'pay': {
+      const by = await payer(context, order, purpose)
+      return ofPayer(by, [requestedPay(by)])
     }
+    case 'cancel':
+      return ofPayer(await canceller(context, order, purpose), null)
+  }
+}
+
+/** Returns a payment, or its cancellation, as the transaction that a fuel is for. */
+function ofPayer(by: Payer, requested: Fuelled['requested']): Fuelled {
+  const { proven, want, amend, name, step: _step, ...caller } = by
+  return {
+    context: caller,
+    subAccount: proven.enrolment.sub_account,
+    asset: want.asset,
+    rate: want.fee_rate,
+    step: amend === null ? [name] : [name, amend.key],
+    requested,
   }
 }
 
@@ -188,6 +210,7 @@ async function sweepFuel(
   return verdictOf(subject, {
     step: JSON.stringify(['fuel', ...sweepName(order.workspace, sweep)]),
     repeatable: true,
+    serves: [sweep.sub_account],
     charges: sweepCharges(subject, sweep.sub_account, costOfFuel(subject), context.budgetFeeCaps),
     leftover: {
       address,

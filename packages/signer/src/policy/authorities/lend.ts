@@ -1,9 +1,10 @@
 import { OMNIBUS_INDEX, TANK_SUB_ACCOUNT, traitsOf, type Network } from '@custody/chains'
 import { Refusal } from '../../errors.ts'
 import { decodedOn, networkOf, verdictOf, type Context } from '../context.ts'
+import { actsOf, requestedForward, requestedPay, type Requested } from '../governed/acts.ts'
 import { charge, sweepCharges } from '../budget.ts'
 import type { CallerContext } from '../callers.ts'
-import type { Lend, Order, Verdict } from '../order.ts'
+import type { Forward, Lend, Order, Pay, Verdict } from '../order.ts'
 import { assertOnlyPath } from '../paths.ts'
 import { assertLends } from '../tank.ts'
 import { forwarder } from './forward.ts'
@@ -18,6 +19,8 @@ interface Borrower {
   network: Network
   source: [number, number, number]
   name: string
+  /** What a policy judges; empty for a sweep. */
+  requested: readonly Requested[]
 }
 
 async function borrower(
@@ -33,15 +36,17 @@ async function borrower(
       network,
       source: [purpose.sub_account, network.chain_index, purpose.address_index],
       name,
+      requested: [],
     }
   }
   const returns = step === 'undelegate'
   const by =
     purpose.kind === 'forward'
-      ? await forwarder(context, order, purpose, returns)
-      : await payer(context, order, purpose, returns)
-  const { proven, want, intent, seen, callers, assertAge, voidNames } = by
-  const network = networkOf(context, want.asset)
+      ? await forwardBorrower(context, order, purpose, returns)
+      : await payBorrower(context, order, purpose, returns)
+  const { intent, seen, callers, assertAge, voidNames } = by.request
+  const { proven, asset } = by.requested
+  const network = networkOf(context, asset)
   const source: Borrower['source'] = [
     proven.enrolment.sub_account,
     network.chain_index,
@@ -51,8 +56,36 @@ async function borrower(
     context: { intent, seen, callers, assertAge, voidNames },
     network,
     source,
-    name: 'name' in by ? by.name : by.step,
+    name: by.name,
+    requested: [by.requested],
   }
+}
+
+/** The caller's context, the name and the request of a transaction that the tank lends energy for. */
+interface Requester {
+  request: CallerContext
+  requested: Requested
+  name: string
+}
+
+async function payBorrower(
+  context: Context,
+  order: Order,
+  purpose: Pay,
+  revokedToo: boolean,
+): Promise<Requester> {
+  const request = await payer(context, order, purpose, revokedToo)
+  return { request, requested: requestedPay(request), name: request.name }
+}
+
+async function forwardBorrower(
+  context: Context,
+  order: Order,
+  purpose: Forward,
+  revokedToo: boolean,
+): Promise<Requester> {
+  const request = await forwarder(context, order, purpose, revokedToo)
+  return { request, requested: requestedForward(request, purpose.id), name: request.step }
 }
 
 /**
@@ -60,7 +93,13 @@ async function borrower(
  * also after the intent's end.
  */
 export async function lend(context: Context, order: Order, purpose: Lend): Promise<Verdict> {
-  const { context: request, network, source, name } = await borrower(context, order, purpose)
+  const {
+    context: request,
+    network,
+    source,
+    name,
+    requested,
+  } = await borrower(context, order, purpose)
   if (!traitsOf(network).staking)
     throw new Refusal(
       'FUEL_WITHOUT_INTENT',
@@ -75,16 +114,21 @@ export async function lend(context: Context, order: Order, purpose: Lend): Promi
     request === null
       ? sweepCharges(subject, subAccount, fee, context.budgetFeeCaps)
       : [charge(subject, subAccount, fee, context.budgetFeeCaps)]
+  // No policy applies to the return of energy: it moves no funds of the caller, and must be possible
+  // after the policy no longer allows the transfer.
   if (purpose.step === 'undelegate')
     return verdictOf(subject, {
       step: JSON.stringify(['undelegate', name]),
       repeatable: true,
       charges,
+      serves: [subAccount],
     })
   return verdictOf(subject, {
     ...request,
     step: JSON.stringify(['lend', name]),
     repeatable: request === null,
     charges,
+    acts: () => actsOf(context, subject, requested, 'support'),
+    serves: [subAccount],
   })
 }

@@ -11,6 +11,7 @@ import {
   type Amender,
   type CallerContext,
 } from '../callers.ts'
+import { actsOf, requestedPay } from '../governed/acts.ts'
 import { voidNameOfRequest } from '../identity.ts'
 import type { Order, Pay, Verdict } from '../order.ts'
 import { assertWalletPaths } from '../paths.ts'
@@ -80,5 +81,12 @@ export async function pay(context: Context, order: Order, purpose: Pay): Promise
   assertWalletPaths(order, network, proven.enrolment.sub_account)
   const subject = await decodedOn(context, order, network)
   assertPays(subject, want)
-  return verdictOf(subject, { ...request, repeatable: false })
+  return verdictOf(subject, {
+    ...request,
+    repeatable: false,
+    acts: () =>
+      actsOf(context, subject, [requestedPay({ proven, want, step: request.step })], 'act'),
+    isAct: true,
+    serves: [proven.enrolment.sub_account],
+  })
 }

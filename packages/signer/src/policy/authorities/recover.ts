@@ -101,5 +101,6 @@ export async function recover(context: Context, order: Order, purpose: Recover):
   return verdictOf(subject, {
     step: JSON.stringify(['recover', wanted.order, ...subject.decoded.from]),
     repeatable: true,
+    serves: null,
   })
 }

@@ -3,6 +3,7 @@ import { Refusal } from '../../errors.ts'
 import type { Proven } from '../../intent/request.ts'
 import type { StakeIntent } from '../../intent/stake.ts'
 import { decodedOn, networkOf, verdictOf, type Context } from '../context.ts'
+import { actsOf, requestedStake } from '../governed/acts.ts'
 import { ageOf, assertWorkspace, seenOf, understand, type CallerContext } from '../callers.ts'
 import { voidNameOfRequest } from '../identity.ts'
 import type { Order, Stake, Verdict } from '../order.ts'
@@ -46,5 +47,10 @@ export async function stake(context: Context, order: Order, purpose: Stake): Pro
     ...request,
     step: JSON.stringify([purpose.step, want.key]),
     repeatable: false,
+    acts: () => actsOf(context, subject, requestedStake({ proven, want }), 'act'),
+    // A window counts a stake once, by its first transaction. The delegation that may follow is judged
+    // too, and moves no coin.
+    isAct: purpose.step === 'freeze',
+    serves: [proven.enrolment.sub_account],
   })
 }

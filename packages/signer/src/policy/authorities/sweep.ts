@@ -58,6 +58,7 @@ export async function sweep(context: Context, order: Order, purpose: Sweep): Pro
   return verdictOf(subject, {
     step: JSON.stringify(sweepName(order.workspace, purpose)),
     repeatable: true,
+    serves: [purpose.sub_account],
     charges: sweepCharges(subject, purpose.sub_account, counted, context.budgetFeeCaps),
     ...(traitsOf(network).feesFrom === 'wallet'
       ? {}

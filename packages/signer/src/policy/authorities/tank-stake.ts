@@ -20,5 +20,6 @@ export async function tankStake(
   return verdictOf(subject, {
     step: JSON.stringify(['tank-stake', wanted.order]),
     repeatable: false,
+    serves: [],
   })
 }

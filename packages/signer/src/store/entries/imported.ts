@@ -1,12 +1,16 @@
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
-import { CHARGES_MAX, curve, digits, node, path, VOID_KEYS_MAX } from './values.ts'
+import {
+  CHARGES_MAX,
+  curve,
+  digits,
+  node,
+  path,
+  policyCharges,
+  text,
+  VOID_KEYS_MAX,
+} from './values.ts'
 
-/**
- * Entries that a restored node copies from a peer's record: of the kinds that bind it too, the
- * fields that it needs, within limits, because another node's data is not trusted.
- */
-const text = z.string().max(4096)
 /**
  * Used only for the platform's own recovery: a restored node returns what its peers have sent to
  * it.
@@ -20,6 +24,10 @@ const unsigned = z.object({
 const amounts = z.object({ address: text, amount: digits, tag: text.nullable() })
 const charge = z.object({ budget: text, amount: digits })
 
+/**
+ * Entries that a restored node copies from a peer's record: of the kinds that bind it too, the
+ * fields that it needs, within limits, because another node's data is not trusted.
+ */
 export const IMPORTED = {
   seen: z.object({
     api_key: text,
@@ -35,7 +43,8 @@ export const IMPORTED = {
     .object({
       step: text,
       unsigned_hash: text,
-      // No rule uses these three fields: a peer's step without them is still binding.
+      // A peer's step without these three fields is still binding: only charges to windows need the
+      // workspace.
       purpose: text.optional().catch(undefined),
       workspace: text.optional().catch(undefined),
       unsigned: unsigned.optional().catch(undefined),
@@ -53,6 +62,7 @@ export const IMPORTED = {
       /** In records of earlier versions, in which a step had one charge. */
       charge: charge.nullable().optional(),
       charges: z.array(charge).max(CHARGES_MAX).optional(),
+      policy: policyCharges.optional(),
       fuelled: z
         .object({ kind: z.enum(['fuel', 'fees']), network: text, address: text, amount: digits })
         .nullable()
@@ -82,7 +92,12 @@ export const IMPORTED = {
           .optional(),
       }),
     })
-    .refine((step) => (step.account === null) === (step.nonce === null)),
+    .refine((step) => (step.account === null) === (step.nonce === null))
+    .refine(
+      (step) => step.policy === undefined || step.workspace !== undefined,
+      'workspace is required together with policy',
+    ),
+  charged: z.object({ step: text, unsigned_hash: text, workspace: text, policy: policyCharges }),
   session: z.object({ sessions: z.array(text).max(1000) }),
   void: z.object({ keys: z.array(text).max(VOID_KEYS_MAX) }),
   nonce: z.object({ account: text, nonce: digits }),
@@ -125,6 +140,7 @@ const imported = <K extends ImportedKind>(kind: K) =>
 export const importedSchema = z.discriminatedUnion('kind', [
   imported('seen'),
   imported('step'),
+  imported('charged'),
   imported('session'),
   imported('void'),
   imported('nonce'),

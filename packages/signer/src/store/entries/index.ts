@@ -1,12 +1,19 @@
 import { z } from 'zod'
 import { RecordError } from './error.ts'
+import { GOVERNANCE } from './governance.ts'
 import { importedSchema } from './imported.ts'
 import { KEYS } from './keys.ts'
 import { PEOPLE } from './people.ts'
 import { TRANSACTIONS } from './transactions.ts'
 
 /** Schemas of all kinds of entries in a record. Other kinds are neither written nor read. */
-export const BODIES = { ...PEOPLE, ...KEYS, ...TRANSACTIONS, imported: importedSchema }
+export const BODIES = {
+  ...PEOPLE,
+  ...KEYS,
+  ...TRANSACTIONS,
+  ...GOVERNANCE,
+  imported: importedSchema,
+}
 
 export type Kind = keyof typeof BODIES
 export type Body<K extends Kind> = z.output<(typeof BODIES)[K]>

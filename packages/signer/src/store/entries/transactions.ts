@@ -1,6 +1,16 @@
 import { z } from 'zod'
 import { seenHead } from './people.ts'
-import { CHARGES_MAX, count, digits, hexText, node, path, VOID_KEYS_MAX } from './values.ts'
+import {
+  CHARGES_MAX,
+  count,
+  digits,
+  hexText,
+  node,
+  path,
+  policyCharges,
+  text,
+  VOID_KEYS_MAX,
+} from './values.ts'
 
 const unsigned = z.strictObject({
   network: z.string(),
@@ -115,12 +125,24 @@ export const TRANSACTIONS = {
         .optional(),
       charges: z.array(charge).max(CHARGES_MAX).optional(),
       charge: charge.nullable().optional(),
+      /** Absent if no policy was in force. */
+      policy: policyCharges.optional(),
       ...signing,
     })
     .refine(
       ({ account, nonce }) => (account === null) === (nonce === null),
       'account is required together with nonce',
     ),
+  /**
+   * Further charges of a recorded transaction, which is signed under another rule of the policy, or
+   * again later.
+   */
+  charged: z.strictObject({
+    step: text,
+    unsigned_hash: text,
+    workspace: text,
+    policy: policyCharges,
+  }),
   /** A further session of a recorded step, or of a key. */
   session: z.union([
     z.strictObject({ step_height: count, ...signing }),

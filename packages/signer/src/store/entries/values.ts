@@ -19,4 +19,34 @@ export const hexText = z
   .string()
   .min(2)
   .refine((text) => text.length % 2 === 0 && !/[^0-9a-f]/.test(text), 'must be lower-case hex')
+/** Names and hashes in entries that a restored node imports. */
+export const text = z.string().max(4096)
+/** Maximum number of assets of one charge: what moves, and the native coin for its fee. */
+const CHARGED_ASSETS_MAX = 3
+/** Smallest units by asset. */
+export const chargedAmounts = z
+  .record(z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/), digits)
+  .refine(
+    (amounts) => Object.keys(amounts).length <= CHARGED_ASSETS_MAX,
+    `must name at most ${CHARGED_ASSETS_MAX} assets`,
+  )
+/**
+ * The policy document by which a transaction was allowed, the rule that allowed it (`via`), and the
+ * windows to which it is charged. The same bounds apply to own and to imported entries.
+ */
+export const policyCharges = z.strictObject({
+  number: z.int().min(1),
+  hash: z.string().regex(/^[0-9a-f]{64}$/),
+  via: z.string().max(64),
+  charges: z
+    .array(
+      z.strictObject({
+        key: z.string().max(1000),
+        hours: z.int().min(1).max(168),
+        amounts: chargedAmounts,
+      }),
+    )
+    .max(CHARGES_MAX),
+})
+export type PolicyCharges = z.output<typeof policyCharges>
 export const nodeSignatures = z.array(z.strictObject({ node, signature: z.string() }))

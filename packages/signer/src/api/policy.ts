@@ -1,0 +1,46 @@
+import { PolicyError } from '@custody/policy'
+import { z } from 'zod'
+import { Refusal } from '../errors.ts'
+import { itemSchema } from '../governance/items.ts'
+import { policyView } from '../governance/view.ts'
+import type { NodeContext } from '../node-context.ts'
+
+export const policyBodySchema = z.strictObject({ workspace: z.string().min(1).max(200) })
+export const presentBodySchema = z.strictObject({ item: itemSchema })
+
+/**
+ * Returns the result of a call that judges a document or a statement.
+ * @throws Refusal `BAD_POLICY` with the code and the field of a `PolicyError`
+ */
+export function judgedPolicy<T>(call: () => T): T {
+  try {
+    return call()
+  } catch (error) {
+    if (!(error instanceof PolicyError)) throw error
+    throw new Refusal('BAD_POLICY', error.message, { code: error.code, field: error.path })
+  }
+}
+
+/** `POST /policy`: what this node holds about the policy of a workspace. */
+export const policy = (
+  parts: NodeContext,
+  { workspace }: z.infer<typeof policyBodySchema>,
+): Record<string, unknown> => policyView(parts, workspace)
+
+/**
+ * `POST /policy/present`: judges a change, a statement or the end of a stop by the policy in force,
+ * records it, and informs both peers.
+ * @returns `is_new`, `told` (the peers that have read it), and what this node holds now
+ * @throws Refusal `BAD_POLICY`; `NOT_ALLOWED` for what only an operator may enter
+ */
+export async function presentPolicy(
+  parts: NodeContext,
+  { item }: z.infer<typeof presentBodySchema>,
+): Promise<Record<string, unknown>> {
+  if (item.kind === 'first' || item.kind === 'confirmed')
+    throw new Refusal('NOT_ALLOWED', `Only the operator of this node can enter "${item.kind}"`)
+  const { exchange } = parts.governance
+  const is_new = judgedPolicy(() => exchange.present(item))
+  const told = await exchange.announce()
+  return { is_new, told, ...policyView(parts, item.workspace) }
+}

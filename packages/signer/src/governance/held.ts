@@ -1,0 +1,186 @@
+import {
+  advance,
+  confirm,
+  install,
+  PolicyError,
+  propose,
+  readDocument,
+  readSigned,
+  resume,
+  revoke,
+  statementHash,
+  stop,
+  suspend,
+  veto,
+  type Governance,
+  type Place,
+  type PolicyRegistry,
+  type Present,
+  type ProvenDocument,
+  type SignedStatement,
+} from '@custody/policy'
+import type { GovernanceEntry } from './items.ts'
+
+/** The first document as an operator has entered it or a peer has sent it. */
+export interface First {
+  readonly hash: string
+  readonly document: string
+  readonly possessions: readonly string[]
+}
+
+/** A document that came into force at this node. Times in Unix seconds. */
+interface InForce {
+  readonly hash: string
+  readonly seen_at_s: number
+  readonly acts_at_s: number
+}
+
+/** What a node has on record about the policy of a workspace. */
+export interface Held {
+  /** Null until the first document is in force. */
+  readonly governance: Governance | null
+  /** Documents that came into force, the first one first. */
+  readonly chain: readonly InForce[]
+  /** The first document as this node's operator has entered it. */
+  readonly typed: First | null
+  /** From a backup: what this node must have again before it signs. */
+  readonly known: { readonly first: string; readonly number: number; readonly hash: string } | null
+}
+
+export const NOTHING_HELD: Held = { governance: null, chain: [], typed: null, known: null }
+
+/** What a node needs to judge entries. */
+export interface Rules {
+  readonly registry: PolicyRegistry
+  readonly place: Omit<Place, 'workspace'>
+  /** The entries were judged before, and are read from the record. */
+  readonly isOnRecord?: boolean
+}
+
+/** An entry that is about to be recorded, or that was read. */
+export type Judged = {
+  [K in GovernanceEntry['kind']]: Pick<Extract<GovernanceEntry, { kind: K }>, 'kind' | 'body'>
+}[GovernanceEntry['kind']]
+
+/** Returns what a node holds at a time in Unix seconds. */
+export function heldAt(held: Held, now_s: number): Held {
+  if (held.governance === null) return held
+  const governance = advance(held.governance, now_s)
+  if (governance === held.governance) return held
+  const { next } = held.governance
+  if (governance.policy === held.governance.policy || next === null) return { ...held, governance }
+  const { seen_at_s, acts_at_s } = next
+  const { hash } = governance.policy
+  return { ...held, governance, chain: [...held.chain, { hash, seen_at_s, acts_at_s }] }
+}
+
+const signedOf = (texts: readonly string[]): SignedStatement[] => texts.map(readSigned)
+
+const provenOf = (body: { document: string; possessions: readonly string[] }): ProvenDocument => ({
+  document: readDocument(body.document),
+  possessions: signedOf(body.possessions),
+})
+
+/** Returns the state in which a first document is in force. @throws PolicyError */
+function firstOf(
+  body: { workspace: string; document: string; possessions: readonly string[] },
+  { registry, place, isOnRecord = false }: Rules,
+  now_s: number,
+): Governance {
+  const { workspace } = body
+  return install(provenOf(body), { ...place, workspace }, { registry }, { now_s, isOnRecord })
+}
+
+/**
+ * Applies an entry.
+ * @returns the same value if the entry changes nothing
+ * @throws PolicyError if the entry is refused
+ */
+export function withEntry(before: Held, entry: Judged, rules: Rules): Held {
+  if (entry.kind === 'policy-known') {
+    const { first, number, hash } = entry.body
+    return { ...before, known: { first, number, hash } }
+  }
+  const { at_s: now_s } = entry.body
+  const held = heldAt(before, now_s)
+  if (entry.kind === 'policy-typed' || entry.kind === 'policy-begun')
+    return withFirst(before, entry, rules)
+  const governance = applied(governanceOf(held), entry, rules)
+  return governance === held.governance ? before : { ...held, governance }
+}
+
+function withFirst(
+  held: Held,
+  { kind, body }: Extract<Judged, { kind: 'policy-typed' | 'policy-begun' }>,
+  rules: Rules,
+): Held {
+  if (held.governance !== null) {
+    if (
+      held.chain[0]?.hash === firstOf(body, { ...rules, isOnRecord: true }, body.at_s).policy.hash
+    )
+      return held
+    throw new PolicyError('PENDING', '', 'Another first document is in force')
+  }
+  const governance = firstOf(body, rules, body.at_s)
+  const { hash } = governance.policy
+  if (kind === 'policy-begun')
+    return { ...held, governance, chain: [{ hash, seen_at_s: body.at_s, acts_at_s: body.at_s }] }
+  if (held.typed?.hash === hash) return held
+  const { document, possessions } = body
+  return { ...held, typed: { hash, document, possessions } }
+}
+
+function governanceOf({ governance }: Held): Governance {
+  if (governance === null)
+    throw new PolicyError('OTHER_POLICY', '', 'The workspace has no policy in force')
+  return governance
+}
+
+type Later = Exclude<Judged['kind'], 'policy-typed' | 'policy-begun' | 'policy-known'>
+
+function applied(
+  governance: Governance,
+  entry: Extract<Judged, { kind: Later }>,
+  { registry, isOnRecord = false }: Rules,
+): Governance {
+  const present: Present = { now_s: entry.body.at_s, isOnRecord }
+  switch (entry.kind) {
+    case 'policy-change': {
+      const { approvals, witnesses } = entry.body
+      const proposal = { ...provenOf(entry.body), approvals: signedOf(approvals) }
+      return propose(governance, proposal, { registry }, present, witnesses)
+    }
+    case 'policy-statement':
+      return withStatement(governance, readSigned(entry.body.signed), present)
+    case 'policy-resumed': {
+      const { stop: stopped, approvals } = entry.body
+      const { statement } = readSigned(stopped)
+      if (statement.kind !== 'stop')
+        throw new PolicyError('SHAPE', 'stop.kind', 'stop.kind must be stop')
+      const { sub_account, at } = statement
+      const named = { hash: statementHash(statement), sub_account, at }
+      return resume(governance, named, signedOf(approvals), present)
+    }
+    case 'policy-confirmed':
+      return confirm(governance, entry.body.hash, entry.body.node)
+  }
+}
+
+function withStatement(
+  governance: Governance,
+  signed: SignedStatement,
+  present: Present,
+): Governance {
+  switch (signed.statement.kind) {
+    case 'veto':
+      return veto(governance, signed, present)
+    case 'stop':
+      return stop(governance, signed, present)
+    case 'suspend':
+      return suspend(governance, signed, present)
+    case 'revoke':
+      return revoke(governance, signed, present)
+    default:
+      throw new PolicyError('SHAPE', 'kind', 'must be veto, stop, suspend or revoke')
+  }
+}

@@ -1,0 +1,64 @@
+import { z } from 'zod'
+import { POLICY_ITEMS } from '../store/entries/governance.ts'
+import type { Entry } from '../store/entries/index.ts'
+import type { GovernanceKind } from '../store/entries/governance.ts'
+
+/** Something about the policy of a workspace that people have signed, and that nodes exchange. */
+export const itemSchema = z.discriminatedUnion('kind', [
+  POLICY_ITEMS.first.extend({ kind: z.literal('first') }),
+  POLICY_ITEMS.change.extend({ kind: z.literal('change') }),
+  POLICY_ITEMS.statement.extend({ kind: z.literal('statement') }),
+  POLICY_ITEMS.resumed.extend({ kind: z.literal('resumed') }),
+  POLICY_ITEMS.confirmed.extend({ kind: z.literal('confirmed') }),
+])
+export type Item = z.infer<typeof itemSchema>
+export type ItemOf<K extends Item['kind']> = Extract<Item, { kind: K }>
+export type GovernanceEntry = Entry<GovernanceKind>
+
+/**
+ * Returns the item that an entry was recorded for; null if the entry has a meaning for its own node
+ * only.
+ * @param node the node whose record contains it
+ */
+export function itemOf(entry: GovernanceEntry, node: number): Item | null {
+  switch (entry.kind) {
+    case 'policy-typed':
+    case 'policy-begun': {
+      const { workspace, document, possessions } = entry.body
+      return { kind: 'first', workspace, document, possessions }
+    }
+    case 'policy-change': {
+      const { workspace, document, possessions, approvals } = entry.body
+      return { kind: 'change', workspace, document, possessions, approvals }
+    }
+    case 'policy-statement': {
+      const { workspace, signed } = entry.body
+      return { kind: 'statement', workspace, signed }
+    }
+    case 'policy-resumed': {
+      const { workspace, stop, approvals } = entry.body
+      return { kind: 'resumed', workspace, stop, approvals }
+    }
+    case 'policy-confirmed': {
+      const { workspace, hash } = entry.body
+      return entry.body.node === node ? { kind: 'confirmed', workspace, hash } : null
+    }
+    case 'policy-known':
+      return null
+  }
+}
+
+/** Returns the size of an item in characters. */
+export function sizeOfItem(item: Item): number {
+  const texts =
+    item.kind === 'first'
+      ? [item.document, ...item.possessions]
+      : item.kind === 'change'
+        ? [item.document, ...item.possessions, ...item.approvals]
+        : item.kind === 'statement'
+          ? [item.signed]
+          : item.kind === 'resumed'
+            ? [item.stop, ...item.approvals]
+            : [item.hash]
+  return texts.reduce((sum, text) => sum + text.length, 0)
+}

@@ -1,0 +1,128 @@
+import { PolicyError, type Governance } from '@custody/policy'
+import { Refusal } from '../errors.ts'
+import type { Log } from '../log.ts'
+import type { NewEntry } from '../store/entries/index.ts'
+import type { Store } from '../store/index.ts'
+import { heldAt, NOTHING_HELD, withEntry, type Held, type Judged, type Rules } from './held.ts'
+import type { GovernanceEntry } from './items.ts'
+
+interface Folded {
+  /** Number of entries that were applied. */
+  count: number
+  held: Held
+  /** Reason why an entry on record cannot be applied. */
+  fault: string | null
+}
+
+/**
+ * The policies of all workspaces, as this node's record contains them. They are computed from the
+ * entries, so a restarted node has exactly what it had before.
+ */
+export class Policies {
+  readonly #store: Store
+  readonly #rules: Rules
+  readonly #log: Log
+  readonly #folded = new Map<string, Folded>()
+
+  constructor({ store, rules, log }: { store: Store; rules: Rules; log: Log }) {
+    this.#store = store
+    this.#rules = rules
+    this.#log = log
+  }
+
+  /** Returns whether the record contains anything about a policy of the workspace. */
+  isNamed(workspace: string): boolean {
+    return this.#store.state.policies.has(workspace)
+  }
+
+  /** Workspaces about whose policy the record contains something. */
+  get workspaces(): string[] {
+    return [...this.#store.state.policies.keys()]
+  }
+
+  /** Returns an entry of the record about a policy. */
+  entryAt(height: number): GovernanceEntry {
+    return this.#store.record.read(height) as GovernanceEntry
+  }
+
+  /**
+   * Returns what this node holds now.
+   * @throws Refusal `RECORD_UNREADABLE` if an entry on record cannot be applied by this version
+   */
+  held(workspace: string): Held {
+    const folded = this.#fold(workspace)
+    if (folded.fault !== null)
+      throw new Refusal(
+        'RECORD_UNREADABLE',
+        `The policy of the workspace cannot be read from the record: ${folded.fault}`,
+      )
+    folded.held = heldAt(folded.held, this.#store.seconds())
+    return folded.held
+  }
+
+  /**
+   * Returns the policy in force, or null if the workspace has none.
+   * @throws Refusal as {@link held}; `POLICY_BEHIND` if this node had a later one before its
+   *   restoration
+   */
+  current(workspace: string): Governance | null {
+    if (!this.isNamed(workspace)) return null
+    const { governance, known } = this.held(workspace)
+    if (known !== null && (governance?.policy.document.number ?? 0) < known.number)
+      throw new Refusal(
+        'POLICY_BEHIND',
+        `This node was restored and does not have the policy ${known.number} of the workspace yet`,
+      )
+    return governance
+  }
+
+  /**
+   * Judges an entry at the present time, and records it if it changes something.
+   * @returns whether it was recorded
+   * @throws PolicyError if it is refused
+   */
+  record(entry: Judged): boolean {
+    const before = this.held(entry.body.workspace)
+    const after = withEntry(before, entry, this.#rules)
+    if (after === before) return false
+    this.#store.appendAll([entry as NewEntry])
+    const folded = this.#folded.get(entry.body.workspace)!
+    // The entry was just judged, so it is not judged again.
+    folded.held = after
+    folded.count++
+    return true
+  }
+
+  /** Returns whether an entry would be accepted at its time. Records nothing. */
+  isAcceptable(entry: Judged): boolean {
+    try {
+      withEntry(this.held(entry.body.workspace), entry, this.#rules)
+      return true
+    } catch (error) {
+      if (error instanceof PolicyError || error instanceof Refusal) return false
+      throw error
+    }
+  }
+
+  #fold(workspace: string): Folded {
+    const folded = this.#folded.get(workspace) ?? { count: 0, held: NOTHING_HELD, fault: null }
+    this.#folded.set(workspace, folded)
+    const heights = this.#store.state.policies.get(workspace) ?? []
+    while (folded.count < heights.length && folded.fault === null) {
+      const entry = this.entryAt(heights[folded.count]!)
+      try {
+        folded.held = withEntry(folded.held, entry, { ...this.#rules, isOnRecord: true })
+        folded.count++
+      } catch (error) {
+        if (!(error instanceof PolicyError)) throw error
+        folded.fault = `entry ${entry.height}: ${error.message}`
+        this.#log('alert', 'the policy of a workspace cannot be read from the record', {
+          workspace,
+          height: entry.height,
+          reason: error.message,
+        })
+      }
+    }
+    return folded
+  }
+}

@@ -1,0 +1,66 @@
+import { canonicalText, type Governance } from '@custody/policy'
+import type { KeyObject } from 'node:crypto'
+import type { Store } from '../store/index.ts'
+import type { PolicyExchange } from './exchange.ts'
+import type { Policies } from './policies.ts'
+import { signHeld, type SignedHeldWord } from './word.ts'
+
+interface Parts {
+  config: { node: number; identity: KeyObject }
+  store: Store
+  governance: { policies: Policies; exchange: PolicyExchange }
+}
+
+/**
+ * Returns what this node holds about the policy of a workspace, with its signed statements about the
+ * document in force and the pending one. Times in Unix seconds.
+ * @throws Refusal `RECORD_UNREADABLE`
+ */
+export function policyView(parts: Parts, workspace: string): Record<string, unknown> {
+  const { config, governance: held } = parts
+  const { governance, chain, known } = held.policies.held(workspace)
+  const common = {
+    node: config.node,
+    workspace,
+    first: held.exchange.firstsOf(workspace),
+    restored_below: known !== null && known.number > chain.length ? known.number : null,
+  }
+  if (governance === null) return { ...common, number: null, hash: null, document: null, held: [] }
+  const { policy, next, stops, suspensions, revoked } = governance
+  return {
+    ...common,
+    number: policy.document.number,
+    hash: policy.hash,
+    document: canonicalText(policy.document),
+    next: next && {
+      number: next.policy.document.number,
+      hash: next.policy.hash,
+      document: canonicalText(next.policy.document),
+      seen_at: next.seen_at_s,
+      acts_at: next.acts_at_s,
+      vetoed_by: next.vetoedBy,
+      confirmed_by: next.confirmedBy,
+    },
+    stops,
+    suspensions: suspensions.map(({ ends_at_s: ends_at, ...each }) => ({ ...each, ends_at })),
+    revoked: [...revoked],
+    held: wordsOf(parts, workspace, governance),
+  }
+}
+
+/** Returns this node's signed statements about the document in force and the pending one. */
+function wordsOf(
+  { config: { node, identity }, store, governance: { policies } }: Parts,
+  workspace: string,
+  { policy, next }: Governance,
+): SignedHeldWord[] {
+  const common = { node, workspace, height: store.record.height }
+  const inForce = policies.held(workspace).chain.at(-1)!
+  const documents = [
+    { policy, seen_at: inForce.seen_at_s, acts_at: inForce.acts_at_s },
+    ...(next ? [{ policy: next.policy, seen_at: next.seen_at_s, acts_at: next.acts_at_s }] : []),
+  ]
+  return documents.map(({ policy: { document, hash }, seen_at, acts_at }) =>
+    signHeld(identity, { ...common, number: document.number, hash, seen_at, acts_at }),
+  )
+}

@@ -1,0 +1,50 @@
+import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
+import { canonicalBytes, signBytes, verifyBytes } from '../canonical.ts'
+
+const KEYS = ['node', 'workspace', 'number', 'hash', 'height', 'seen_at', 'acts_at'] as const
+
+/**
+ * A node's statement that it holds a document. Times in Unix seconds: when it first saw the document
+ * complete, and from when on the document is in force at this node.
+ */
+export interface HeldWord {
+  node: number
+  workspace: string
+  number: number
+  hash: string
+  /** Height of the entry in the node's record. */
+  height: number
+  seen_at: number
+  acts_at: number
+}
+export type SignedHeldWord = HeldWord & { signature: string }
+
+const bytesOf = (word: HeldWord): Buffer => canonicalBytes('policyHeld', KEYS, { ...word })
+
+/** Signs a statement by the node's identity key. */
+export const signHeld = (identity: KeyObject, word: HeldWord): SignedHeldWord => ({
+  ...word,
+  signature: signBytes(identity, bytesOf(word)),
+})
+
+/** Returns whether a node's identity key signed a statement. */
+export const isHeldWord = (identity: KeyObject, { signature, ...word }: SignedHeldWord): boolean =>
+  verifyBytes(identity, bytesOf(word), signature)
+
+/**
+ * Returns the name of an installation, which documents and statements contain: lower-case hex
+ * SHA-256 of `custody/nodes/v1\n` and the hex DER SPKI of the three identity keys, one per line, in
+ * the order of the nodes.
+ * @param identities identity key of each node
+ */
+export function nodesHash(identities: ReadonlyMap<number, KeyObject>): string {
+  const lines = [...identities]
+    .sort(([a], [b]) => a - b)
+    .map(([, key]) => {
+      const shared = key.type === 'private' ? createPublicKey(key) : key
+      return shared.export({ type: 'spki', format: 'der' }).toString('hex')
+    })
+  return createHash('sha256')
+    .update(`custody/nodes/v1\n${lines.join('\n')}\n`)
+    .digest('hex')
+}

@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import { judgedPolicy, presentPolicy, presentBodySchema } from '../api/policy.ts'
+import { Refusal } from '../errors.ts'
+import { policyView } from '../governance/view.ts'
+import { nodesHash } from '../governance/word.ts'
+import type { NodeContext } from '../node-context.ts'
+import { POLICY_ITEMS } from '../store/entries/governance.ts'
+import { shaped } from '../transport/body.ts'
+
+const workspaceSchema = z.strictObject({ workspace: z.string().min(1).max(200) })
+const hashSchema = workspaceSchema.extend({ hash: z.string().regex(/^[0-9a-f]{64}$/) })
+
+/**
+ * Enters the first document of a workspace. It comes into force when two nodes hold the same one.
+ * @returns what this node holds, and the peers that have read it
+ * @throws Refusal `BAD_POLICY`; `PEER_UNAVAILABLE` if a peer's version does not have policies
+ */
+export async function installPolicy(parts: NodeContext, body: unknown): Promise<unknown> {
+  const { exchange } = parts.governance
+  const first = shaped(POLICY_ITEMS.first, body)
+  if (parts.restoring())
+    throw new Refusal(
+      'RESTORING',
+      'The node was restored and has not yet imported the records of its peers',
+    )
+  await exchange.assertPeersAble()
+  judgedPolicy(() => {
+    exchange.type({ kind: 'first', ...first })
+  })
+  const told = await exchange.announce()
+  return { told, ...policyView(parts, first.workspace) }
+}
+
+/**
+ * Returns what this node holds about the policy of a workspace, and in `place` the values of `mode`
+ * and `nodes` that documents of this installation contain.
+ */
+export const showPolicy = (parts: NodeContext, body: unknown): unknown => ({
+  ...policyView(parts, shaped(workspaceSchema, body).workspace),
+  place: { mode: parts.config.mode, nodes: nodesHash(parts.keyring.identities) },
+})
+
+/** Judges and records a signed change or statement that the platform may have withheld. */
+export const presentByOperator = (parts: NodeContext, body: unknown): Promise<unknown> =>
+  presentPolicy(parts, shaped(presentBodySchema, body))
+
+/**
+ * Confirms a pending change that a person whom it removes has vetoed. Two nodes are needed.
+ * @throws Refusal `BAD_POLICY` if no change with this hash is pending
+ */
+export async function confirmPolicy(parts: NodeContext, body: unknown): Promise<unknown> {
+  const { exchange } = parts.governance
+  const { workspace, hash } = shaped(hashSchema, body)
+  judgedPolicy(() => exchange.present({ kind: 'confirmed', workspace, hash }))
+  const told = await exchange.announce()
+  return { told, ...policyView(parts, workspace) }
+}
+
+/**
+ * Lets this node sign under the policy in force here, although it has not heard a peer. It holds
+ * until the node is started again.
+ * @throws Refusal `BAD_POLICY` if another policy is in force here
+ */
+export function acceptPolicy(parts: NodeContext, body: unknown): unknown {
+  const { policies, exchange } = parts.governance
+  const { workspace, hash } = shaped(hashSchema, body)
+  const governance = policies.held(workspace).governance
+  if (governance?.policy.hash !== hash)
+    throw new Refusal(
+      'BAD_POLICY',
+      governance
+        ? `The policy in force here has the hash ${governance.policy.hash}`
+        : 'The workspace has no policy in force here',
+      { code: 'OTHER_POLICY', field: 'hash' },
+    )
+  exchange.accept(hash)
+  return { node: parts.config.node, workspace, accepted: hash }
+}

@@ -1,0 +1,182 @@
+import { addressAt } from '@custody/chains'
+import type { Act } from '@custody/policy'
+import { Refusal } from '../../errors.ts'
+import { isRefund } from '../../intent/actions.ts'
+import type { ForwardIntent } from '../../intent/forward.ts'
+import type { PayIntent } from '../../intent/pay.ts'
+import type { Proven } from '../../intent/request.ts'
+import type { StakeIntent } from '../../intent/stake.ts'
+import { State } from '../../store/state.ts'
+import type { Context } from '../context.ts'
+import type { Subject } from '../order.ts'
+
+/** The part of an act that a caller's signed request determines, whatever transaction it is for. */
+export interface Requested extends Pick<
+  Act,
+  'id' | 'step' | 'action' | 'asset' | 'amount' | 'standing' | 'resource'
+> {
+  proven: Proven
+  /** Destination in canonical form. */
+  address: string
+  tag: string | null
+}
+
+/**
+ * `act`: the transaction makes the requested payment or stake itself. `support`: it is gas funding
+ * or lent energy for it.
+ */
+type Role = 'act' | 'support'
+
+/** A caller's verified request with its meaning. */
+interface Caller<Intent> {
+  proven: Proven
+  want: Intent
+}
+
+/** Returns what a caller's payment requests. A speed-up requests the same payment. */
+export function requestedPay({
+  proven,
+  want,
+  step,
+}: Caller<PayIntent> & Pick<Requested, 'step'>): Requested {
+  return {
+    proven,
+    id: proven.transaction_id,
+    step,
+    action: isRefund(proven) ? 'refund' : 'transfer',
+    asset: want.asset,
+    amount: want.amount,
+    address: want.destination,
+    tag: want.tag,
+    standing: null,
+    resource: null,
+  }
+}
+
+/**
+ * Returns what one forward of a standing rule requests: at least the minimum amount of the rule.
+ * @param id public ID of the forward
+ */
+export function requestedForward(
+  { proven, want, step }: Caller<ForwardIntent> & Pick<Requested, 'step'>,
+  id: string,
+): Requested {
+  return {
+    proven,
+    id,
+    step,
+    action: 'forward',
+    asset: want.asset,
+    amount: want.min_amount,
+    address: want.destination,
+    tag: want.tag,
+    standing: {
+      min_amount: want.min_amount,
+      daily_cap: want.daily_cap,
+      ends_at: want.expires_at,
+    },
+    resource: null,
+  }
+}
+
+/**
+ * Returns what a stake requests; empty for an unstake and a release, to which no policy applies. The
+ * transactions of a stake, which freeze the coin and delegate its resource, are one act with the
+ * step of the first, which alone is charged to windows.
+ */
+export function requestedStake({ proven, want }: Caller<StakeIntent>): Requested[] {
+  if (want.action !== 'stake') return []
+  return [
+    {
+      proven,
+      id: proven.transaction_id,
+      step: JSON.stringify(['freeze', want.key]),
+      action: 'stake',
+      asset: want.asset,
+      amount: want.amount,
+      address: want.address,
+      tag: null,
+      standing: null,
+      resource: want.resource,
+    },
+  ]
+}
+
+/**
+ * Returns the acts that callers requested, as a policy judges them for one transaction.
+ * @param subject the transaction, on the network of the acts and with the key of their workspace
+ * @throws Refusal `POLICY_DENIED` if a sub-account has no name, or `BAD_ORDER` if `policy.to_path` is
+ *   the path of none of the destinations
+ */
+export function actsOf(
+  context: Pick<Context, 'store'>,
+  subject: Subject,
+  requested: readonly Requested[],
+  role: Role,
+): Act[] {
+  const { network, decoded } = subject
+  const own = ownDestination(subject, requested)
+  return requested.map(({ proven, address, tag, ...request }): Act => {
+    const { workspace, sub_account, api_key } = proven.enrolment
+    const payment = role === 'act' ? decoded.payments[0] : undefined
+    const isOwn = own !== null && tag === null && address === own.address
+    return {
+      ...request,
+      workspace,
+      sub_account: subAccountName(context, proven),
+      api_key,
+      network: network.code,
+      amount: request.action === 'forward' && payment ? payment.amount : request.amount,
+      to: {
+        address,
+        tag,
+        own: isOwn ? (own.subAccount === sub_account ? 'sub_account' : 'workspace') : null,
+      },
+      fee: {
+        max: role === 'act' ? decoded.fee_max : 0n,
+        // Both are in the smallest unit of the native coin, and rule 9 limits the fee to the cap.
+        limit: BigInt(network.fee_cap),
+      },
+      issued_at: proven.iat,
+    }
+  })
+}
+
+/**
+ * Returns the own address at the path that the order names, with its sub-account; null if the order
+ * names none. A destination with a tag is never an own address: deposit addresses that differ only
+ * in their tag have the same path. Gas funding may be for several payments, of which at least one
+ * must have this destination.
+ */
+function ownDestination(
+  { order, network, key }: Subject,
+  requested: readonly Requested[],
+): { address: string; subAccount: number } | null {
+  const path = order.policy?.to_path
+  const untagged = requested.filter(({ tag }) => tag === null)
+  if (path === undefined || untagged.length === 0) return null
+  const address = path[1] === network.chain_index ? addressAt(network, key, path) : null
+  if (address === null || untagged.every((each) => each.address !== address)) {
+    throw new Refusal(
+      'BAD_ORDER',
+      `policy.to_path: the path ${path.join('/')} does not give the destination address`,
+    )
+  }
+  return { address, subAccount: path[0] as number }
+}
+
+/** Returns the name of the caller's sub-account: of the enrolment, or of the record. */
+function subAccountName({ store }: Pick<Context, 'store'>, { enrolment }: Proven): string {
+  const { workspace, sub_account, sub_account_name } = enrolment
+  const name =
+    sub_account_name ??
+    store.state.subAccountNames.get(State.subAccountIndexKey(workspace, sub_account)) ??
+    null
+  if (name === null) {
+    throw new Refusal(
+      'POLICY_DENIED',
+      `The sub-account ${sub_account} has no name on this node's record; enrol its API key again by name`,
+    )
+  }
+  return name
+}

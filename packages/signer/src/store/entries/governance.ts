@@ -1,0 +1,63 @@
+import { LIMITS } from '@custody/policy'
+import { z } from 'zod'
+import { count, node } from './values.ts'
+
+const workspace = z.string().min(1).max(200)
+const sha256Hex = z.string().regex(/^[0-9a-f]{64}$/)
+/** Canonical JSON text of a policy document. */
+const documentText = z.string().min(2).max(LIMITS.documentBytes)
+/** JSON text of a signed statement. */
+const signedText = z.string().min(2).max(LIMITS.statementBytes)
+const possessions = z.array(signedText).max(LIMITS.people * LIMITS.keysOfPerson)
+const approvals = z.array(signedText).max(LIMITS.people)
+
+/**
+ * What nodes send each other about the policy of a workspace. Documents and statements are texts, so
+ * that what people have signed stays as it is.
+ */
+export const POLICY_ITEMS = {
+  /** The first document, with a proof of possession by each key. */
+  first: z.strictObject({ workspace, document: documentText, possessions }),
+  /** The next document with its approvals. */
+  change: z.strictObject({ workspace, document: documentText, possessions, approvals }),
+  /** A veto, stop, suspension or revocation. */
+  statement: z.strictObject({ workspace, signed: signedText }),
+  /** The end of a stop, with the signed stop and the approvals. */
+  resumed: z.strictObject({ workspace, stop: signedText, approvals }),
+  /** The sender's operator confirms a change that a person whom it removes has vetoed. */
+  confirmed: z.strictObject({ workspace, hash: sha256Hex }),
+}
+
+/**
+ * `at_s`: Unix seconds at which the entry was judged, by the record's clock. Reading the record
+ * judges it again with the same time.
+ */
+const judged = { at_s: count }
+
+/** Entries about the policies of workspaces. */
+export const GOVERNANCE = {
+  /** The first document as this node's operator has entered it. It is not in force yet. */
+  'policy-typed': POLICY_ITEMS.first.extend(judged),
+  /** The first document, which two nodes hold: it is in force. */
+  'policy-begun': POLICY_ITEMS.first.extend(judged),
+  /** `witnesses`: times at which both other nodes saw it complete, in Unix seconds. */
+  'policy-change': POLICY_ITEMS.change.extend({
+    ...judged,
+    witnesses: z.tuple([count, count]).nullable(),
+  }),
+  'policy-statement': POLICY_ITEMS.statement.extend(judged),
+  'policy-resumed': POLICY_ITEMS.resumed.extend(judged),
+  /** `node`: the node whose operator has confirmed it. */
+  'policy-confirmed': POLICY_ITEMS.confirmed.extend({ ...judged, node }),
+  /**
+   * From a backup: hash of the first document, and number and hash of the one in force at that time.
+   * The node signs nothing for the workspace before it has them again.
+   */
+  'policy-known': z.strictObject({
+    workspace,
+    first: sha256Hex,
+    number: count,
+    hash: sha256Hex,
+  }),
+}
+export type GovernanceKind = keyof typeof GOVERNANCE

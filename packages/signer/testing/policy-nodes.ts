@@ -1,0 +1,126 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Refusal } from '../src/errors.ts'
+import { PolicyExchange, type Position } from '../src/governance/exchange.ts'
+import { Policies } from '../src/governance/policies.ts'
+import { Store } from '../src/store/index.ts'
+import type { PeerHandler } from '../src/transport/peers.ts'
+import { NOW } from '../../policy/testing/documents.ts'
+import { PLACE } from '../../policy/testing/governance.ts'
+import { registry } from '../../policy/testing/registry.ts'
+
+const { mode, nodes } = PLACE
+
+/** A node with the real record, policies and exchange. Only the transport is replaced. */
+export class PolicyNode {
+  readonly node: number
+  readonly #cluster: PolicyNodes
+  readonly #path: string
+  #handlers = new Map<string, PeerHandler>()
+  store!: Store
+  policies!: Policies
+  exchange!: PolicyExchange
+  /** Answers of this node to its peers, changed by a test. */
+  altered: (call: string, answer: unknown) => unknown = (_call, answer) => answer
+  logged: string[] = []
+
+  constructor(cluster: PolicyNodes, node: number) {
+    this.#cluster = cluster
+    this.node = node
+    this.#path = join(mkdtempSync(join(tmpdir(), `policy-node-${node}-`)), 'record.sqlite')
+    this.start()
+  }
+
+  /** Starts the node, or starts it again with what is on its record. */
+  start(): void {
+    const cluster = this.#cluster
+    if (this.store) this.store.close()
+    this.#handlers = new Map()
+    this.store = new Store(this.#path, () => cluster.now * 1000)
+    const log = (_level: string, message: string): void => {
+      this.logged.push(message)
+    }
+    const rules = { registry, place: { mode, nodes } }
+    this.policies = new Policies({ store: this.store, rules, log })
+    this.exchange = new PolicyExchange({
+      node: this.node,
+      policies: this.policies,
+      store: this.store,
+      monotonic: () => cluster.now * 1000,
+      timeoutMs: 1000,
+      log,
+      peers: {
+        nodes: [1, 2, 3].filter((other) => other !== this.node),
+        handle: (call, handler) => {
+          this.#handlers.set(call, handler)
+        },
+        call: async <T>(other: number, call: string, body: unknown): Promise<T> =>
+          (await cluster.node(other).answer(this.node, call, body)) as T,
+      },
+    })
+  }
+
+  async answer(from: number, call: string, body: unknown): Promise<unknown> {
+    if (this.#cluster.isCut(from, this.node))
+      throw new Refusal('PEER_UNAVAILABLE', `Node ${this.node} cannot be reached`)
+    const handler = this.#handlers.get(call)!
+    const answer = await handler(from, copy(body), undefined as never, Buffer.alloc(0))
+    return this.altered(call, copy(answer))
+  }
+
+  /** Number of the document in force; 0 if there is none. */
+  get number(): number {
+    return this.policies.current('acme')?.policy.document.number ?? 0
+  }
+}
+
+const copy = (value: unknown): unknown => JSON.parse(JSON.stringify(value)) as unknown
+
+/** Three nodes between which single connections can be cut. */
+export class PolicyNodes {
+  /** Unix seconds. */
+  now = NOW
+  readonly #cut = new Set<string>()
+  readonly #nodes: PolicyNode[]
+
+  constructor() {
+    this.#nodes = []
+    for (const node of [1, 2, 3]) this.#nodes.push(new PolicyNode(this, node))
+  }
+
+  node(node: number): PolicyNode {
+    return this.#nodes[node - 1]!
+  }
+  get all(): readonly PolicyNode[] {
+    return this.#nodes
+  }
+  get numbers(): number[] {
+    return this.#nodes.map(({ number }) => number)
+  }
+
+  isCut(one: number, two: number): boolean {
+    return this.#cut.has([one, two].sort().join())
+  }
+  /** Cuts the connections of a node to the others, or to one of them. */
+  cut(node: number, others: readonly number[] = [1, 2, 3]): void {
+    for (const other of others) if (other !== node) this.#cut.add([node, other].sort().join())
+  }
+  connect(node: number, others: readonly number[] = [1, 2, 3]): void {
+    for (const other of others) this.#cut.delete([node, other].sort().join())
+  }
+
+  /** Sends each node the positions of those that it can reach, as pings do. */
+  async ping(): Promise<void> {
+    for (const node of this.#nodes)
+      for (const peer of this.#nodes) {
+        if (peer === node || this.isCut(node.node, peer.node)) continue
+        const position = peer.altered('ping', peer.exchange.position() ?? null)
+        await node.exchange.hear(peer.node, (position ?? undefined) as Position | undefined)
+      }
+  }
+
+  stop(): void {
+    for (const { store } of this.#nodes) store.close()
+  }
+}
