@@ -105,6 +105,7 @@ export default defineConfig({
         'docs/production/deployment',
         'docs/mainnet',
         'docs/enrolment',
+        'docs/policies',
         'docs/settings',
         'docs/operating',
         'docs/production/timers',

@@ -10,6 +10,7 @@ import {
   type Definition,
 } from './definition.ts'
 import { DEVNET_COMMANDS } from './devnet-commands.ts'
+import { POLICY_COMMANDS } from './policy-commands.ts'
 import { SIGNER_COMMANDS } from './signer-commands.ts'
 
 const apiUser = () => import('./api-user.ts')
@@ -74,8 +75,10 @@ export const COMMANDS: readonly Definition[] = [
   },
   {
     usage: 'keygen',
-    summary: 'Generate an RSA-4096 key pair: FILE (private) and FILE.pub. Never overwrites.',
+    summary:
+      'Generate a key pair: FILE (private) and FILE.pub. Never overwrites. Callers of the API need an RSA key, approvers of a policy an Ed25519 key.',
     options: {
+      'type TYPE': 'type of the key: rsa (4096 bits) or ed25519 (default: rsa)',
       'out FILE': 'file for the private key (default: custody-key.pem)',
     },
     run: async () => {
@@ -549,6 +552,7 @@ export const COMMANDS: readonly Definition[] = [
     },
     run: async () => (await secretsKey()).change,
   },
+  ...POLICY_COMMANDS,
   ...SIGNER_COMMANDS,
 ]
 

@@ -28,7 +28,9 @@ const GROUPS: Record<string, string> = {
   wallet: 'Manage the wallets.',
   reserves: 'Publish and print proofs of reserves.',
   suspense: 'Manage deposits that belong to no wallet.',
+  policy: 'Manage the policies of workspaces.',
   signer: 'Manage the signer nodes.',
+  'signer policy': 'Manage the policy at one signer node.',
   'secrets-key': 'Manage the key that encrypts the secrets in the database.',
 }
 

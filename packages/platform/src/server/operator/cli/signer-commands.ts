@@ -1,4 +1,5 @@
 import { STAKE, STAKE_TANK, TANK, WISH, type Definition } from './definition.ts'
+import { SIGNER_POLICY_COMMANDS } from './policy-commands.ts'
 
 /**
  * Options that select a node: by its number if all run on this machine, or by its data folder on
@@ -122,4 +123,5 @@ export const SIGNER_COMMANDS: readonly Definition[] = [
     options: { ...AT_NODE, ...STAKE_TANK, ...ORDER },
     run: async () => (await signer()).release,
   },
+  ...SIGNER_POLICY_COMMANDS,
 ]

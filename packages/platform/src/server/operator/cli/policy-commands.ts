@@ -1,0 +1,139 @@
+import { WORKSPACE, type Definition } from './definition.ts'
+
+const policy = () => import('./policy.ts')
+const stops = () => import('./policy-stop.ts')
+const signer = () => import('./signer-policy.ts')
+
+const SIGN = {
+  '!as PERSON': 'ID of the person in the policy document',
+  '!key KEYFILE': 'PEM file with the private key of that person, Ed25519 or P-256',
+}
+const FIRST = {
+  '!file FILE': 'policy file with the first document and the proofs of all its keys',
+  'confirm HASH': 'hash of the document, which confirms that it was compared (required on mainnet)',
+}
+const SCOPE = { 'sub-account NAME': 'name of the sub-account (default: the whole workspace)' }
+const AT_NODE = { '!home HOME': 'home folder of the signer node on this host' }
+const HASH = { '!hash HASH': 'hash of the policy document, 64 lower-case hex digits' }
+
+/** Commands about the policies of workspaces. */
+export const POLICY_COMMANDS: readonly Definition[] = [
+  {
+    usage: 'policy check <FILE>',
+    summary:
+      'Check a policy file offline: print its hash, its people and rules as sentences, and every finding; exit 1 if there is an error.',
+    args: { FILE: 'policy file, or a file with a document alone' },
+    run: async () => (await policy()).check,
+  },
+  {
+    usage: 'policy sign <FILE>',
+    summary:
+      'Add a person’s proof that they hold their key to a policy file, and print which proofs are missing.',
+    args: { FILE: 'policy file, or a file with a document alone, which is rewritten' },
+    options: SIGN,
+    run: async () => (await policy()).sign,
+  },
+  {
+    usage: 'policy place',
+    summary:
+      'Print the values of the fields mode, workspace and nodes for a policy document of this installation.',
+    options: WORKSPACE,
+    run: async () => (await policy()).place,
+  },
+  {
+    usage: 'policy install',
+    summary:
+      'Enter the first policy document of a workspace at every signer node of this machine; exit 2 if a confirmation is still required.',
+    options: { ...WORKSPACE, ...FIRST },
+    run: async () => (await policy()).install,
+  },
+  {
+    usage: 'policy show',
+    summary:
+      'Print the policy in force at the signer nodes of this machine, the pending change and the stops; exit 1 if the nodes differ.',
+    options: WORKSPACE,
+    run: async () => (await policy()).show,
+  },
+  {
+    usage: 'policy propose',
+    summary:
+      'Add a person’s approval of the next policy document to its file, and present it to the signer nodes when the approvals are sufficient.',
+    options: {
+      ...WORKSPACE,
+      '!file FILE': 'policy file with the next document and the proofs of its new keys',
+      'as PERSON': 'ID of the person in the policy in force (default: only present the file)',
+      'key KEYFILE': 'PEM file with the private key of --as, Ed25519 or P-256',
+      'in SECONDS':
+        'time until the change comes into force, for the first approval, in seconds (default: the delay of the policy in force, on mainnet 3600 more)',
+    },
+    run: async () => (await import('./policy-propose.ts')).propose,
+  },
+  {
+    usage: 'policy stop',
+    summary:
+      'Stop all signing for a workspace or one sub-account, and write the file that ends it.',
+    options: {
+      ...WORKSPACE,
+      ...SIGN,
+      ...SCOPE,
+      'reason TEXT': 'reason to record, at most 200 characters (default: no reason given)',
+      'out FILE':
+        'file to write with the signed stop (default: policy-stops/HASH.json in the home folder)',
+    },
+    run: async () => (await stops()).stop,
+  },
+  {
+    usage: 'policy resume',
+    summary:
+      'Add a person’s approval of the end of a stop to its file, and end the stop when the approvals are sufficient.',
+    options: {
+      ...WORKSPACE,
+      ...SIGN,
+      ...SCOPE,
+      'file FILE':
+        'file with the signed stop, as "policy stop" wrote it (default: policy-stops/HASH.json in the home folder)',
+    },
+    run: async () => (await stops()).resume,
+  },
+]
+
+/** Commands about the policy at one signer node, on its own host. */
+export const SIGNER_POLICY_COMMANDS: readonly Definition[] = [
+  {
+    usage: 'signer policy install',
+    summary:
+      'Enter the first policy document of a workspace at the signer node of this host. Run it at each node (docs/policies.md).',
+    options: { ...AT_NODE, ...WORKSPACE, ...FIRST },
+    run: async () => (await signer()).install,
+  },
+  {
+    usage: 'signer policy show',
+    summary: 'Print the policy in force at the signer node of this host.',
+    options: { ...AT_NODE, ...WORKSPACE },
+    run: async () => (await signer()).show,
+  },
+  {
+    usage: 'signer policy present',
+    summary:
+      'Present a signed change, statement or end of a stop to the signer node of this host, which informs its peers.',
+    options: {
+      ...AT_NODE,
+      '!file ITEMFILE': 'JSON file with the signed item, such as the file of a stop',
+    },
+    run: async () => (await signer()).present,
+  },
+  {
+    usage: 'signer policy confirm',
+    summary:
+      'Confirm, at the signer node of this host, a pending change that a person whom it removes has vetoed. Two nodes are required.',
+    options: { ...AT_NODE, ...WORKSPACE, ...HASH },
+    run: async () => (await signer()).confirm,
+  },
+  {
+    usage: 'signer policy accept',
+    summary:
+      'Let the signer node of this host sign by the policy in force there although it has not heard a peer, until its next start.',
+    options: { ...AT_NODE, ...WORKSPACE, ...HASH },
+    run: async () => (await signer()).accept,
+  },
+]
