@@ -177,7 +177,16 @@ function connectModules({
     subAccounts: new SubAccounts({ config, store, peers, identities: keyring.identities }),
     coordinator: new Coordinator(signing),
     participant: new Participant(signing),
-    backups: new Backups({ config, store, peers, keyring, vault, log, confirmation }),
+    backups: new Backups({
+      config,
+      store,
+      peers,
+      keyring,
+      vault,
+      log,
+      confirmation,
+      policies: () => governance.policies.forBackup(),
+    }),
     refresher: new Refresher({ config, store, peers, keyring, log, ceremonies, tests }),
     restoring: () => store.state.restoring || store.state.recovering,
   }

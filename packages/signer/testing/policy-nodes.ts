@@ -16,7 +16,7 @@ const { mode, nodes } = PLACE
 export class PolicyNode {
   readonly node: number
   readonly #cluster: PolicyNodes
-  readonly #path: string
+  #path: string
   #handlers = new Map<string, PeerHandler>()
   store!: Store
   policies!: Policies
@@ -28,7 +28,13 @@ export class PolicyNode {
   constructor(cluster: PolicyNodes, node: number) {
     this.#cluster = cluster
     this.node = node
-    this.#path = join(mkdtempSync(join(tmpdir(), `policy-node-${node}-`)), 'record.sqlite')
+    this.#path = newPath(node)
+    this.start()
+  }
+
+  /** Starts the node again with an empty record, as after the loss of its host. */
+  lose(): void {
+    this.#path = newPath(this.node)
     this.start()
   }
 
@@ -74,6 +80,9 @@ export class PolicyNode {
     return this.policies.current('acme')?.policy.document.number ?? 0
   }
 }
+
+const newPath = (node: number): string =>
+  join(mkdtempSync(join(tmpdir(), `policy-node-${node}-`)), 'record.sqlite')
 
 const copy = (value: unknown): unknown => JSON.parse(JSON.stringify(value)) as unknown
 

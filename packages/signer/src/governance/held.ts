@@ -1,6 +1,7 @@
 import {
   advance,
   confirm,
+  documentHash,
   install,
   PolicyError,
   propose,
@@ -44,10 +45,32 @@ export interface Held {
   /** The first document as this node's operator has entered it. */
   readonly typed: First | null
   /** From a backup: what this node must have again before it signs. */
-  readonly known: { readonly first: string; readonly number: number; readonly hash: string } | null
+  readonly known: Known | null
+}
+
+/** Number and hash of a policy in force, and hash of the workspace's first document. */
+export interface Known {
+  readonly first: string
+  readonly number: number
+  readonly hash: string
 }
 
 export const NOTHING_HELD: Held = { governance: null, chain: [], typed: null, known: null }
+
+/** Returns whether the node had a policy before its restoration, and does not have it again yet. */
+export const isBehindKnown = ({ chain, known }: Pick<Held, 'chain' | 'known'>): boolean =>
+  known !== null && chain[known.number - 1]?.hash !== known.hash
+
+/**
+ * Returns the policy that a backup contains: the one in force, or the one that this node had before
+ * its restoration, until it has it again. Null if the workspace has no policy.
+ */
+export function knownOf(held: Held): Known | null {
+  const { governance, chain, known } = held
+  if (governance === null || isBehindKnown(held)) return known
+  const { document, hash } = governance.policy
+  return { first: chain[0]!.hash, number: document.number, hash }
+}
 
 /** What a node needs to judge entries. */
 export interface Rules {
@@ -99,14 +122,33 @@ function firstOf(
 export function withEntry(before: Held, entry: Judged, rules: Rules): Held {
   if (entry.kind === 'policy-known') {
     const { first, number, hash } = entry.body
+    // A restoration that is repeated with an older file does not replace the later policy.
+    if (before.known !== null && before.known.number >= number) return before
     return { ...before, known: { first, number, hash } }
   }
+  if (entry.kind === 'policy-change') assertNotAnother(before, entry.body.document)
   const { at_s: now_s } = entry.body
   const held = heldAt(before, now_s)
   if (entry.kind === 'policy-typed' || entry.kind === 'policy-begun')
     return withFirst(before, entry, rules)
   const governance = applied(governanceOf(held), entry, rules)
   return governance === held.governance ? before : { ...held, governance }
+}
+
+/**
+ * Checks that a document is not another one with the number of the policy that this node had before
+ * its restoration.
+ * @throws PolicyError
+ */
+function assertNotAnother({ known }: Held, text: string): void {
+  if (known === null) return
+  const document = readDocument(text)
+  if (document.number !== known.number || documentHash(document) === known.hash) return
+  throw new PolicyError(
+    'OTHER_POLICY',
+    'document',
+    `is not the policy ${known.number} that this node had before its restoration`,
+  )
 }
 
 function withFirst(

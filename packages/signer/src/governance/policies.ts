@@ -3,7 +3,17 @@ import { Refusal } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { NewEntry } from '../store/entries/index.ts'
 import type { Store } from '../store/index.ts'
-import { heldAt, NOTHING_HELD, withEntry, type Held, type Judged, type Rules } from './held.ts'
+import {
+  heldAt,
+  isBehindKnown,
+  knownOf,
+  NOTHING_HELD,
+  withEntry,
+  type Held,
+  type Judged,
+  type Known,
+  type Rules,
+} from './held.ts'
 import type { GovernanceEntry } from './items.ts'
 
 interface Folded {
@@ -62,18 +72,31 @@ export class Policies {
 
   /**
    * Returns the policy in force, or null if the workspace has none.
-   * @throws Refusal as {@link held}; `POLICY_BEHIND` if this node had a later one before its
-   *   restoration
+   * @throws Refusal as {@link held}; `POLICY_BEHIND` if this node had another one before its
+   *   restoration, which is neither the one in force nor an earlier one of the same chain
    */
   current(workspace: string): Governance | null {
     if (!this.isNamed(workspace)) return null
-    const { governance, known } = this.held(workspace)
-    if (known !== null && (governance?.policy.document.number ?? 0) < known.number)
-      throw new Refusal(
-        'POLICY_BEHIND',
-        `This node was restored and does not have the policy ${known.number} of the workspace yet`,
-      )
-    return governance
+    const held = this.held(workspace)
+    const { governance, chain, known } = held
+    if (known === null || !isBehindKnown(held)) return governance
+    const message =
+      chain.length < known.number
+        ? `This node was restored and does not have the policy ${known.number} of the workspace yet`
+        : `This node was restored, and its policy ${known.number} of the workspace differs from the one that it had before`
+    throw new Refusal('POLICY_BEHIND', message)
+  }
+
+  /**
+   * Returns what a backup contains: the policy of each workspace that has one in force. If an entry
+   * on record cannot be applied by this version, it is the one before that entry.
+   */
+  forBackup(): (Known & { workspace: string })[] {
+    const now_s = this.#store.seconds()
+    return this.workspaces.flatMap((workspace) => {
+      const known = knownOf(heldAt(this.#fold(workspace).held, now_s))
+      return known === null ? [] : [{ workspace, ...known }]
+    })
   }
 
   /**

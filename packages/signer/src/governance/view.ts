@@ -2,6 +2,7 @@ import { canonicalText, type Governance } from '@custody/policy'
 import type { KeyObject } from 'node:crypto'
 import type { Store } from '../store/index.ts'
 import type { PolicyExchange } from './exchange.ts'
+import { isBehindKnown } from './held.ts'
 import type { Policies } from './policies.ts'
 import { signHeld, type SignedHeldWord } from './word.ts'
 
@@ -18,12 +19,13 @@ interface Parts {
  */
 export function policyView(parts: Parts, workspace: string): Record<string, unknown> {
   const { config, governance: held } = parts
-  const { governance, chain, known } = held.policies.held(workspace)
+  const own = held.policies.held(workspace)
+  const { governance, known } = own
   const common = {
     node: config.node,
     workspace,
     first: held.exchange.firstsOf(workspace),
-    restored_below: known !== null && known.number > chain.length ? known.number : null,
+    restored_below: known !== null && isBehindKnown(own) ? known.number : null,
   }
   if (governance === null) return { ...common, number: null, hash: null, document: null, held: [] }
   const { policy, next, stops, suspensions, revoked } = governance

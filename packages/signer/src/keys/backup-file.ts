@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { sha256hex, signBytes, TAGS, verifyBytes } from '../canonical.ts'
 import { Refusal } from '../errors.ts'
+import { GOVERNANCE } from '../store/entries/governance.ts'
 import { PEOPLE } from '../store/entries/people.ts'
 
 /**
@@ -42,6 +43,23 @@ const drainSchema = z.strictObject({
   to_address: z.string(),
   expires_at: z.int(),
 })
+/**
+ * Policy of a workspace that was in force when the backup was made: its number and hash, and the
+ * hash of the first document. Documents are not in backups; a restored node reads them from its
+ * peers.
+ */
+const policySchema = GOVERNANCE['policy-known']
+  .extend({ number: z.int().min(1) })
+  .refine(({ number, first, hash }) => (number === 1) === (hash === first), {
+    path: ['hash'],
+    error: 'must be equal to `first` if `number` is 1, and only then',
+  })
+const policiesSchema = z
+  .array(policySchema)
+  .refine((each) => new Set(each.map(({ workspace }) => workspace)).size === each.length, {
+    error: 'must contain each workspace at most once',
+  })
+export type BackedPolicy = z.infer<typeof policySchema>
 export type BackedEnrolment = z.infer<typeof enrolmentSchema>
 export type BackedDrain = z.infer<typeof drainSchema>
 
@@ -49,7 +67,7 @@ export type BackedDrain = z.infer<typeof drainSchema>
  * Shares and the data folder's keys can be decrypted with the recovery key only; the rest is
  * public.
  */
-const backupFileSchema = z.strictObject({
+const contentSchema = z.strictObject({
   /** Version of the format. Version 1 is not signed. */
   version: z.union([z.literal(1), z.literal(2)]),
   node: z.int(),
@@ -99,15 +117,23 @@ const backupFileSchema = z.strictObject({
   drains: z.array(drainSchema),
   /** The node's own bans; absent in files of earlier versions. */
   bans: z.array(PEOPLE.ban.required()).default([]),
+  /** Absent if no workspace has a policy, and in files of earlier versions. */
+  policies: policiesSchema.default([]),
 })
+const backupFileSchema = contentSchema.refine(
+  ({ version, policies }) => version !== 1 || policies.length === 0,
+  { path: ['policies'], error: 'must be absent in version 1, which is not signed' },
+)
 export type BackupFile = z.infer<typeof backupFileSchema>
+/** The content of a backup as it is written. */
+export type NewBackupFile = z.input<typeof backupFileSchema>
 
 const signatureSchema = z.string().regex(/^[0-9a-f]{128}$/)
 const contentBytes = (content: object): Buffer =>
   Buffer.from(TAGS.backup + JSON.stringify(content), 'utf8')
 
 /** Returns the file's text, signed by the node's identity key. */
-export const signedBackup = (content: BackupFile, identity: KeyObject): string =>
+export const signedBackup = (content: NewBackupFile, identity: KeyObject): string =>
   JSON.stringify({ ...content, signature: signBytes(identity, contentBytes(content)) })
 
 export interface ReadBackup {
@@ -123,7 +149,8 @@ export interface ReadBackup {
 
 /**
  * Reads a backup without checking its signature.
- * @throws Refusal if the file cannot be read or is not a backup
+ * @throws Refusal if the file cannot be read or is not a backup; the message names the first field
+ *   that is not valid
  */
 export function readBackup(path: string): ReadBackup {
   let text: string
@@ -148,10 +175,23 @@ export function readBackup(path: string): ReadBackup {
         verifyBytes(identity, contentBytes(signed), signatureSchema.parse(signature)),
     }
   } catch (error) {
-    throw new Refusal('BAD_REQUEST_FIELD', `file: ${path} is not a backup of a signer node`, {
-      why: (error as Error).name,
-    })
+    throw new Refusal(
+      'BAD_REQUEST_FIELD',
+      `file: ${path} is not a backup of a signer node${fieldOf(error)}`,
+      { why: (error as Error).name },
+    )
   }
+}
+
+/**
+ * Returns the first invalid field and its rule, for a message; empty if the file is not valid JSON.
+ * The message does not contain values, because the file may be another one, with secrets.
+ */
+function fieldOf(error: unknown): string {
+  const issue = error instanceof z.ZodError ? error.issues[0] : undefined
+  if (issue === undefined) return ''
+  const field = issue.path.length === 0 ? '' : `${issue.path.join('.')}: `
+  return `: ${field}${issue.message}`.slice(0, 300)
 }
 
 /**

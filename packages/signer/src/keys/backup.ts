@@ -22,7 +22,9 @@ import {
   signedBackup,
   type BackedDrain,
   type BackedEnrolment,
+  type BackedPolicy,
   type BackupFile,
+  type NewBackupFile,
   type ReadBackup,
 } from './backup-file.ts'
 import { bindingBytes, isSignedByAll, readyBytes, verifyCertificates } from './certificate.ts'
@@ -81,6 +83,8 @@ interface Parts {
   vault: Vault
   log: Log
   confirmation: Confirmation
+  /** Returns the policy of each workspace that has one in force. */
+  policies: () => BackedPolicy[]
 }
 
 /**
@@ -173,8 +177,9 @@ export class Backups {
   }
 
   /** Returns the content of a backup: the given keys, the data folder's files and the record. */
-  #backupOf(keys: BackupFile['keys']): BackupFile {
+  #backupOf(keys: BackupFile['keys']): NewBackupFile {
     const { config, store } = this.#parts
+    const policies = this.#parts.policies()
     const { state } = store
     const read = (name: string): string => readFileSync(join(config.home, name), 'utf8')
     const home = JSON.stringify(
@@ -213,6 +218,7 @@ export class Backups {
       bans: state.bans.flatMap(({ node, identity, at, reason, cause }) =>
         identity === null ? [] : [{ node, identity, at, reason, cause }],
       ),
+      ...(policies.length === 0 ? {} : { policies }),
     }
   }
 
@@ -256,7 +262,9 @@ export class Backups {
         { confirm: code },
       )
     }
-    const keys = await this.#load(content, named.recovery_secret_file)
+    // A policy only forbids, so the file is sufficient. It is recorded before any data of peers.
+    const policies = content.policies.map((body): NewEntry => ({ kind: 'policy-known', body }))
+    const keys = await this.#load(content, named.recovery_secret_file, policies)
     const taken = await this.takeRecords(() => this.#entriesOf(plan))
     confirmation.unclaim()
     return {
@@ -336,7 +344,7 @@ export class Backups {
 
   /** Returns the summary for the operator: what is restored, and what must be entered again. */
   #report(
-    { made_at, version, keys, sets }: BackupFile,
+    { made_at, version, keys, sets, policies }: BackupFile,
     { enrolments, drains, left_out, not_in_backup }: Plan,
   ) {
     return {
@@ -349,6 +357,7 @@ export class Backups {
         key_fingerprint: fingerprintOfKey(parsePublicKey(public_key_pem)),
       })),
       drains,
+      policies,
       left_out,
       not_in_backup,
     }
@@ -379,11 +388,12 @@ export class Backups {
 
   /**
    * Loads shares, keys, certified bindings and bans from the file.
+   * @param more entries that are recorded in addition
    * @throws Refusal if a key is not certified, or its share belongs to another node
    */
-  async #load(file: BackupFile, recoverySecretFile: string): Promise<number> {
+  async #load(file: BackupFile, secretFile: string, more: NewEntry[] = []): Promise<number> {
     const { store } = this.#parts
-    const secret = readRecoverySecret(recoverySecretFile)
+    const secret = readRecoverySecret(secretFile)
     const entries: NewEntry[] = [{ kind: 'restoring', body: { made_at: file.made_at } }]
     try {
       for (const key of file.keys) entries.push(...(await this.#loadKey(key, secret)))
@@ -394,7 +404,7 @@ export class Backups {
     // Written after the keys, so that all keys count as older than the bans: the file does not
     // state whether a key was generated after the banned node had been replaced.
     for (const ban of file.bans) entries.push({ kind: 'ban', body: ban })
-    store.appendAll(entries)
+    store.appendAll([...entries, ...more])
     return file.keys.length
   }
 

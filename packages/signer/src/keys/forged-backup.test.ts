@@ -6,13 +6,14 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { loadConfig } from '../config.ts'
 import { Backups } from './backup.ts'
-import { signedBackup, type BackupFile } from './backup-file.ts'
+import { signedBackup, type NewBackupFile } from './backup-file.ts'
 import { Confirmation } from './confirmation.ts'
 import { makeRecovery } from '../set-up/files.ts'
 import { sealText } from './sealed.ts'
 import { fingerprintOf } from '../fingerprints.ts'
 import { restoreHome } from '../setup.ts'
 import { Store } from '../store/index.ts'
+import { TestPolicy } from '../../testing/policy-cluster.ts'
 import {
   callerPem,
   ETH,
@@ -104,6 +105,7 @@ function unsign(content: Json): void {
   content.version = 1
   delete content.signature
   delete content.sub_accounts
+  delete content.policies
 }
 
 /** Simulates the loss of the host: a new home is restored from `file`. */
@@ -246,7 +248,7 @@ test('restores a node only from a backup with the fingerprint that the operator 
   const his = { 'identity.key': pem(privateKey, 'pkcs8'), 'identity.pub': pem(publicKey, 'spki') }
   const resigned = forged(file, home(his))
   const { signature: _, ...content } = JSON.parse(readFileSync(resigned, 'utf8')) as Json
-  writeFileSync(resigned, signedBackup(content as BackupFile, privateKey))
+  writeFileSync(resigned, signedBackup(content as NewBackupFile, privateKey))
   await assert.rejects(
     make(resigned, printOfNode(2)),
     /--print: the backup belongs to a node with another fingerprint/,
@@ -384,6 +386,42 @@ test('a lost node restores what both peers store, and reports what they lack', a
   assert.deepEqual([enrolled.sub_account, enrolled.sub_account_index], ['sub-1', 1])
 })
 
+test('a lost node restores which policy it had, and signs by it again', async () => {
+  const governed = await cluster.workspace()
+  const owner = await governed.caller()
+  const rule = {
+    id: 'small',
+    effect: 'allow',
+    match: { action: ['transfer'], assets: ['ETH'], to: 'any' },
+    amount: { max: { ETH: '1' } },
+  }
+  const policy = new TestPolicy(cluster, governed, [rule], owner.api_key)
+  await policy.install()
+  const file = await backup(3, 'governed')
+  const { hash } = policy
+  const expected = [{ workspace: governed.name, first: hash, number: 1, hash }]
+  assert.deepEqual((JSON.parse(readFileSync(file, 'utf8')) as Json).policies, expected)
+  await lose(3, file)
+  assert.deepEqual((await restore(3, file, { preview: true })).body.policies, expected)
+  assert.deepEqual((await restore(3, file)).body.policies, expected)
+  // Node 1 informs its peers again.
+  signed(await cluster.operator(1, 'policy-install', policy.first))
+  const { body } = await cluster.post(3, '/policy', { workspace: governed.name })
+  assert.deepEqual([body.hash, body.restored_below], [hash, null])
+  cluster.aheadMs += 2000
+  const send = async (amount: number, nonce: number) => {
+    const request = await transfer(
+      owner,
+      { asset: 'ETH', amount, destination_address: SINK_ETH },
+      { now: now() + cluster.aheadMs / 1000 },
+    )
+    const value = BigInt(amount) * 10n ** 18n
+    return governed.sign(pay(request), eth([1, ETH.chain_index, 0], { value, nonce }), [3, 1])
+  }
+  signed(await send(1, 0))
+  refused(await send(2, 1), 'POLICY_DENIED')
+})
+
 test('after the loss of all nodes, only signed backups confirm each other', async () => {
   const genuine = await Promise.all(NODES.map((node) => backup(node, 'whole')))
   const bad = genuine.map((file) =>
@@ -440,7 +478,7 @@ test('outside local, a restore requires the code from the preview', async () => 
     enrolments: [],
     drains: [],
     bans: [],
-  } as BackupFile
+  } as NewBackupFile
   writeFileSync(file, signedBackup(content, config.identity))
   writeFileSync(secret, recovery.secret)
   const peers = {
