@@ -127,11 +127,9 @@ export class ModelNode {
   }
 
   #hasCharged({ step }: Verdict, key: string): boolean {
-    return this.spending
-      .stepsAfter(0, Infinity)
-      .some(({ windows = [] }) =>
-        windows.some((each) => each.step === step && each.window.includes(JSON.stringify(key))),
-      )
+    return this.spending.steps.some(({ windows = [] }) =>
+      windows.some((each) => each.step === step && each.window.includes(JSON.stringify(key))),
+    )
   }
 
   write(verdict: Verdict): void {

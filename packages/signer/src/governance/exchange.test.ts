@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { canonicalText, PolicyError, type Governance, type SignedStatement } from '@custody/policy'
 import { policyWith } from '../../../policy/testing/documents.ts'
 import {
@@ -83,7 +84,7 @@ const behind = (node: number): Refusal | null => {
   }
 }
 
-test('the first document is in force when two nodes hold the same one, and the third takes it', async () => {
+test('the first document is in force when two nodes have the same one, and the third accepts it', async () => {
   nodes.cut(3)
   nodes.node(1).exchange.type(first())
   await nodes.node(1).exchange.announce()
@@ -137,14 +138,14 @@ test('a change that one node has seen is in force at all nodes at the approved t
   assert.deepEqual(nodes.numbers, [2, 2, 2])
 })
 
-test('a node that was away accepts a change by both other nodes, and signs nothing before', async () => {
+test('a node that was not connected accepts a change by both other nodes, and signs nothing before', async () => {
   const governance = await installed()
   nodes.cut(3)
   await present(1, changeOf(governance, { stop: { group: 'treasury' } }))
   nodes.now += DAY_S + 7200
   assert.deepEqual(nodes.numbers, [2, 2, 1])
   nodes.node(3).start()
-  assert.match(behind(3)!.message, /has not heard the policies of node 1 since its start/)
+  assert.match(behind(3)!.message, /has not read the policies of node 1 since its start/)
   nodes.connect(3, [1])
   await nodes.ping()
   assert.equal(nodes.node(3).number, 1, 'one peer is not sufficient')
@@ -189,7 +190,7 @@ test('a change that the platform presents late to all nodes only comes into forc
   assert.deepEqual(nodes.numbers, [2, 2, 2])
 })
 
-test('a node that has not heard a peer for 24 hours signs nothing until its operator accepts', async () => {
+test('a node that has not read the policies of a peer for 24 hours signs nothing until its operator accepts', async () => {
   await installed()
   nodes.now += 3600
   await nodes.ping()
@@ -203,6 +204,30 @@ test('a node that has not heard a peer for 24 hours signs nothing until its oper
   nodes.connect(2)
   await nodes.ping()
   assert.equal(behind(1), null)
+})
+
+test('logs the pings of a peer whose policies cannot be read once, until they are read again', async () => {
+  await installed()
+  const { exchange, logged } = nodes.node(3)
+  const position = nodes.node(1).exchange.position()!
+  let height = position.height
+  const ping = async (peer: number, policy: object): Promise<number> => {
+    exchange.onPing(peer, { policy })
+    // The transport of the test needs no time, so that the read ends before the next task.
+    await setImmediate()
+    return logged.filter((message) => message === 'the policies of a peer could not be read').length
+  }
+  const lie = (peer: number): Promise<number> => {
+    height++
+    return ping(peer, { ...position, height })
+  }
+  for (let times = 0; times < 5; times++) assert.equal(await lie(1), 1)
+  assert.equal(await lie(2), 2)
+  assert.equal(await lie(2), 2)
+  assert.equal(await ping(1, position), 2)
+  assert.equal(await lie(2), 2)
+  assert.equal(await lie(1), 3)
+  assert.equal(await lie(1), 3)
 })
 
 test('a veto that one node has seen keeps a change from coming into force at all nodes', async () => {
@@ -229,7 +254,7 @@ test('a veto that one node has seen keeps a change from coming into force at all
   assert.deepEqual(nodes.numbers, [1, 1, 1])
 })
 
-test('a stop reaches a node that was away after it has expired, and its end needs both peers', async () => {
+test('a node that was not connected accepts an expired stop, and the end of the stop by both peers', async () => {
   const governance = await installed()
   nodes.cut(3)
   const times = { at: nodes.now, expires: nodes.now + 60 }
@@ -257,7 +282,7 @@ test('a stop reaches a node that was away after it has expired, and its end need
   assert.equal(nodes.node(3).policies.current(workspace)!.stops.length, 0)
 })
 
-test('a restored node takes the first document that it had from one peer, and waits for its number', async () => {
+test('a restored node accepts the first document that it had from one peer, and waits for its number', async () => {
   const governance = await installed()
   nodes.cut(3)
   await present(1, changeOf(governance, { stop: { group: 'treasury' } }))

@@ -1,47 +1,37 @@
-import {
-  documentHash,
-  LIMITS,
-  PolicyError,
-  readDocument,
-  readSigned,
-  statementHash,
-  type Governance,
-} from '@custody/policy'
+import { LIMITS, PolicyError, readDocument, type Governance } from '@custody/policy'
 import { z } from 'zod'
 import { Refusal } from '../errors.ts'
 import { reason, type Log } from '../log.ts'
 import { count } from '../store/entries/values.ts'
 import type { Store } from '../store/index.ts'
 import type { Peers } from '../transport/peers.ts'
-import type { First, Judged } from './held.ts'
-import { itemOf, itemSchema, sizeOfItem, type Item, type ItemOf } from './items.ts'
+import { entryOf } from './entries.ts'
+import { FirstDocuments } from './firsts.ts'
+import type { Judged } from './held.ts'
+import { ItemPages, pageSchema, type Sent } from './item-pages.ts'
+import { sizeOfItem, type Item, type ItemOf } from './items.ts'
 import type { Policies } from './policies.ts'
+import { Sightings } from './sightings.ts'
 
 const ITEMS = '/peer/policy/items'
 const NEWS = '/peer/policy/news'
-/** Maximum number of items in one page. */
-const PAGE_MAX = 200
-/** Size of the items after which a page ends, in characters. */
-const PAGE_CHARACTERS = 4 * 1024 * 1024
 /** Maximum number of pages that are read in a row from a peer. */
 const PAGES_MAX = 10_000
-/** Maximum number of a peer's items that wait for others, and their size in characters. */
+/** Maximum number of a peer's items that depend on others, and their size in characters. */
 const WAITING_MAX = 10_000
 const WAITING_CHARACTERS = 64 * 1024 * 1024
-/** Maximum number of workspaces, changes and ends of stops about which peers are remembered. */
-const NAMES_MAX = 10_000
 /**
- * Time for which a node signs under a policy without having heard from a peer, in milliseconds. It
- * limits how long two nodes without contact can have different documents.
+ * Time for which a node signs under a policy without reading the policies of a peer, in
+ * milliseconds. It limits how long two nodes without contact can have different documents.
  */
 const SILENCE_MAX_MS = 24 * 60 * 60 * 1000
 
-/** Position in a node's record up to which another node knows the items. */
+/** Position in a node's record up to which another node has read the items. */
 const positionSchema = z.strictObject({ generation: count, height: count })
 export type Position = z.infer<typeof positionSchema>
 const pingSchema = z.object({ policy: positionSchema.optional() })
 /**
- * What a node tells its partner with an order and with its answer: its position, and the hash of the
+ * What a node sends its partner with an order and with its answer: its position, and the hash of the
  * policy in force for the order's workspace, or null if there is none.
  */
 export const policyToldSchema = z.strictObject({
@@ -52,25 +42,13 @@ export const policyToldSchema = z.strictObject({
     .nullable(),
 })
 export type PolicyTold = z.infer<typeof policyToldSchema>
-/** `seen_at_s`: Unix seconds. `is_held`: the document is pending, in force, or was in force. */
-const sentSchema = z.strictObject({
-  height: count,
-  seen_at_s: count,
-  is_held: z.boolean(),
-  item: itemSchema,
-})
-const pageSchema = z.strictObject({
-  generation: count,
-  to: count,
-  is_last: z.boolean(),
-  items: z.array(sentSchema).max(PAGE_MAX),
-})
-type Sent = z.infer<typeof sentSchema>
 
 interface Peer {
   known: Position
-  /** Elapsed milliseconds when this node last knew all of the peer's items; null since the start. */
+  /** Elapsed milliseconds when this node had last read all of the peer's items; null: not yet. */
   heardAt: number | null
+  /** A failure was logged, and this node has not read all of the peer's items since. */
+  isWarned: boolean
   reading: Promise<void> | null
   /** Items that were refused, and that may be accepted after others. */
   waiting: Sent[]
@@ -94,10 +72,8 @@ interface Parts {
 export class PolicyExchange {
   readonly #parts: Parts
   readonly #peers = new Map<number, Peer>()
-  /** First documents that peers hold, by workspace and node. */
-  readonly #firsts = new Map<string, Map<number, First>>()
-  /** Times at which peers saw changes and ends of stops, in Unix seconds, by their name. */
-  readonly #sightings = new Map<string, Map<number, number>>()
+  readonly #firsts: FirstDocuments
+  readonly #sightings = new Sightings()
   /** Number of a document that a peer has in force and that was seen too late here, by workspace. */
   readonly #late = new Map<string, number>()
   /** Hashes of policies with which the operator lets this node sign without a peer. */
@@ -105,15 +81,18 @@ export class PolicyExchange {
 
   constructor(parts: Parts) {
     this.#parts = parts
+    this.#firsts = new FirstDocuments(parts)
+    const pages = new ItemPages(parts)
     for (const node of parts.peers.nodes)
       this.#peers.set(node, {
         known: { generation: 0, height: 0 },
         heardAt: null,
+        isWarned: false,
         reading: null,
         waiting: [],
       })
     parts.peers.handle(ITEMS, async (_node, body) =>
-      this.#page(z.strictObject({ after: count }).parse(body).after),
+      pages.page(z.strictObject({ after: count }).parse(body).after),
     )
     parts.peers.handle(NEWS, async (node, body) => {
       await this.hear(node, positionSchema.parse(body))
@@ -139,14 +118,11 @@ export class PolicyExchange {
     const parsed = pingSchema.safeParse(body)
     if (!parsed.success) return
     this.hear(node, parsed.data.policy).catch((error: unknown) => {
-      this.#parts.log('warn', 'the policies of a peer could not be read', {
-        peer: node,
-        reason: reason(error),
-      })
+      this.#warn(node, error)
     })
   }
 
-  /** Returns what the partner must know; empty if this node has no policy on record. */
+  /** Returns what this node sends its partner; empty if this node has no policy on record. */
   tell(hash: string | null): { policy?: PolicyTold } {
     const position = this.position()
     return position === undefined ? {} : { policy: { position, hash } }
@@ -167,7 +143,7 @@ export class PolicyExchange {
   }
 
   /**
-   * Reads what a peer has recorded, if this node does not know it yet.
+   * Reads what a peer has recorded, if this node has not read it yet.
    * @param position position of the peer's newest entry; undefined: it has none
    * @throws Refusal
    */
@@ -179,12 +155,12 @@ export class PolicyExchange {
     // A read that had begun before may have ended below that position.
     for (let times = 0; times < 2 && !isKnown(); times++) await this.#read(node)
     if (!isKnown()) throw unknownFormat(node)
-    peer.heardAt = this.#parts.monotonic()
+    this.#noteRead(peer)
   }
 
   /**
-   * Checks that this node knows what its peers know, so that a single hostile peer cannot keep it at
-   * an earlier document.
+   * Checks that this node has read the items of its peers, so that a single hostile peer cannot keep
+   * it at an earlier document.
    * @throws Refusal `POLICY_BEHIND`
    */
   assertCurrent(governance: Governance): void {
@@ -200,32 +176,47 @@ export class PolicyExchange {
       const since = heardAt === null ? 'since its start' : 'for 24 hours'
       throw new Refusal(
         'POLICY_BEHIND',
-        `This node has not heard the policies of node ${node} ${since}: start node ${node}, or accept the policy in force here by the command "signer policy accept"`,
+        `This node has not read the policies of node ${node} ${since}: start node ${node}, or accept the policy in force here by the command "signer policy accept"`,
         { node },
       )
     }
   }
 
   /**
-   * Reads the policies of peers that this node has not heard, as after a start. A peer that cannot be
-   * reached is left out.
+   * Reads the policies of peers that this node has not read for long, as after a start. A peer that
+   * cannot be reached is left out.
    */
   async prepare(): Promise<void> {
-    const { log } = this.#parts
     const unheard = [...this.#peers].filter(([node]) => !this.#isHeard(node))
     await Promise.all(
       unheard.map(async ([node, peer]) => {
         try {
           await this.#read(node)
-          peer.heardAt = this.#parts.monotonic()
+          this.#noteRead(peer)
         } catch (error) {
-          log('warn', 'the policies of a peer could not be read', {
-            peer: node,
-            reason: reason(error),
-          })
+          this.#warn(node, error)
         }
       }),
     )
+  }
+
+  #noteRead(peer: Peer): void {
+    peer.heardAt = this.#parts.monotonic()
+    peer.isWarned = false
+  }
+
+  /**
+   * Logs that a peer's policies could not be read, once until they have been read again. A hostile
+   * peer could otherwise cause a line with each of its pings.
+   */
+  #warn(node: number, error: unknown): void {
+    const peer = this.#peers.get(node)!
+    if (peer.isWarned) return
+    peer.isWarned = true
+    this.#parts.log('warn', 'the policies of a peer could not be read', {
+      peer: node,
+      reason: reason(error),
+    })
   }
 
   #isHeard(node: number): boolean {
@@ -239,11 +230,12 @@ export class PolicyExchange {
     if ((this.#late.get(workspace) ?? 0) > number) return true
     if (next === null || next.vetoedBy !== null) return false
     if (next.approved_for_s > this.#parts.store.seconds()) return false
-    const seen = this.#sightings.get(changeName(workspace, next.policy.hash))?.values() ?? []
-    return [...seen].some((at) => at + change.delay_s <= next.approved_for_s + LIMITS.sightSlackS)
+    return this.#sightings
+      .ofChange(workspace, next.policy.hash)
+      .some((at) => at + change.delay_s <= next.approved_for_s + LIMITS.sightSlackS)
   }
 
-  /** Lets this node sign under a policy without having heard its peers, until the next start. */
+  /** Lets this node sign under a policy without reading those of its peers, until the next start. */
   accept(hash: string): void {
     this.#accepted.add(hash)
   }
@@ -285,10 +277,7 @@ export class PolicyExchange {
 
   /** Records the first document as the operator has entered it. @throws PolicyError */
   type(item: ItemOf<'first'>): void {
-    const { kind: _kind, ...body } = item
-    const at_s = this.#parts.store.seconds()
-    this.#parts.policies.record({ kind: 'policy-typed', body: { ...body, at_s } })
-    this.#begin(item.workspace)
+    this.#firsts.enter(item)
   }
 
   /**
@@ -299,7 +288,7 @@ export class PolicyExchange {
     const { peers, timeoutMs, log } = this.#parts
     const position = this.position()
     if (position === undefined) return []
-    const told = await Promise.all(
+    const informed = await Promise.all(
       peers.nodes.map(async (node) => {
         try {
           await peers.call(node, NEWS, position, { timeout: timeoutMs })
@@ -314,51 +303,12 @@ export class PolicyExchange {
         }
       }),
     )
-    return told.flat()
+    return informed.flat()
   }
 
-  /** First documents that this node and its peers hold, by node; for the operator. */
+  /** First documents of this node and its peers, by node; for the operator. */
   firstsOf(workspace: string): { node: number; hash: string }[] {
-    const { policies, node } = this.#parts
-    const { typed, chain } = policies.held(workspace)
-    const own = chain[0]?.hash ?? typed?.hash
-    const others = [...(this.#firsts.get(workspace) ?? [])].map(([peer, { hash }]) => ({
-      node: peer,
-      hash,
-    }))
-    return [...(own === undefined ? [] : [{ node, hash: own }]), ...others].sort(
-      (a, b) => a.node - b.node,
-    )
-  }
-
-  #page(after: number): z.infer<typeof pageSchema> {
-    const { store, policies, node } = this.#parts
-    const heights = store.state.policyHeights
-    const items: Sent[] = []
-    let size = 0
-    let at = firstAbove(heights, after)
-    for (; at < heights.length && items.length < PAGE_MAX && size < PAGE_CHARACTERS; at++) {
-      const entry = policies.entryAt(heights[at]!)
-      const item = itemOf(entry, node)
-      if (item === null || entry.kind === 'policy-known') continue
-      size += sizeOfItem(item)
-      const { height, body } = entry
-      items.push({ height, seen_at_s: body.at_s, is_held: this.#isHeld(item), item })
-    }
-    const isLast = at >= heights.length
-    return {
-      generation: store.state.generation,
-      to: isLast ? Math.max(heights.at(-1) ?? 0, after) : heights[at - 1]!,
-      is_last: isLast,
-      items,
-    }
-  }
-
-  #isHeld(item: Item): boolean {
-    if (item.kind !== 'change') return true
-    const { chain, governance } = this.#parts.policies.held(item.workspace)
-    const hash = documentHash(readDocument(item.document))
-    return chain.some((each) => each.hash === hash) || governance?.next?.policy.hash === hash
+    return this.#firsts.of(workspace)
   }
 
   /** Reads a peer's items to the end of its record. Concurrent calls share one read. */
@@ -410,13 +360,10 @@ export class PolicyExchange {
   #take(node: number, sent: Sent): 'recorded' | 'known' | 'waits' {
     const { item, seen_at_s, is_held } = sent
     try {
-      if (item.kind === 'first') {
-        this.#noteFirst(node, item)
-        return this.#begin(item.workspace) ? 'recorded' : 'known'
-      }
-      // Its end follows in the peer's record.
+      if (item.kind === 'first') return this.#firsts.add(node, item) ? 'recorded' : 'known'
+      // The change is not in force at the peer; what ended it follows in the peer's record.
       if (item.kind === 'change' && !is_held) return 'known'
-      this.#sight(node, item, seen_at_s)
+      this.#sightings.add(node, item, seen_at_s)
       return this.#recordOf(node, item, seen_at_s) ? 'recorded' : 'known'
     } catch (error) {
       if (error instanceof PolicyError) return 'waits'
@@ -424,50 +371,6 @@ export class PolicyExchange {
       if (error instanceof Refusal) return 'waits'
       throw error
     }
-  }
-
-  #noteFirst(node: number, { workspace, document, possessions }: ItemOf<'first'>): void {
-    const firsts = this.#firsts.get(workspace) ?? new Map<number, First>()
-    if (this.#firsts.size < NAMES_MAX) this.#firsts.set(workspace, firsts)
-    firsts.set(node, { hash: documentHash(readDocument(document)), document, possessions })
-  }
-
-  /**
-   * Puts the first document in force if two nodes hold the same one, or if a peer holds the one that
-   * this node had before its restoration.
-   * @returns whether it came into force now
-   */
-  #begin(workspace: string): boolean {
-    const { policies, store } = this.#parts
-    const { governance, typed, known } = policies.held(workspace)
-    if (governance !== null) return false
-    const said = [...(this.#firsts.get(workspace)?.values() ?? [])]
-    const holders = [...(typed ? [typed] : []), ...said]
-    const first = holders.find(
-      ({ hash }) =>
-        (known === null || known.first === hash) &&
-        (known?.first === hash || holders.filter((each) => each.hash === hash).length >= 2),
-    )
-    if (first === undefined) return false
-    const { document, possessions } = first
-    const at_s = store.seconds()
-    const body = { workspace, document, possessions: [...possessions], at_s }
-    return policies.record({ kind: 'policy-begun', body })
-  }
-
-  /** Notes when a peer saw an item whose effect depends on both peers. */
-  #sight(node: number, item: Item, seen_at_s: number): void {
-    const name = nameOf(item)
-    if (name === null) return
-    const seen = this.#sightings.get(name) ?? new Map<number, number>()
-    if (this.#sightings.size < NAMES_MAX) this.#sightings.set(name, seen)
-    seen.set(node, Math.min(seen.get(node) ?? Infinity, seen_at_s))
-  }
-
-  /** Times at which both peers saw an item; null if one of them has not sent it. */
-  #witnesses(item: Item): [number, number] | null {
-    const [one, two] = [...(this.#sightings.get(nameOf(item) ?? '')?.values() ?? [])]
-    return one === undefined || two === undefined ? null : [one, two]
   }
 
   /** Judges a peer's item now, or at the time at which it was seen if it has expired since. */
@@ -478,7 +381,7 @@ export class PolicyExchange {
     } catch (error) {
       if (!(error instanceof PolicyError) || error.code !== 'EXPIRED') throw error
       // What only prevents something is accepted from one peer; the end of a stop from both.
-      const both = this.#witnesses(item)
+      const both = this.#sightings.byBoth(item)
       const seen =
         item.kind === 'statement'
           ? seen_at_s
@@ -493,7 +396,7 @@ export class PolicyExchange {
 
   /**
    * Notes a change whose approvals have expired, and which a peer has seen in time. This node cannot
-   * accept it by the word of one peer, and must not sign under the document that it replaces.
+   * accept it on the statement of one peer, and must not sign under the document that it replaces.
    */
   #noteLate(item: ItemOf<'change'>, seen_at_s: number): void {
     const { policies } = this.#parts
@@ -506,53 +409,9 @@ export class PolicyExchange {
   }
 
   #entryOf(item: Item, at_s: number, node: number): Judged {
-    switch (item.kind) {
-      case 'first':
-        throw new PolicyError('NOT_ALLOWED', 'kind', 'Only operators enter a first document')
-      case 'change': {
-        const { kind: _kind, ...body } = item
-        return { kind: 'policy-change', body: { ...body, at_s, witnesses: this.#witnesses(item) } }
-      }
-      case 'statement': {
-        const { kind: _kind, ...body } = item
-        return { kind: 'policy-statement', body: { ...body, at_s } }
-      }
-      case 'resumed': {
-        const { kind: _kind, ...body } = item
-        return { kind: 'policy-resumed', body: { ...body, at_s } }
-      }
-      case 'confirmed': {
-        const { kind: _kind, ...body } = item
-        return { kind: 'policy-confirmed', body: { ...body, at_s, node } }
-      }
-    }
+    const witnesses = item.kind === 'change' ? this.#sightings.byBoth(item) : null
+    return entryOf(item, { at_s, node, witnesses })
   }
-}
-
-const changeName = (workspace: string, hash: string): string =>
-  JSON.stringify(['change', workspace, hash])
-
-/** Returns the name by which sightings of both peers belong together; null: they have no effect. */
-function nameOf(item: Item): string | null {
-  if (item.kind === 'change')
-    return changeName(item.workspace, documentHash(readDocument(item.document)))
-  if (item.kind === 'resumed')
-    return JSON.stringify([
-      'resumed',
-      item.workspace,
-      statementHash(readSigned(item.stop).statement),
-    ])
-  return null
-}
-
-function firstAbove(heights: readonly number[], after: number): number {
-  let [low, high] = [0, heights.length]
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (heights[middle]! <= after) low = middle + 1
-    else high = middle
-  }
-  return low
 }
 
 function assertFew(node: number, waiting: readonly Sent[]): void {

@@ -57,8 +57,8 @@ export async function confirmPolicy(parts: NodeContext, body: unknown): Promise<
 }
 
 /**
- * Lets this node sign under the policy in force here, although it has not heard a peer. It holds
- * until the node is started again.
+ * Lets this node sign under the policy in force here, although it has not read those of a peer. It
+ * holds until the node is started again.
  * @throws Refusal `BAD_POLICY` if another policy is in force here
  */
 export function acceptPolicy(parts: NodeContext, body: unknown): unknown {

@@ -119,7 +119,7 @@ test('windows of a day and of a week hold for all pairs: lost messages, restarts
   assert.ok(most(await worstOf(150, { ...honest, isLong: false })) <= 1)
 })
 
-test('without what the other node tells, the pairs exceed windows', async () => {
+test('the pairs exceed windows if the nodes do not send each other their charges', async () => {
   assert.ok(most(await worstOf(60, { ...honest, isTold: false })) > 1)
 })
 
@@ -151,7 +151,7 @@ const stepsOf = (other: ReturnType<SharedSpending['other']>): string[] =>
     .map(({ step }) => step)
     .sort()
 
-test('charges to windows are told from the record and from sessions in progress', async () => {
+test('sends the charges to windows of recorded steps and of sessions in progress', async () => {
   const [one, two] = threeNodes()
   await two.shared.prepare(1)
   await one.shared.hear(2, two.tell(1, []), [])
@@ -189,7 +189,7 @@ test('a message without a policy has no field for windows', async () => {
   )
 })
 
-test('each charge of a step is told as long as it counts', async () => {
+test('sends each charge of a step as long as it counts', async () => {
   const [one, two] = threeNodes()
   const charge = { budget: 'b', amount: 1n, limit: 2n }
   one.write({ ...payment('a'), charges: [charge] } as unknown as Verdict)
@@ -261,7 +261,7 @@ test('sessions whose charges do not fit into a message are refused until others 
   assert.throws(() => one.shared.begin([largest('again')]), { code: 'TOO_BUSY' })
 })
 
-test('a peer that tells more charges than a node keeps is refused, and read again later', async () => {
+test('refuses a peer that sends more charges than a node keeps, and reads its record again later', async () => {
   const [one, two] = threeNodes()
   const told = one.tell(2, [])
   const charges = Array.from({ length: 32 }, () => ({ budget: 'b'.repeat(4096), amount: '1' }))

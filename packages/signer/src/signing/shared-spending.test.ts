@@ -83,7 +83,7 @@ test('the limit is used up completely when all nodes are honest', async () => {
   assert.equal(await worstOf(50, options), 1)
 })
 
-test('without what the other node tells, the pairs exceed the limit', async () => {
+test('the pairs exceed the limit if the nodes do not send each other their charges', async () => {
   assert.ok((await worstOf(300, { ...many, kind: 'plain', isTold: false })) > 1)
 })
 
@@ -231,7 +231,7 @@ test('what is being signed counts at the other node, except the transactions of 
   assert.deepEqual(amountsOf(two.shared.other(1, [a]).budget(BUDGET)), ['b'])
 })
 
-test('a restored peer tells its new record from the beginning', async () => {
+test('reads the new record of a restored peer from the beginning', async () => {
   const [one, two] = twoNodes()
   one.write(payment('a'))
   one.write(payment('b'))
@@ -239,14 +239,14 @@ test('a restored peer tells its new record from the beginning', async () => {
   one.store.state.generation = 1
   const told = one.tell(2, [])
   assert.deepEqual(amountsOf((await two.shared.hear(1, told, [])).budget(BUDGET)), ['a', 'b'])
-  // This node's knowledge is told with the generation, and does not count for another record.
+  // The position that this node sends names the generation, and does not count for another record.
   const known = two.tell(1, []).known
   assert.deepEqual(known, { generation: 1, height: 2 })
   await one.shared.hear(2, { ...two.tell(1, []), known: { generation: 0, height: 2 } }, [])
   assert.equal(one.tell(2, []).from, 0)
 })
 
-test('an earlier version is not told anything, and a malformed answer is an error of the peer', async () => {
+test('sends nothing to a peer of an earlier version, and refuses a malformed answer', async () => {
   const [one, two] = twoNodes()
   const answers: unknown[] = [
     {},
@@ -261,7 +261,7 @@ test('an earlier version is not told anything, and a malformed answer is an erro
     throw new Refusal('NOT_FOUND', 'This call does not exist')
   })
   assert.equal(await two.shared.prepare(1), false)
-  // It is asked again after it was upgraded.
+  // The node reads its record again after it was upgraded.
   const height = one.record.height
   const nodes = new Map([
     [1, one],

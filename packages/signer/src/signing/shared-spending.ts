@@ -7,6 +7,7 @@ import { digitsOf } from '../policy/governed/windows.ts'
 import { withAmounts } from '../store/charges.ts'
 import { chargedAmounts, CHARGES_MAX, count, digits, text } from '../store/entries/values.ts'
 import type { Store } from '../store/index.ts'
+import { pageAbove, type Page, type PageLimits } from '../store/page.ts'
 import {
   BUDGET_KEPT_MS,
   Spending,
@@ -22,12 +23,13 @@ import { Slots } from './slots.ts'
 const CALL = '/peer/spending'
 /** Greatest difference of the clocks of two nodes that judge a limit together. */
 const CLOCK_DIFFERENCE_MAX_MS = 60_000
-/** Maximum number and size of the steps in one message; more are read page by page. */
+/** Maximum number of steps in one message with an order; more are read page by page. */
 export const TOLD_MAX = 200
-const TOLD_BYTES_MAX = 2 * 1024 * 1024
+/** Limits of the steps with an order; sizes in bytes. The largest step has less than 1 MiB. */
+const TOLD_LIMITS: PageLimits = { entries: TOLD_MAX, size: 2 * 1024 * 1024 }
 const PAGE_MAX = 500
-/** A page always contains a step, of which the largest has less than 1 MiB. */
-const PAGE_BYTES_MAX = 8 * 1024 * 1024
+/** Limits of a page of steps; sizes in bytes. */
+const PAGE_LIMITS: PageLimits = { entries: PAGE_MAX, size: 8 * 1024 * 1024 }
 /** Maximum number of pages that are read in a row from a peer. */
 const PAGES_MAX = 4000
 /** Maximum memory for a peer: about 1,000,000 steps, or 450,000 with four windows of a policy. */
@@ -61,7 +63,7 @@ const recordedSchema = z.strictObject({
 })
 
 /**
- * What a node tells its partner with an order that counts against a limit, and with its answer.
+ * What a node sends its partner with an order that counts against a limit, and with its answer.
  * `known`: position in the receiver's record up to which the sender knows its steps. `steps`: the
  * steps on the sender's record above the height `from`, up to the height `to`, as far as they still
  * count. `pending`: transactions that the sender is leading now and has not recorded, without those
@@ -94,7 +96,7 @@ interface Known {
   height: number
   spending: Spending
 }
-/** A session that this node leads, as it is told to peers, with its size in bytes. */
+/** A session that this node leads, as it is sent to peers, with its size in bytes. */
 interface Led {
   steps: readonly Pending[]
   bytes: number
@@ -103,7 +105,7 @@ interface Peer {
   known: Known
   /** Height of this node's own record up to which the peer knows its steps, in its start `boot`. */
   acknowledged: { boot: string | null; height: number } | null
-  /** Start of the peer for which it is known whether it can tell its spending, and the result. */
+  /** Start of the peer for which it is known whether it can send its spending, and the result. */
   able: { boot: string | null; isAble: boolean } | null
   /** Resolves when the peer's steps have been read to the end of its record. */
   reading: Promise<void> | null
@@ -118,11 +120,11 @@ interface Parts {
 
 /**
  * Makes limits of a time window hold for all pairs of nodes together. Two nodes sign, so the records
- * of any two nodes together contain all signatures: the nodes of a pair tell each other what is on
+ * of any two nodes together contain all signatures: the nodes of a pair send each other what is on
  * their records, and what they are about to record, before each of them judges an order that counts
  * against a limit. A transaction that both know counts once.
  *
- * Telling only the steps with the third node would not be sufficient: a step that a participant has
+ * Sending only the steps with the third node would not be sufficient: a step that a participant has
  * recorded, and whose coordinator gave up, is unknown to that coordinator, and may be signed later
  * by another pair.
  */
@@ -143,9 +145,9 @@ export class SharedSpending {
   }
 
   /**
-   * Reads what is on the record of a peer that was started, once. An older version cannot tell it;
+   * Reads what is on the record of a peer that was started, once. An older version cannot send it;
    * then each node of the pair counts its own record only.
-   * @returns whether the peer can tell its spending
+   * @returns whether the peer can send its spending
    * @throws Refusal
    */
   async prepare(node: number): Promise<boolean> {
@@ -182,17 +184,15 @@ export class SharedSpending {
     }
   }
 
-  /** Returns what the peer must know before it judges transactions, or is answered about them. */
+  /** Returns what the peer must receive with an order about transactions, or with its answer. */
   tell(node: number, verdicts: readonly Verdict[]): Told {
     const { store, peers } = this.#parts
     const { known, acknowledged } = this.#peers.get(node)!
     const { height: to } = store.record
     const isCurrent = acknowledged !== null && acknowledged.boot === peers.bootOf(node)
     const from = isCurrent ? acknowledged.height : to
-    const steps = store.state.spending.stepsAfter(from, TOLD_MAX + 1)
-    const wired = steps.length > TOLD_MAX ? [] : this.#wired(steps)
-    const bytes = wired.reduce((sum, step) => sum + bytesOf(step), 0)
-    const isTooLong = steps.length > TOLD_MAX || bytes > TOLD_BYTES_MAX
+    const { items: steps, to: end } = this.#stepsAbove(from, TOLD_LIMITS)
+    const isTooLong = end !== null
     store.state.spending.drop(store.clock())
     return {
       clock: store.clock(),
@@ -201,13 +201,13 @@ export class SharedSpending {
       // If there are too many, the peer reads them page by page.
       from: isTooLong ? to : from,
       to,
-      steps: isTooLong ? [] : wired,
+      steps: isTooLong ? [] : steps,
       pending: this.#ledWithout(verdicts),
     }
   }
 
   /**
-   * Takes what a peer has told, and reads from it what is missing.
+   * Adds what a peer has sent, and reads from the peer what is missing.
    * @returns the charges that count besides this node's record for these transactions
    * @throws Refusal CLOCK if the clocks of the two nodes differ too much
    */
@@ -236,7 +236,7 @@ export class SharedSpending {
   }
 
   /**
-   * Returns the charges that count besides this node's record: those that a peer has told, and those
+   * Returns the charges that count besides this node's record: those that a peer has sent, and those
    * of sessions that this node leads, without these transactions.
    */
   other(
@@ -305,23 +305,29 @@ export class SharedSpending {
 
   #page(after: number): z.infer<typeof pageSchema> {
     const { store } = this.#parts
-    const steps = store.state.spending.stepsAfter(after, PAGE_MAX + 1)
-    const wired: Recorded[] = []
-    let [read, bytes] = [0, 0]
-    for (const step of steps.slice(0, PAGE_MAX)) {
-      const [each] = this.#wired([step])
-      bytes += each ? bytesOf(each) : 0
-      if (wired.length > 0 && bytes > PAGE_BYTES_MAX) break
-      if (each) wired.push(each)
-      read++
-    }
-    const isLast = read === steps.length
+    const { items: steps, to } = this.#stepsAbove(after, PAGE_LIMITS)
     return {
       generation: store.state.generation,
-      to: isLast ? Math.max(store.record.height, after) : steps[read - 1]!.height,
-      is_last: isLast,
-      steps: wired,
+      to: to ?? Math.max(store.record.height, after),
+      is_last: to === null,
+      steps,
     }
+  }
+
+  /** Returns a page of the steps on this node's record that still count; sizes in bytes. */
+  #stepsAbove(height: number, limits: PageLimits): Page<Recorded> {
+    const { store } = this.#parts
+    const now = store.clock()
+    return pageAbove(
+      store.state.spending.steps,
+      height,
+      (step) => step.height,
+      limits,
+      (step) => {
+        const item = recordedOf(step, now)
+        return item && { item, size: bytesOf(item) }
+      },
+    )
   }
 
   #take(peer: Peer, steps: readonly Recorded[], to: number): void {
@@ -341,22 +347,8 @@ export class SharedSpending {
     if (known.spending.bytes > KEPT_BYTES_MAX) {
       peer.known = nothing(known.generation)
       peer.able = null
-      throw new Refusal('TOO_BUSY', 'A peer has told more charges than this node keeps')
+      throw new Refusal('TOO_BUSY', 'A peer has sent more charges than this node keeps')
     }
-  }
-
-  #wired(steps: readonly ChargedStep[]): Recorded[] {
-    const now = this.#parts.store.clock()
-    return steps.flatMap(({ height, charges, windows = [] }) => {
-      const { at, step, transaction } = (charges[0] ?? windows[0])!
-      const age = now - at
-      const counted = {
-        charges: age <= BUDGET_KEPT_MS ? charges : [],
-        windows: age <= WINDOW_KEPT_MS ? windows : [],
-      }
-      if (counted.charges.length === 0 && counted.windows.length === 0) return []
-      return [{ height, age_ms: age, ...wireOf({ step, transaction, ...counted }) }]
-    })
   }
 }
 
@@ -391,6 +383,21 @@ const wireOf = ({
       }),
 })
 
+/** Returns a recorded step as it travels, with the charges that still count; null if none does. */
+function recordedOf(
+  { height, charges, windows = [] }: ChargedStep,
+  clockMs: number,
+): Recorded | null {
+  const { at, step, transaction } = (charges[0] ?? windows[0])!
+  const age = clockMs - at
+  const counted = {
+    charges: age <= BUDGET_KEPT_MS ? charges : [],
+    windows: age <= WINDOW_KEPT_MS ? windows : [],
+  }
+  if (counted.charges.length === 0 && counted.windows.length === 0) return null
+  return { height, age_ms: age, ...wireOf({ step, transaction, ...counted }) }
+}
+
 const pendingOf = ({ step, unsignedHash, charges, policy, order }: Verdict): Pending =>
   wireOf({
     step,
@@ -416,6 +423,6 @@ const chargesOf = ({ step, transaction, charges }: Pending, at: number): Charged
 const unknownFormat = (node: number): Refusal =>
   new Refusal(
     'PEER_UNAVAILABLE',
-    `The spending that peer node ${node} told has an unknown format`,
+    `The spending that peer node ${node} sent has an unknown format`,
     { node },
   )

@@ -34,7 +34,7 @@ test('charges to windows are kept for a week when those to budgets are dropped',
   const before = spending.bytes
   spending.drop(NOW)
   assert.deepEqual(stepsOf(spending.windowSince(WINDOW, 0)).slice(0, 2), ['b', 'c'])
-  assert.equal(spending.stepsAfter(0, 2000).length, 1002)
+  assert.equal(spending.steps.length, 1002)
   assert.ok(spending.bytes < before && spending.bytes > 300 * 1000)
   spending.clamp(NOW - BUDGET_KEPT_MS)
   assert.equal(spending.windowSince(WINDOW, NOW - BUDGET_KEPT_MS + 1).length, 0)

@@ -55,7 +55,7 @@ const MEMORY = { step: 200, charge: 120, amounts: 320, name: 200 } as const
 export class Spending {
   readonly #charged = new Map<string, Charged[]>()
   readonly #windows = new Map<string, ChargedWindow[]>()
-  /** The same charges in the order of their heights, to be told to other nodes. */
+  /** The same charges in the order of their heights, to be sent to other nodes. */
   #steps: ChargedStep[] = []
   /** Number of steps after the last removal of old ones. */
   #kept = 0
@@ -64,6 +64,11 @@ export class Spending {
   /** Estimated memory in bytes. */
   get bytes(): number {
     return this.#bytes
+  }
+
+  /** The steps whose charges may still count, in the order of their heights. */
+  get steps(): readonly ChargedStep[] {
+    return this.#steps
   }
 
   /** Adds the charges of a step. Its height must be above all earlier ones. */
@@ -103,7 +108,7 @@ export class Spending {
 
   /**
    * Returns a budget's charges since a time. Drops older ones permanently, because later calls
-   * never ask for an earlier time. A restored node adds its peers' entries late and out of order.
+   * never pass an earlier time. A restored node adds its peers' entries late and out of order.
    */
   since(budget: string, since: number): readonly Charged[] {
     return keepSince(this.#charged, budget, since)
@@ -136,17 +141,6 @@ export class Spending {
     this.#bytes = 0
     for (const step of this.#steps) this.#bytes += bytesOf(step)
     for (const window of this.#windows.keys()) this.#bytes += MEMORY.name + window.length
-  }
-
-  /** Returns the steps above a height, at most `max` of them, in the order of their heights. */
-  stepsAfter(height: number, max: number): ChargedStep[] {
-    let [low, high] = [0, this.#steps.length]
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (this.#steps[middle]!.height <= height) low = middle + 1
-      else high = middle
-    }
-    return this.#steps.slice(low, low + max)
   }
 }
 

@@ -1,0 +1,84 @@
+import { documentHash, readDocument } from '@custody/policy'
+import { z } from 'zod'
+import { count } from '../store/entries/values.ts'
+import type { Store } from '../store/index.ts'
+import { pageAbove, type PageLimits } from '../store/page.ts'
+import { itemOf, itemSchema, sizeOfItem, type ItemOf } from './items.ts'
+import type { Policies } from './policies.ts'
+
+/** Maximum number of items in one page. */
+const PAGE_MAX = 200
+/** Limits of a page; sizes in characters. */
+const PAGE_LIMITS: PageLimits = { entries: PAGE_MAX, size: 4 * 1024 * 1024 }
+
+/** `seen_at_s`: Unix seconds. `is_held`: the document is pending, in force, or was in force. */
+const sentSchema = z.strictObject({
+  height: count,
+  seen_at_s: count,
+  is_held: z.boolean(),
+  item: itemSchema,
+})
+/** An item of a peer's record. */
+export type Sent = z.infer<typeof sentSchema>
+
+/** Items of a node's record up to the height `to`. */
+export const pageSchema = z.strictObject({
+  generation: count,
+  to: count,
+  is_last: z.boolean(),
+  items: z.array(sentSchema).max(PAGE_MAX),
+})
+
+interface Parts {
+  node: number
+  policies: Policies
+  store: Store
+}
+
+/** Pages of the items on this node's record, which its peers read. */
+export class ItemPages {
+  readonly #parts: Parts
+  /** Hashes of the documents of changes, by the height of the entry, which never changes. */
+  readonly #hashes = new Map<number, string>()
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** Returns the items above a height. */
+  page(after: number): z.infer<typeof pageSchema> {
+    const { store } = this.#parts
+    const heights = store.state.policyHeights
+    const { items, to } = pageAbove(
+      heights,
+      after,
+      (height) => height,
+      PAGE_LIMITS,
+      (height) => this.#read(height),
+    )
+    return {
+      generation: store.state.generation,
+      to: to ?? Math.max(heights.at(-1) ?? 0, after),
+      is_last: to === null,
+      items,
+    }
+  }
+
+  /** Returns the item of an entry with its size in characters; null if the entry has no item. */
+  #read(height: number): { item: Sent; size: number } | null {
+    const { policies, node } = this.#parts
+    const entry = policies.entryAt(height)
+    const item = itemOf(entry, node)
+    if (item === null || entry.kind === 'policy-known') return null
+    const is_held = item.kind !== 'change' || this.#isHeld(height, item)
+    const sent = { height, seen_at_s: entry.body.at_s, is_held, item }
+    return { item: sent, size: sizeOfItem(item) }
+  }
+
+  #isHeld(height: number, { workspace, document }: ItemOf<'change'>): boolean {
+    const { chain, governance } = this.#parts.policies.held(workspace)
+    const hash = this.#hashes.get(height) ?? documentHash(readDocument(document))
+    this.#hashes.set(height, hash)
+    return chain.some((each) => each.hash === hash) || governance?.next?.policy.hash === hash
+  }
+}
