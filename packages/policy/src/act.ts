@@ -15,6 +15,8 @@ export type Own = 'sub_account' | 'workspace'
 export interface Act {
   /** Public ID of the transaction. */
   readonly id: string
+  /** Hash of the signed request's content, in hex. People approve this content only. */
+  readonly subject: string
   /** Name of the step. Windows count a step once, whatever the number of its transactions. */
   readonly step: string
   readonly action: Action

@@ -13,7 +13,11 @@ import {
 import type { PolicyRegistry } from './registry.ts'
 
 /** Amount in the smallest unit. It has one spelling, so all parties build the same bytes. */
-const digits = z.string().regex(/^(?:0|[1-9]\d{0,77})$/, 'must be digits without leading zeros')
+const digits = z
+  .string()
+  .max(78)
+  .regex(/^(?:0|[1-9]\d{0,77})$/, 'must be digits without leading zeros')
+  .meta({ examples: ['600000000000000000'] })
 const decimals = z.int().min(0).max(30)
 
 /**

@@ -25,6 +25,7 @@ export {
   type Charge,
   type Use,
 } from './evaluation/windows.ts'
+export * from './statements/carried.ts'
 export * from './statements/quorum.ts'
 export * from './statements/shapes.ts'
 export * from './statements/verify.ts'

@@ -91,6 +91,7 @@ export const allow = (id: string, fields: object = {}): Rule =>
 /** Returns a transfer of 0.1 BTC that `alice` requested, with the given fields. */
 export const actWith = (fields: Partial<Act> = {}): Act => ({
   id: '5f1c0e0e-3b6e-8c3a-9d5e-0a4b7c2d1e6f',
+  subject: 'ef'.repeat(32),
   step: 'step-1',
   action: 'transfer',
   workspace: 'acme',

@@ -30,7 +30,7 @@ export function statementsOf(policy: Policy): Record<Statement['kind'], Statemen
       policy: policyRef,
       action: 'transfer',
       id: actWith().id,
-      subject: 'ef'.repeat(32),
+      subject: actWith().subject,
       facts: factsOf(actWith(), registry),
       decision: 'approve',
     },

@@ -4,6 +4,7 @@ import {
   canonicalText,
   checkDocument,
   documentHash,
+  type CarriedApproval,
   type Person,
   type PolicyDocument,
   type Statement,
@@ -70,6 +71,24 @@ export class TestPolicy {
 
   stop(by: string, sub_account: string | null = null): string {
     return this.statement(by, { kind: 'stop', sub_account, reason: 'A key was stolen' })
+  }
+
+  /**
+   * Returns a person's signed decision about an act, as orders carry it.
+   * @param shown fields of the statement, as a node returns them from `POST /policy/judge`
+   */
+  decide(by: string, shown: { id: string }, fields: Partial<CarriedApproval> = {}) {
+    const at = Math.floor(Date.now() / 1000)
+    const decision = {
+      decision: 'approve' as const,
+      by,
+      key: 'k1',
+      at,
+      expires: at + 3600,
+      ...fields,
+    }
+    const statement = { kind: 'approval', ...shown, ...decision } as unknown as Statement
+    return { id: shown.id, ...decision, signature: signWith(keyOf(by), statement).signature }
   }
 
   /** Presents a statement to one node, as the platform does. */

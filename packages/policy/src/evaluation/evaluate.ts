@@ -43,6 +43,8 @@ export interface Evaluation {
   /** ID of the rule by which the act passes; null if it is denied. */
   readonly via: string | null
   readonly needs: readonly Quorate[]
+  /** People whose approvals count. */
+  readonly approvedBy: readonly string[]
   /** Every `allow`, and every other rule that restricts the act; sorted by effect and ID. */
   readonly tried: readonly Tried[]
   /** Of a denial: the `allow` with the fewest conditions that do not hold, with all of them. */
@@ -169,10 +171,10 @@ function bestOf(
   ways: readonly Way[],
   subject: Subject,
   { approvals, now_s, suspended }: EvaluationContext,
-): { way: Way; needs: Quorate[]; isMet: boolean } | null {
+): { way: Way; needs: Quorate[]; isMet: boolean; people: string[] } | null {
   const { owner, act } = subject
   const counted = ways.map((way) => {
-    const { needs, isMet } = countApprovals(policy, way.needs, approvals, {
+    const { needs, isMet, people } = countApprovals(policy, way.needs, approvals, {
       now_s,
       suspended,
       owner,
@@ -180,7 +182,7 @@ function bestOf(
       isStanding: act.standing !== null,
     })
     const missing = needs.reduce((sum, { k, have }) => sum + k - have, 0)
-    return { way, needs, isMet, missing, total: needs.reduce((sum, { k }) => sum + k, 0) }
+    return { way, needs, isMet, people, missing, total: needs.reduce((sum, { k }) => sum + k, 0) }
   })
   counted.sort(
     (a, b) => a.missing - b.missing || a.total - b.total || (a.way.rule < b.way.rule ? -1 : 1),
@@ -233,6 +235,7 @@ export function evaluate(policy: Policy, act: Act, context: EvaluationContext): 
       effect: 'deny',
       via: null,
       needs: [],
+      approvedBy: [],
       tried,
       nearest: restrictions.isDenied ? null : nearestOf(ways),
       windows,
@@ -241,6 +244,7 @@ export function evaluate(policy: Policy, act: Act, context: EvaluationContext): 
     effect: best.isMet ? 'allow' : 'approve',
     via: best.way.rule,
     needs: best.needs,
+    approvedBy: best.people,
     tried,
     nearest: null,
     windows,

@@ -43,7 +43,19 @@ export interface StatementContext {
   readonly now_s: number
   /** Suspended keys, as `keyName` names them. */
   readonly suspended: ReadonlySet<string>
+  /**
+   * Returns whether the key has signed the statement. Absent: {@link isSignedByKey}. A signer node
+   * passes a function that remembers results, because it verifies each approval several times.
+   */
+  readonly isSigned?: (key: PersonKey, statement: Statement, signature: string) => boolean
 }
+
+/** Returns whether a person's key has signed a statement. */
+export const isSignedByKey = (
+  { alg, spki }: PersonKey,
+  statement: Statement,
+  signature: string,
+): boolean => isSignedBy(parseSpki(alg, spki, 'key'), statementBytes(statement), signature)
 
 const refuse = (code: PolicyErrorCode, path: string, message: string): never => {
   throw new PolicyError(code, path, message)
@@ -150,7 +162,8 @@ export function verifyStatement(
   const key = assertStatement(policy, statement, context)
   if (key.kind === 'passkey')
     refuse('PASSKEY', 'key', 'is a passkey, whose assertions the signer node verifies')
-  if (!isSignedBy(parseSpki(key.alg, key.spki, 'key'), statementBytes(statement), signature))
+  const { isSigned = isSignedByKey } = context
+  if (!isSigned(key, statement, signature))
     refuse('SIGNATURE', 'signature', 'does not verify with the key')
   return statementHash(statement)
 }

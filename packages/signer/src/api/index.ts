@@ -2,6 +2,7 @@ import { z } from 'zod'
 import packageFile from '../../package.json' with { type: 'json' }
 import { Refusal } from '../errors.ts'
 import { orderSchema } from '../policy/order.ts'
+import { previewBodySchema } from '../policy/governed/preview.ts'
 import { RUN_MAX } from '../policy/run.ts'
 import { parseBody, shaped } from '../transport/body.ts'
 import { certificateExpiry } from '../transport/own-certificate.ts'
@@ -90,6 +91,8 @@ export async function platformCall(
       return { status: 200, body: await voidIntent(parts, shapedText(voidBodySchema, text)) }
     case 'POST /policy':
       return { status: 200, body: policy(parts, shapedText(policyBodySchema, text)) }
+    case 'POST /policy/judge':
+      return { status: 200, body: await parts.judge.preview(shapedText(previewBodySchema, text)) }
     case 'POST /policy/present':
       return { status: 200, body: await presentPolicy(parts, shapedText(presentBodySchema, text)) }
     case 'POST /attest':

@@ -15,6 +15,7 @@ import { assertLeftover } from './leftover.ts'
 import { accountOf, assertNonce } from './nonce.ts'
 import { assertRun, each, eachNow, NOTHING_AHEAD, type Ahead } from './run.ts'
 import type { PolicyJudge } from './governed/policy-judge.ts'
+import { preview } from './governed/preview.ts'
 import { namesOf, type Order, type Signed, type Verdict } from './order.ts'
 import { chargedBy, recordedPolicy } from './governed/windows.ts'
 
@@ -39,6 +40,11 @@ export class Judge {
   /** Returns whether a policy is in force for any of the transactions. */
   isGoverned(verdicts: readonly Verdict[]): boolean {
     return this.#policy?.isGoverned(verdicts) ?? false
+  }
+
+  /** Judges a request by the policy of its workspace; see `governed/preview.ts`. */
+  async preview(body: Parameters<typeof preview>[2]): Promise<Record<string, unknown>> {
+    return this.#policy ? preview(this.#parts, this.#policy, body) : { policy: null }
   }
 
   /** Returns the hash of the policy in force for a workspace; null if there is none. */

@@ -1,5 +1,5 @@
 import type { DecodedTransaction, Network, UnsignedTransaction } from '@custody/chains'
-import type { Act, Charge as WindowCharge } from '@custody/policy'
+import { carriedApproval, LIMITS, type Act, type Charge as WindowCharge } from '@custody/policy'
 import { z } from 'zod'
 import { sha256hex } from '../canonical.ts'
 import { signedRequestSchema } from '../intent/request.ts'
@@ -125,11 +125,16 @@ export const unsignedSchema = z.strictObject({
 /**
  * What the platform adds for the workspace's policy. A node verifies it and never relies on it.
  * `via`: ID of the allow rule by which the transaction is to pass; `to_path`: derivation path of a
- * destination that is an own address of the workspace.
+ * destination that is an own address of the workspace; `approvals`: of the payment or stake, and in
+ * a fuel order of each payment that it is for.
  */
 const orderPolicySchema = z.strictObject({
   via: z.string().min(1).max(64).optional(),
   to_path: z.array(indexSchema).length(3).optional(),
+  approvals: z
+    .array(carriedApproval.extend({ decision: z.literal('approve') }))
+    .max(LIMITS.approvals * FUEL_PARTS_MAX)
+    .optional(),
 })
 
 /** An order of the platform. Both nodes of a pair evaluate all of it. */

@@ -73,12 +73,23 @@ after(() => {
   bench.close()
 })
 
-type Judged = Pick<Verdict, 'isAct' | 'serves'> & { acts: readonly Act[] }
-/** Returns what a policy judges, after checking that the policy package accepts each act. */
-function judgedBy({ acts, isAct, serves }: Verdict): Judged {
-  const list = acts()
-  for (const act of list) assertAct(POLICY, act)
-  return { acts: list, isAct, serves }
+type ShownAct = Omit<Act, 'subject'>
+type Judged = Pick<Verdict, 'isAct' | 'serves'> & { acts: readonly ShownAct[] }
+/**
+ * Returns what a policy judges, after checking that the policy package accepts each act, and that
+ * its subject is the content of the caller's request.
+ */
+function judgedBy({ acts, isAct, serves, intent, seen }: Verdict): Judged {
+  const contents = [intent?.content, ...seen.map(({ content }) => content)]
+  return {
+    acts: acts().map(({ subject, ...act }) => {
+      assertAct(POLICY, { subject, ...act })
+      assert.ok(contents.includes(subject), 'the subject is the content of a request')
+      return act
+    }),
+    isAct,
+    serves,
+  }
 }
 const judged = async (
   purpose: object,
@@ -97,7 +108,7 @@ const actOf = (
   { caller, id, ...request }: JudgedRequest,
   more: Partial<Act> = {},
   network = ETH,
-): Act => ({
+): ShownAct => ({
   id,
   step: names('pay', keyOf({ caller, id, ...request })),
   action: 'transfer',
@@ -116,7 +127,7 @@ const actOf = (
 })
 const to = (address: string, tag: string | null = null): Act['to'] => ({ address, tag, own: null })
 /** The same act, as it is judged for a transaction that supports it. */
-const supported = (act: Act): Act => ({ ...act, fee: { ...act.fee, max: 0n } })
+const supported = (act: ShownAct): ShownAct => ({ ...act, fee: { ...act.fee, max: 0n } })
 const ALONE = { isAct: true, serves: [1] }
 const SUPPORT = { isAct: false, serves: [1] }
 

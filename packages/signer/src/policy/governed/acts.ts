@@ -1,4 +1,4 @@
-import { addressAt } from '@custody/chains'
+import { addressAt, type Network } from '@custody/chains'
 import type { Act } from '@custody/policy'
 import { Refusal } from '../../errors.ts'
 import { isRefund } from '../../intent/actions.ts'
@@ -13,7 +13,7 @@ import type { Subject } from '../order.ts'
 /** The part of an act that a caller's signed request determines, whatever transaction it is for. */
 export interface Requested extends Pick<
   Act,
-  'id' | 'step' | 'action' | 'asset' | 'amount' | 'standing' | 'resource'
+  'id' | 'subject' | 'step' | 'action' | 'asset' | 'amount' | 'standing' | 'resource'
 > {
   proven: Proven
   /** Destination in canonical form. */
@@ -42,6 +42,7 @@ export function requestedPay({
   return {
     proven,
     id: proven.transaction_id,
+    subject: want.content,
     step,
     action: isRefund(proven) ? 'refund' : 'transfer',
     asset: want.asset,
@@ -64,6 +65,7 @@ export function requestedForward(
   return {
     proven,
     id,
+    subject: want.content,
     step,
     action: 'forward',
     asset: want.asset,
@@ -90,6 +92,7 @@ export function requestedStake({ proven, want }: Caller<StakeIntent>): Requested
     {
       proven,
       id: proven.transaction_id,
+      subject: want.content,
       step: JSON.stringify(['freeze', want.key]),
       action: 'stake',
       asset: want.asset,
@@ -110,36 +113,54 @@ export function requestedStake({ proven, want }: Caller<StakeIntent>): Requested
  */
 export function actsOf(
   context: Pick<Context, 'store'>,
-  subject: Subject,
+  { order, network, key, decoded }: Subject,
   requested: readonly Requested[],
   role: Role,
 ): Act[] {
-  const { network, decoded } = subject
-  const own = ownDestination(subject, requested)
-  return requested.map(({ proven, address, tag, ...request }): Act => {
-    const { workspace, sub_account, api_key } = proven.enrolment
+  const own = ownDestination({ path: order.policy?.to_path, network, key }, requested)
+  return requested.map((each): Act => {
     const payment = role === 'act' ? decoded.payments[0] : undefined
-    const isOwn = own !== null && tag === null && address === own.address
     return {
-      ...request,
-      workspace,
-      sub_account: subAccountName(context, proven),
-      api_key,
-      network: network.code,
-      amount: request.action === 'forward' && payment ? payment.amount : request.amount,
-      to: {
-        address,
-        tag,
-        own: isOwn ? (own.subAccount === sub_account ? 'sub_account' : 'workspace') : null,
-      },
-      fee: {
-        max: role === 'act' ? decoded.fee_max : 0n,
-        // Both are in the smallest unit of the native coin, and rule 9 limits the fee to the cap.
-        limit: BigInt(network.fee_cap),
-      },
-      issued_at: proven.iat,
+      ...actOf(context, each, { network, own, fee: role === 'act' ? decoded.fee_max : 0n }),
+      amount: each.action === 'forward' && payment ? payment.amount : each.amount,
     }
   })
+}
+
+/**
+ * Returns the act that a caller requested.
+ * @param own from {@link ownDestination}
+ * @param fee of its transaction, in the smallest unit of the native coin
+ * @throws Refusal `POLICY_DENIED` if the sub-account has no name
+ */
+export function actOf(
+  context: Pick<Context, 'store'>,
+  { proven, address, tag, ...request }: Requested,
+  { network, own, fee }: { network: Network; own: OwnAddress | null; fee: bigint },
+): Act {
+  const { workspace, sub_account, api_key } = proven.enrolment
+  const isOwn = own !== null && tag === null && address === own.address
+  return {
+    ...request,
+    workspace,
+    sub_account: subAccountName(context, proven),
+    api_key,
+    network: network.code,
+    to: {
+      address,
+      tag,
+      own: isOwn ? (own.subAccount === sub_account ? 'sub_account' : 'workspace') : null,
+    },
+    // Both are in the smallest unit of the native coin, and rule 9 limits the fee to the cap.
+    fee: { max: fee, limit: BigInt(network.fee_cap) },
+    issued_at: proven.iat,
+  }
+}
+
+/** An own address of the workspace, and the index of its sub-account. */
+interface OwnAddress {
+  address: string
+  subAccount: number
 }
 
 /**
@@ -147,12 +168,12 @@ export function actsOf(
  * names none. A destination with a tag is never an own address: deposit addresses that differ only
  * in their tag have the same path. Gas funding may be for several payments, of which at least one
  * must have this destination.
+ * @throws Refusal `BAD_ORDER` if the path is that of none of the destinations
  */
-function ownDestination(
-  { order, network, key }: Subject,
-  requested: readonly Requested[],
-): { address: string; subAccount: number } | null {
-  const path = order.policy?.to_path
+export function ownDestination(
+  { path, network, key }: { path: number[] | undefined } & Pick<Subject, 'network' | 'key'>,
+  requested: readonly Pick<Requested, 'address' | 'tag'>[],
+): OwnAddress | null {
   const untagged = requested.filter(({ tag }) => tag === null)
   if (path === undefined || untagged.length === 0) return null
   const address = path[1] === network.chain_index ? addressAt(network, key, path) : null

@@ -2,11 +2,18 @@ import {
   blockedKeys,
   chargesOf,
   evaluate,
+  isSignedByKey,
   isStopped,
   PolicyError,
+  statementHash,
+  verifyDecisions,
   type Act,
+  type CarriedApproval,
+  type Decisions,
   type Evaluation,
   type Governance,
+  type PersonKey,
+  type Statement,
 } from '@custody/policy'
 import { Refusal } from '../../errors.ts'
 import type { PolicyExchange } from '../../governance/exchange.ts'
@@ -19,12 +26,32 @@ import type { AheadWindows } from '../run.ts'
 import { uncoveredCharges, usesOf } from './windows.ts'
 
 /** Greatest number of rules that a refusal explains. */
-const TRIED_MAX = 20
+export const TRIED_MAX = 20
+
+/** Greatest number of signatures that are remembered as verified. */
+const VERIFIED_MAX = 4_096
 
 /** What counts in windows besides this node's record. */
 interface Besides {
   ahead?: readonly AheadWindows[]
   other?: OtherCharges
+}
+
+/** An act with what accompanies it, as a policy judges it. */
+export interface Accompanied {
+  act: Act
+  /** Rule by which it is to pass; undefined: any. */
+  via: string | undefined
+  /** People's decisions about this act and others. */
+  decisions: readonly CarriedApproval[]
+}
+
+/** What a policy says about an act. */
+export interface Judged {
+  evaluation: Evaluation
+  decisions: Decisions
+  /** Why a signature would be refused now; null if it would not. */
+  refusal: Refusal | null
 }
 
 /**
@@ -33,13 +60,19 @@ interface Besides {
  */
 export class PolicyJudge {
   readonly #parts: { store: Store; policies: Policies; exchange: PolicyExchange }
+  /** Statements and signatures that were verified, oldest first. */
+  readonly #verified = new Set<string>()
 
   constructor(parts: { store: Store; policies: Policies; exchange: PolicyExchange }) {
     this.#parts = parts
   }
 
   /** Returns the policy in force for an order's workspace. @throws Refusal */
-  #governanceOf({ order: { workspace } }: Pick<Verdict, 'order'>): Governance | null {
+  #governanceOf({
+    order: { workspace },
+  }: {
+    order: Pick<Verdict['order'], 'workspace'>
+  }): Governance | null {
     return this.#parts.policies.current(workspace)
   }
 
@@ -70,7 +103,9 @@ export class PolicyJudge {
       if (!governance || !act) return verdict
       const named = verdict.order.policy?.via
       const best = (): string | null =>
-        isLeader ? this.#evaluate(governance, act, verdict, { ahead, other }).via : null
+        isLeader
+          ? this.#evaluate(governance, accompanied(act, verdict), { ahead, other }).evaluation.via
+          : null
       const via = named ?? best()
       const policy = via === null ? null : policyOf(governance, act, via)
       if (via === null || policy === null) return verdict
@@ -84,7 +119,10 @@ export class PolicyJudge {
    * Checks that nothing stops the sub-accounts that a transaction serves.
    * @throws Refusal `POLICY_STOPPED`
    */
-  assertNotStopped(verdict: Pick<Verdict, 'order' | 'serves'>): void {
+  assertNotStopped(verdict: {
+    order: Pick<Verdict['order'], 'workspace'>
+    serves: Verdict['serves']
+  }): void {
     const { serves } = verdict
     if (serves === null) return
     const governance = this.#governanceOf(verdict)
@@ -126,12 +164,28 @@ export class PolicyJudge {
       throw this.#behind(verdict)
     const isCovered = isRecorded && this.uncovered(verdict).length === 0
     for (const act of acts) {
-      const evaluation = this.#evaluate(governance, act, verdict, isCovered ? null : besides)
-      if (evaluation.effect === 'allow') continue
-      const withoutWindows =
-        evaluation.effect === 'deny' ? this.#evaluate(governance, act, verdict, null) : evaluation
-      throw refusalOf(governance, evaluation, withoutWindows)
+      const { refusal } = this.#judge(
+        governance,
+        accompanied(act, verdict),
+        isCovered ? null : besides,
+      )
+      if (refusal !== null) throw refusal
     }
+  }
+
+  /**
+   * Judges a requested act for which there is no transaction yet, by this node's record alone.
+   * @param serves index of the sub-account for which it would be made
+   * @returns null if the workspace has no policy
+   * @throws Refusal `POLICY_STOPPED` or `POLICY_BEHIND`
+   */
+  preview(accompanied: Accompanied, serves: number): (Judged & { governance: Governance }) | null {
+    const { workspace } = accompanied.act
+    const governance = this.#parts.policies.current(workspace)
+    if (governance === null) return null
+    this.assertNotStopped({ order: { workspace }, serves: [serves] })
+    this.#parts.exchange.assertCurrent(governance)
+    return { governance, ...this.#judge(governance, accompanied, {}) }
   }
 
   /** Charges of a transaction that this node's record does not contain. */
@@ -148,23 +202,57 @@ export class PolicyJudge {
   }
 
   /** @param besides null: windows are left out */
+  #judge(governance: Governance, accompanied: Accompanied, besides: Besides | null): Judged {
+    const judged = this.#evaluate(governance, accompanied, besides)
+    const { evaluation, decisions } = judged
+    if (evaluation.effect === 'allow') return { ...judged, refusal: null }
+    const withoutWindows =
+      evaluation.effect === 'deny'
+        ? this.#evaluate(governance, accompanied, null).evaluation
+        : evaluation
+    return { ...judged, refusal: refusalOf(governance, { evaluation, decisions, withoutWindows }) }
+  }
+
   #evaluate(
-    governance: Governance,
-    act: Act,
-    { order: { workspace, policy }, isAct }: Verdict,
+    { policy, ...governance }: Governance,
+    { act, via, decisions: carried }: Accompanied,
     besides: Besides | null,
-  ): Evaluation {
+  ): Omit<Judged, 'refusal'> {
     const { store } = this.#parts
+    const { workspace } = act
     const { ahead = [], other = NO_OTHERS } = besides ?? {}
     const records = { own: store.state.spending, other, ahead, workspace, clockMs: store.clock() }
-    const via = isAct ? policy?.via : undefined
-    return evaluate(governance.policy, act, {
+    const context = {
       now_s: store.seconds(),
-      approvals: [],
-      suspended: blockedKeys(governance),
+      suspended: blockedKeys({ policy, ...governance }),
+      isSigned: (key: PersonKey, statement: Statement, signature: string) =>
+        this.#isSigned(key, statement, signature),
+    }
+    const decisions = verifyDecisions(policy, act, carried, context)
+    const evaluation = evaluate(policy, act, {
+      ...context,
+      approvals: decisions.approvals,
       usesOf: besides === null ? () => [] : (charge) => usesOf(records, charge),
       ...(via === undefined ? {} : { via }),
     })
+    return { evaluation, decisions }
+  }
+
+  /**
+   * Verifies a signature, once for each statement. The statement names the document and the key, so
+   * its hash stands for them too.
+   */
+  #isSigned(key: PersonKey, statement: Statement, signature: string): boolean {
+    const name = `${statementHash(statement)} ${signature}`
+    if (this.#verified.has(name)) return true
+    if (!isSignedByKey(key, statement, signature)) return false
+    this.#verified.add(name)
+    if (this.#verified.size > VERIFIED_MAX)
+      for (const oldest of this.#verified) {
+        this.#verified.delete(oldest)
+        break
+      }
+    return true
   }
 
   #behind({ order: { workspace } }: Verdict): Refusal {
@@ -174,6 +262,13 @@ export class PolicyJudge {
     )
   }
 }
+
+/** Returns an act of a transaction with what its order carries. */
+const accompanied = (act: Act, { order: { policy }, isAct }: Verdict): Accompanied => ({
+  act,
+  via: isAct ? policy?.via : undefined,
+  decisions: policy?.approvals ?? [],
+})
 
 /** Returns what an act charges by a rule; null if the document has no such allow rule. */
 function policyOf({ policy }: Governance, act: Act, via: string): VerdictPolicy | null {
@@ -192,8 +287,11 @@ function policyOf({ policy }: Governance, act: Act, via: string): VerdictPolicy 
  */
 function refusalOf(
   { policy: { document } }: Governance,
-  evaluation: Evaluation,
-  withoutWindows: Evaluation,
+  {
+    evaluation,
+    decisions: { ignored },
+    withoutWindows,
+  }: Omit<Judged, 'refusal'> & { withoutWindows: Evaluation },
 ): Refusal {
   const { effect, needs, nearest, tried, windows } = evaluation
   const detail = { policy: document.number, tried: tried.slice(0, TRIED_MAX) }
@@ -201,10 +299,13 @@ function refusalOf(
     const missing = needs
       .filter(({ k, have }) => have < k)
       .map(({ group, k, have }) => `${k - have} of ${group}`)
+    const [first] = ignored
+    const unusable =
+      first === undefined ? '' : `. The approval of ${first.by} does not count: ${first.why}`
     return new Refusal(
       'POLICY_APPROVAL',
-      `The policy ${document.number} requires approvals that are missing: ${missing.join(' and ')}`,
-      { ...detail, via: evaluation.via, needs },
+      `The policy ${document.number} requires approvals that are missing: ${missing.join(' and ')}${unusable}`,
+      { ...detail, via: evaluation.via, needs, ignored },
     )
   }
   if (withoutWindows.effect !== 'deny') {

@@ -1,0 +1,95 @@
+import { text } from '@custody/request-auth/bodies'
+import { z } from 'zod'
+import type { Act } from '../act.ts'
+import { name, seconds } from '../document/fields.ts'
+import { PolicyError } from '../error.ts'
+import type { Approval } from '../evaluation/approvals.ts'
+import type { Policy } from '../evaluation/compile.ts'
+import { factsOf } from '../facts.ts'
+import type { StatementOf } from './shapes.ts'
+import { verifyStatement, type StatementContext } from './verify.ts'
+
+/**
+ * A person's decision about an act, as orders carry it. It contains only what its reader cannot
+ * derive: the reader builds all other fields of the statement from the act and from the document.
+ */
+export const carriedApproval = z.strictObject({
+  /** Public ID of the act. */
+  id: text(100),
+  decision: z.enum(['approve', 'reject']),
+  by: name,
+  key: name,
+  /** Unix seconds. */
+  at: seconds,
+  /** Unix seconds. */
+  expires: seconds,
+  /** Base64 of 64 bytes. */
+  signature: z.string().max(100),
+})
+export type CarriedApproval = z.output<typeof carriedApproval>
+
+/** Returns the statement by which a person approves or rejects an act under a document. */
+export function approvalStatement(
+  { document, hash, registry }: Policy,
+  act: Act,
+  { decision, by, key, at, expires }: Omit<CarriedApproval, 'id' | 'signature'>,
+): StatementOf<'approval'> {
+  const { mode, workspace, nodes, number } = document
+  return {
+    kind: 'approval',
+    v: 1,
+    mode,
+    workspace,
+    nodes,
+    by,
+    key,
+    at,
+    expires,
+    policy: { number, hash },
+    id: act.id,
+    subject: act.subject,
+    decision,
+    action: act.action,
+    facts: factsOf(act, registry),
+  }
+}
+
+/** A decision that counts for nothing, with the reason. */
+export interface Ignored {
+  readonly by: string
+  readonly key: string
+  readonly why: string
+}
+
+/** Decisions about an act whose signatures have been verified. */
+export interface Decisions {
+  readonly approvals: readonly Approval[]
+  readonly rejections: readonly Approval[]
+  readonly ignored: readonly Ignored[]
+}
+
+/**
+ * Verifies decisions about an act. One that does not verify counts for nothing, as if it were absent.
+ * @param carried decisions about any acts; those about other acts are left out
+ */
+export function verifyDecisions(
+  policy: Policy,
+  act: Act,
+  carried: readonly CarriedApproval[],
+  context: StatementContext,
+): Decisions {
+  const found = { approve: [] as Approval[], reject: [] as Approval[], ignored: [] as Ignored[] }
+  for (const { id, signature, ...decision } of carried) {
+    if (id !== act.id) continue
+    const { by, key, at, expires } = decision
+    try {
+      const statement = approvalStatement(policy, act, decision)
+      verifyStatement(policy, { statement, signature }, context)
+      found[decision.decision].push({ by, key, at, expires })
+    } catch (error) {
+      if (!(error instanceof PolicyError)) throw error
+      found.ignored.push({ by, key, why: error.message })
+    }
+  }
+  return { approvals: found.approve, rejections: found.reject, ignored: found.ignored }
+}

@@ -1,0 +1,116 @@
+import { approvalStatement, carriedApproval, LIMITS, mayReject, type Policy } from '@custody/policy'
+import { z } from 'zod'
+import { Refusal } from '../../errors.ts'
+import type { Intent } from '../../intent/index.ts'
+import { signedRequestSchema, type Proven } from '../../intent/request.ts'
+import { understand } from '../callers.ts'
+import { networkOf, type Context } from '../context.ts'
+import { actOf, ownDestination, requestedPay, requestedStake, type Requested } from './acts.ts'
+import { TRIED_MAX, type Judged, type PolicyJudge } from './policy-judge.ts'
+
+/** Greatest number of windows that are described. */
+const WINDOWS_MAX = 100
+
+/** A caller's request to judge before there is a transaction for it. */
+export const previewBodySchema = z.strictObject({
+  request: signedRequestSchema,
+  /** Derivation path of the destination, if it is an own address of the workspace. */
+  to_path: z.array(z.int().min(0).max(0x7fffffff)).length(3).optional(),
+  /** Fee of the planned transaction, in the smallest unit of the native coin; default 0. */
+  fee_max: z
+    .string()
+    .regex(/^(0|[1-9][0-9]{0,77})$/)
+    .optional(),
+  /** ID of the rule by which the act is to pass; default: any. */
+  via: z.string().min(1).max(64).optional(),
+  /** Approvals and rejections of the act. */
+  decisions: z
+    .array(carriedApproval)
+    .max(2 * LIMITS.approvals)
+    .optional(),
+})
+type PreviewBody = z.infer<typeof previewBodySchema>
+
+/**
+ * Returns what a request wants that policies judge.
+ * @throws Refusal `ACTION_NOT_ALLOWED` for another request
+ */
+function requestedBy(proven: Proven, want: Intent): Requested {
+  if (want.action === 'pay')
+    return requestedPay({ proven, want, step: JSON.stringify(['pay', want.key]) })
+  if (want.action === 'stake') return requestedStake({ proven, want })[0]!
+  throw new Refusal(
+    'ACTION_NOT_ALLOWED',
+    'Only payments, refunds and stakes can be judged before their transaction exists',
+  )
+}
+
+/**
+ * `POST /policy/judge`: judges a payment or stake by the policy in force and by this node's record,
+ * before there is a transaction. Records nothing. The signature is judged again.
+ * @returns `policy`: null if the workspace has none, and then nothing else; `statement`: the fields
+ *   that each approval signs, without those of its signer; `refusal`: why a signature would be refused
+ * @throws Refusal if the request is not proven, `POLICY_STOPPED` or `POLICY_BEHIND`
+ */
+export async function preview(
+  context: Context,
+  judge: PolicyJudge,
+  { request, to_path: path, fee_max: fee = '0', via, decisions = [] }: PreviewBody,
+): Promise<Record<string, unknown>> {
+  const { proven, want } = await understand(context, request)
+  const { workspace, sub_account } = proven.enrolment
+  if (judge.hashOf(workspace) === null) return { policy: null }
+  const requested = requestedBy(proven, want)
+  const network = networkOf(context, requested.asset)
+  const own = path
+    ? ownDestination({ path, network, key: await context.keyOf(workspace, network.curve) }, [
+        requested,
+      ])
+    : null
+  const limit = BigInt(network.fee_cap)
+  const planned = BigInt(fee)
+  const act = actOf(context, requested, { network, own, fee: planned > limit ? limit : planned })
+  const judged = judge.preview({ act, via, decisions }, sub_account)
+  if (judged === null) return { policy: null }
+  const { policy } = judged.governance
+  const signer = { decision: 'approve', by: '', key: '', at: 0, expires: 0 } as const
+  const {
+    kind: _kind,
+    decision: _decision,
+    by: _by,
+    key: _key,
+    at: _at,
+    expires: _expires,
+    ...statement
+  } = approvalStatement(policy, act, signer)
+  return {
+    policy: { number: policy.document.number, hash: policy.hash },
+    issued_at: act.issued_at,
+    statement,
+    ...describe(policy, judged),
+  }
+}
+
+/** Returns an evaluation in the form of a response. */
+function describe(
+  policy: Policy,
+  { evaluation, decisions: { rejections, ignored }, refusal }: Judged,
+): Record<string, unknown> {
+  const { effect, via, needs, approvedBy, tried, nearest, windows } = evaluation
+  return {
+    effect,
+    via,
+    needs,
+    approved_by: approvedBy,
+    rejected_by: rejections.map(({ by }) => by).filter((by) => mayReject(policy, needs, by)),
+    ignored,
+    tried: tried.slice(0, TRIED_MAX),
+    nearest,
+    windows: windows.slice(0, WINDOWS_MAX),
+    refusal: refusal && {
+      code: refusal.code,
+      message: refusal.message,
+      frees_at: refusal.detail['frees_at'] ?? null,
+    },
+  }
+}
