@@ -126,6 +126,7 @@ const RANKS: Record<string, readonly Rank[]> = {
     'gas-tanks',
     'keys',
     'aml',
+    'approvals',
     'fees',
     'staking',
     'deposits',

@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 9233441960c83a9ccad0339d3a62637e286a16b50048f5e0a314ba15aa054ab4
-// types 2b08503c539fe5ae04de880b4410acd2a80eaebc9b016cc4af848bb0b156cb6e
+// document 25977f55f28e43779826d4a4a727becff9dbbd3b4ac992652c5c459365f5a7dc
+// types a7d1db804cdaa84aad577aa4e130545200cdf3868605c6cc2015f56929a15eb6
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -36,6 +36,153 @@ export interface components {
             updated_at: string;
             /** @description Warning, present if a level passes although a lower level is held; otherwise null */
             warning: string | null;
+        };
+        Approval: {
+            /** @description ID of the transfer */
+            id: string;
+            /**
+             * @description `ended`: the transfer was cancelled, or failed for another reason, before it was decided
+             * @enum {string}
+             */
+            state: "open" | "approved" | "rejected" | "expired" | "ended";
+            /** @enum {string} */
+            action: "transfer" | "refund" | "stake" | "forward";
+            facts: components["schemas"]["ApprovalFacts"];
+            needs: components["schemas"]["ApprovalNeed"][];
+            have: components["schemas"]["ApprovalDecision"][];
+            /** Format: date-time */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description The transfer fails with `APPROVAL_EXPIRED` if it is not approved by then
+             */
+            expires_at: string;
+        };
+        /**
+         * @example {
+         *       "by": "bob",
+         *       "key": "k1",
+         *       "decision": "approve",
+         *       "at": 1795600000,
+         *       "expires": 1795686400,
+         *       "signature": "kq3mT0bPzV7m0cB7aF2r1sXo9pQeYw8uG5hJ4nL6dKcRtZvM1iN0oPxS3fUyE2aWgHjB7kQ9lDzC5vXbN8mTAw=="
+         *     }
+         */
+        ApprovalDecision: {
+            /** @description ID of the person in the policy document */
+            by: string;
+            /** @description ID of the key of that person */
+            key: string;
+            /** @enum {string} */
+            decision: "approve" | "reject";
+            /** @description Time of the signature, in Unix seconds */
+            at: number;
+            /** @description Time at which it stops counting, in Unix seconds */
+            expires: number;
+            /** @description Base64 of 64 bytes */
+            signature: string;
+        };
+        ApprovalDetail: {
+            /** @description ID of the transfer */
+            id: string;
+            /**
+             * @description `ended`: the transfer was cancelled, or failed for another reason, before it was decided
+             * @enum {string}
+             */
+            state: "open" | "approved" | "rejected" | "expired" | "ended";
+            /** @enum {string} */
+            action: "transfer" | "refund" | "stake" | "forward";
+            facts: components["schemas"]["ApprovalFacts"];
+            needs: components["schemas"]["ApprovalNeed"][];
+            have: components["schemas"]["ApprovalDecision"][];
+            /** Format: date-time */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description The transfer fails with `APPROVAL_EXPIRED` if it is not approved by then
+             */
+            expires_at: string;
+            statement: components["schemas"]["ApprovalStatement"];
+            /** @description The signed request of the caller, from which an approver can derive the facts again */
+            request: {
+                token: string;
+                method: string;
+                uri: string;
+                body: string;
+            };
+        };
+        /**
+         * @description Amounts are in the smallest unit, as digits. `contract` is null for a native coin; `fee_max` is the largest fee that any transaction of the transfer may have.
+         * @example {
+         *       "sub_account": "main",
+         *       "asset": "ETH",
+         *       "network": "ETH",
+         *       "contract": null,
+         *       "decimals": 18,
+         *       "amount": "600000000000000000",
+         *       "to": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+         *       "tag": null,
+         *       "fee_asset": "ETH",
+         *       "fee_decimals": 18,
+         *       "fee_max": "100000000000000000",
+         *       "standing": null,
+         *       "resource": null
+         *     }
+         */
+        ApprovalFacts: {
+            sub_account: string;
+            asset: string;
+            network: string;
+            contract: string | null;
+            decimals: number;
+            amount: string | null;
+            to: string;
+            tag: string | null;
+            fee_asset: string;
+            fee_decimals: number;
+            fee_max: string | null;
+            standing: {
+                /** @example 600000000000000000 */
+                min_amount: string;
+                /** @example 600000000000000000 */
+                daily_cap: string;
+                ends_at: number;
+            } | null;
+            resource: ("ENERGY" | "BANDWIDTH") | null;
+        };
+        /**
+         * @example {
+         *       "group": "treasury",
+         *       "k": 2,
+         *       "have": 1
+         *     }
+         */
+        ApprovalNeed: {
+            /** @description Group of the policy document */
+            group: string;
+            /** @description Number of its members who must approve */
+            k: number;
+            /** @description Number of members whose approvals count for this group */
+            have: number;
+        };
+        ApprovalStatement: {
+            /** @constant */
+            v: 1;
+            mode: string;
+            workspace: string;
+            /** @description Hash of the identity keys of the signer nodes */
+            nodes: string;
+            policy: {
+                number: number;
+                hash: string;
+            };
+            /** @description ID of the transfer */
+            id: string;
+            /** @description Hash of the content of the signed request */
+            subject: string;
+            /** @enum {string} */
+            action: "transfer" | "refund" | "stake" | "forward";
+            facts: components["schemas"]["ApprovalFacts"];
         };
         Asset: {
             /** @description Asset name that all other operations accept as `asset` */
@@ -880,6 +1027,26 @@ export interface components {
             /** Format: decimal */
             max_gas_price: Decimal | null;
         };
+        GiveApprovalRequest: {
+            /** @enum {string} */
+            decision: "approve" | "reject";
+            by: string;
+            key: string;
+            /** @description Time of the signature, in Unix seconds */
+            at: number;
+            /** @description Time at which the decision stops counting, in Unix seconds: at most 7 days after `at` */
+            expires: number;
+            signature: string;
+        };
+        GiveApprovalResponse: {
+            id: string;
+            /**
+             * @description `open`: further approvals are missing
+             * @enum {string}
+             */
+            state: "open" | "approved" | "rejected";
+            needs: components["schemas"]["ApprovalNeed"][];
+        };
         Invoice: {
             inv_id: string;
             /** @enum {string} */
@@ -1013,6 +1180,16 @@ export interface components {
             /** Format: decimal */
             tolerance: Decimal;
             expires_in: number;
+        };
+        ListApprovalsResponse: {
+            data: components["schemas"]["Approval"][];
+            /**
+             * @description Cursor of the next page: pass it as `after`; null on the last page
+             * @example 1795600000000.7c9e6679-7425-40de-944b-e07fc1f90ae7
+             */
+            next: string | null;
+            /** @description Whether there are more records */
+            has_more: boolean;
         };
         ListBalancesResponse: {
             data: components["schemas"]["Balance"][];
@@ -1416,7 +1593,7 @@ export interface components {
              * @description Error code; stable, never renamed or reused
              * @enum {string}
              */
-            code: "INVALID_REQUEST" | "UNKNOWN_FIELD" | "INVALID_JSON" | "UNSUPPORTED_ASSET" | "ASSET_CLOSED" | "INVALID_ADDRESS" | "INVALID_AMOUNT" | "INSUFFICIENT_BALANCE" | "WALLET_EXISTS" | "WALLET_MISSING" | "WALLET_INACTIVE" | "TRANSACTION_FINAL" | "NOT_REPLACEABLE" | "REPLACEMENT_PENDING" | "RULE_EXISTS" | "RULE_FINAL" | "INVOICE_FINAL" | "INVOICE_CLOSED" | "RESOURCE_MISMATCH" | "INSUFFICIENT_STAKE" | "RELEASE_FIRST" | "UNSTAKE_LIMIT" | "NOTHING_TO_RELEASE" | "NOT_FROZEN" | "WEBHOOK_LIMIT" | "WEBHOOK_DISABLED" | "EXCHANGE_KEY_REFUSED" | "EXCHANGE_ACCOUNT_EXISTS" | "EXCHANGE_UNSUPPORTED" | "ORDER_FINAL" | "UNAUTHORIZED" | "SIGN_IN_REQUIRED" | "SIGN_IN_FAILED" | "FORBIDDEN" | "READ_ONLY" | "IP_NOT_ALLOWED" | "ROLE_REQUIRED" | "RECENT_SIGN_IN_REQUIRED" | "FOREIGN_ORIGIN" | "HTTPS_REQUIRED" | "PREPAID_FEE_EXHAUSTED" | "ADDRESS_FROZEN" | "SANCTIONED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "PASSKEY_UNAVAILABLE" | "LAST_OWNER" | "LAST_FACTOR" | "QUOTE_EXPIRED" | "CONVERSION_UNAVAILABLE" | "EXCHANGE_ADDRESS_CHANGED" | "EXCHANGE_ACCOUNT_BUSY" | "INVITATION_CLOSED" | "CURSOR_EXPIRED" | "PAYLOAD_TOO_LARGE" | "URI_TOO_LONG" | "UNSUPPORTED_MEDIA_TYPE" | "HEADERS_TOO_LARGE" | "RATE_LIMITED" | "INTERNAL" | "NETWORK_UNAVAILABLE" | "PROVIDER_UNAVAILABLE" | "PRICE_UNAVAILABLE" | "EXCHANGE_UNAVAILABLE" | "SIGNERS_UNAVAILABLE" | "UNAVAILABLE";
+            code: "INVALID_REQUEST" | "UNKNOWN_FIELD" | "INVALID_JSON" | "UNSUPPORTED_ASSET" | "ASSET_CLOSED" | "INVALID_ADDRESS" | "INVALID_AMOUNT" | "INSUFFICIENT_BALANCE" | "WALLET_EXISTS" | "WALLET_MISSING" | "WALLET_INACTIVE" | "TRANSACTION_FINAL" | "NOT_REPLACEABLE" | "REPLACEMENT_PENDING" | "RULE_EXISTS" | "RULE_FINAL" | "INVOICE_FINAL" | "INVOICE_CLOSED" | "RESOURCE_MISMATCH" | "INSUFFICIENT_STAKE" | "RELEASE_FIRST" | "UNSTAKE_LIMIT" | "NOTHING_TO_RELEASE" | "APPROVAL_REFUSED" | "NOT_FROZEN" | "WEBHOOK_LIMIT" | "WEBHOOK_DISABLED" | "EXCHANGE_KEY_REFUSED" | "EXCHANGE_ACCOUNT_EXISTS" | "EXCHANGE_UNSUPPORTED" | "ORDER_FINAL" | "UNAUTHORIZED" | "SIGN_IN_REQUIRED" | "SIGN_IN_FAILED" | "FORBIDDEN" | "READ_ONLY" | "IP_NOT_ALLOWED" | "ROLE_REQUIRED" | "RECENT_SIGN_IN_REQUIRED" | "FOREIGN_ORIGIN" | "HTTPS_REQUIRED" | "PREPAID_FEE_EXHAUSTED" | "ADDRESS_FROZEN" | "POLICY_DENIED" | "SANCTIONED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "PASSKEY_UNAVAILABLE" | "LAST_OWNER" | "LAST_FACTOR" | "APPROVAL_CLOSED" | "QUOTE_EXPIRED" | "CONVERSION_UNAVAILABLE" | "EXCHANGE_ADDRESS_CHANGED" | "EXCHANGE_ACCOUNT_BUSY" | "INVITATION_CLOSED" | "CURSOR_EXPIRED" | "PAYLOAD_TOO_LARGE" | "URI_TOO_LONG" | "UNSUPPORTED_MEDIA_TYPE" | "HEADERS_TOO_LARGE" | "RATE_LIMITED" | "INTERNAL" | "NETWORK_UNAVAILABLE" | "PROVIDER_UNAVAILABLE" | "PRICE_UNAVAILABLE" | "EXCHANGE_UNAVAILABLE" | "SIGNERS_UNAVAILABLE" | "UNAVAILABLE";
             /** @description Field, parameter, header or JWT claim that failed */
             field?: string;
             /** @description The same as x-request-id; include it when you contact the operator */
@@ -1438,6 +1615,21 @@ export interface components {
              * @description When the lock of a control-panel sign-in ends
              */
             locked_until?: string;
+            /** @description The policy document that denies the transfer */
+            policy?: {
+                number: number;
+                /** @description SHA-256 of the document, in hex */
+                hash: string;
+            };
+            /** @description Rules of the policy, with the reason why each does not fit or restricts it */
+            tried?: {
+                /** @description ID of the rule */
+                rule: string;
+                /** @enum {string} */
+                effect: "allow" | "deny" | "require" | "limit";
+                fits: boolean;
+                why: string | null;
+            }[];
             /** @description The exchange’s deposit address at the last transfer */
             previous?: {
                 /** @description The address */
@@ -1956,7 +2148,7 @@ export interface components {
             unfinished: number;
         };
         Waiting: {
-            /** @description Reason code. Currently NETWORK_FEES, GAS_TANK, COINS, EARLIER_TRANSFER, SCREENING, AML_HELD, SIGNER_NODES, ENDPOINT, CHAIN_REFUSAL, SWEEP_COST, INTERNAL; further codes may be added */
+            /** @description Reason code. Currently NETWORK_FEES, GAS_TANK, COINS, EARLIER_TRANSFER, SCREENING, AML_HELD, APPROVAL, POLICY, SIGNER_NODES, ENDPOINT, CHAIN_REFUSAL, SWEEP_COST, INTERNAL; further codes may be added */
             code: string;
             /** @description A sentence for people; may change */
             reason: string;
@@ -2046,6 +2238,12 @@ export interface components {
 export type Address = components['schemas']['Address'];
 export type AddressPage = components['schemas']['AddressPage'];
 export type AmlSettings = components['schemas']['AmlSettings'];
+export type Approval = components['schemas']['Approval'];
+export type ApprovalDecision = components['schemas']['ApprovalDecision'];
+export type ApprovalDetail = components['schemas']['ApprovalDetail'];
+export type ApprovalFacts = components['schemas']['ApprovalFacts'];
+export type ApprovalNeed = components['schemas']['ApprovalNeed'];
+export type ApprovalStatement = components['schemas']['ApprovalStatement'];
 export type Asset = components['schemas']['Asset'];
 export type Balance = components['schemas']['Balance'];
 export type CancelInvoiceRequest = components['schemas']['CancelInvoiceRequest'];
@@ -2084,9 +2282,12 @@ export type ExchangeTransfer = components['schemas']['ExchangeTransfer'];
 export type ForwardingRule = components['schemas']['ForwardingRule'];
 export type FrozenAddress = components['schemas']['FrozenAddress'];
 export type GasTank = components['schemas']['GasTank'];
+export type GiveApprovalRequest = components['schemas']['GiveApprovalRequest'];
+export type GiveApprovalResponse = components['schemas']['GiveApprovalResponse'];
 export type Invoice = components['schemas']['Invoice'];
 export type InvoicePayment = components['schemas']['InvoicePayment'];
 export type InvoiceSettings = components['schemas']['InvoiceSettings'];
+export type ListApprovalsResponse = components['schemas']['ListApprovalsResponse'];
 export type ListBalancesResponse = components['schemas']['ListBalancesResponse'];
 export type ListCoinsAsideResponse = components['schemas']['ListCoinsAsideResponse'];
 export type ListDeliveriesResponse = components['schemas']['ListDeliveriesResponse'];
@@ -2504,6 +2705,74 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TransactionNow"];
+                };
+            };
+        };
+    };
+    listApprovals: {
+        parameters: {
+            query?: {
+                /** @description Only records with this state */
+                state?: "open" | "approved" | "rejected" | "expired" | "ended";
+                /** @description `next` of an earlier response: returns the transfers that follow */
+                after?: string;
+                /** @description Maximum number of transfers in the response; by default 50 */
+                limit?: number;
+            };
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListApprovalsResponse"];
+                };
+            };
+        };
+    };
+    readApproval: {
+        parameters: {
+            path: {
+                /** @description Id of the object */
+                id: string;
+            };
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApprovalDetail"];
+                };
+            };
+        };
+    };
+    giveApproval: {
+        parameters: {
+            path: {
+                /** @description Id of the object */
+                id: string;
+            };
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["GiveApprovalRequest"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GiveApprovalResponse"];
                 };
             };
         };

@@ -310,7 +310,7 @@ test(
 
 test(
   'refuses an incomplete backup or one of another version, and overwrites nothing',
-  { timeout: 120_000 },
+  { timeout: 600_000 },
   async () => {
     const bad = place('bad')
     const file = 'database/PG_VERSION'

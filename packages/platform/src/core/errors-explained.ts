@@ -141,6 +141,12 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     action: 'Wait for the event `staking.releasable`.',
     retry: 'later',
   },
+  APPROVAL_REFUSED: {
+    why: 'The signature does not verify, the key is not in the policy document, or the person is not among those whose approvals are missing.',
+    action:
+      'Read the request again with `GET /dac/v1/approvals/{id}`, and sign its `statement` with a key of the policy document in force.',
+    retry: 'never',
+  },
   NOT_FROZEN: {
     why: 'The address is not on the frozen list of the sub-account.',
     action: 'Compare the address with `GET /dac/v1/frozen-addresses`.',
@@ -263,6 +269,12 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     action: 'Do not pay this address. It cannot be unfrozen.',
     retry: 'never',
   },
+  POLICY_DENIED: {
+    why: 'No rule of the workspace’s policy allows the transfer, or a rule denies it. `details.tried` states for each rule why it does not fit.',
+    action:
+      'Change the transfer so that a rule fits, or let the people named in the policy change it.',
+    retry: 'never',
+  },
   NOT_FOUND: {
     why: 'The path does not exist, the sub-account has no object with this id, or the object was not set up yet.',
     action: 'Check the path and the id.',
@@ -277,6 +289,11 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     why: 'The request did not arrive completely within 30 s (checked every second).',
     action: 'Send it again over a better connection.',
     retry: 'again',
+  },
+  APPROVAL_CLOSED: {
+    why: 'The transfer is approved, rejected, expired or cancelled.',
+    action: 'Read the transfer; no further approval is required.',
+    retry: 'never',
   },
   QUOTE_EXPIRED: {
     why: 'A quote is valid for a few seconds, and this one has expired.',

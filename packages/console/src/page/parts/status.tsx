@@ -21,6 +21,7 @@ const STATES: Record<string, readonly [Tone, string]> = {
   REVERTED: ['bad', 'Reverted'],
   REORGED: ['bad', 'Reorganised away'],
   AML_HELD: ['frozen', 'Held by screening'],
+  APPROVAL: ['warn', 'Waits for approvals'],
   FROZEN: ['frozen', 'Frozen'],
   SUSPENSE: ['warn', 'In suspense'],
   PARTIAL: ['warn', 'Partly done'],

@@ -16,6 +16,7 @@ import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
 import type { KnownWallets } from '../../custody/assets/find-wallet.ts'
 import type { Withdrawals } from '../../custody/transactions/write-withdrawal.ts'
 import type { ExchangeDestinations } from '../../custody/transactions/exchange-destinations.ts'
+import type { WorkspacePolicies } from '../../custody/approvals/workspace-policies.ts'
 import type { Prices } from '../../custody/prices/prices.ts'
 
 interface Services {
@@ -30,6 +31,7 @@ interface Services {
   withdrawals: Withdrawals
   exchangeDestinations: ExchangeDestinations
   prices: Prices
+  policies: WorkspacePolicies
 }
 
 /**
@@ -51,6 +53,7 @@ export const refundInvoice = endpoint({
     'INVALID_AMOUNT',
     'INSUFFICIENT_BALANCE',
     'PREPAID_FEE_EXHAUSTED',
+    'POLICY_DENIED',
     'PRICE_UNAVAILABLE',
     'NETWORK_UNAVAILABLE',
     'SIGNERS_UNAVAILABLE',

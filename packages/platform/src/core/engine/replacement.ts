@@ -126,6 +126,7 @@ export const UNSIGNED_STATES: ReadonlySet<string> = new Set([
   'CREATED',
   'SCREENING',
   'AML_HELD',
+  'APPROVAL',
   'QUEUED',
   'FUELING',
   'SIGNING',

@@ -6,6 +6,7 @@ import {
 } from '@custody/chains'
 import { notePart } from '@custody/tracing'
 import type { Queryable, Database } from '../database/pool.ts'
+import { orderPolicy, workspaceOf } from '../signing/approvals.ts'
 import { RUN_MAX, signRun, type SignOrder } from '../signing/sign.ts'
 import { LEASE_MS, LeaseLost } from './lease.ts'
 import { lockAccount } from './nonce-order.ts'
@@ -202,7 +203,7 @@ export type Member = Pick<Follower, 'row' | 'built'>
 /** Result of signing a run. */
 export type Together =
   | { kind: 'signed'; nodes: [number, number]; signed: SignedTransaction[] }
-  | { kind: 'unavailable'; message: string; isUntouched: boolean }
+  | { kind: 'unavailable'; message: string; isUntouched: boolean; code?: string | undefined }
   /**
    * The transaction at index `at` is refused, temporarily or permanently; null: it is not known
    * which transaction is refused.
@@ -220,15 +221,15 @@ export async function signTogether(
 ): Promise<Together> {
   const [first] = run as [Member]
   const { network } = services.networks.get(first.row.network)
-  const workspace = await services.database.one<{ name: string }>(
-    'select name from workspaces where id = $1',
-    [first.row.workspace_id],
-  )
+  const { database } = services
+  const { name: workspace, approves } = await workspaceOf(database, first.row.workspace_id)
   const orders: Omit<SignOrder, 'workspace'>[] = []
-  for (const { row, built } of run)
-    orders.push({ purpose: await askPurpose(services, row), unsigned: built.unsigned })
+  for (const { row, built } of run) {
+    const policy = approves ? await orderPolicy(database, row) : undefined
+    orders.push({ purpose: await askPurpose(services, row), unsigned: built.unsigned, policy })
+  }
   const startMs = services.environment.now()
-  const outcome = await signRun(services, workspace?.name as string, orders, account)
+  const outcome = await signRun(services, workspace, orders, account)
   // The trace of the first transaction contains the session; the others refer to it.
   const reported = { together_with: first.row.id, payments: run.length, outcome: outcome.kind }
   for (const { row } of run.slice(1))
@@ -242,7 +243,7 @@ export async function signTogether(
     const isOfOne = outcome.kind === 'refused' || (place !== null && place > 0)
     return isOfOne
       ? { kind: 'refused', isUntouched, at: place }
-      : { kind: 'unavailable', isUntouched, message: outcome.message }
+      : { kind: 'unavailable', isUntouched, message: outcome.message, code: outcome.code }
   }
   if (outcome.signatures.length !== run.length)
     throw new Error('the signer nodes returned results for another number of transactions')

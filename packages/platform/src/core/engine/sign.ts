@@ -13,7 +13,8 @@ import type { SignerNodes } from '../signing/nodes.ts'
 import type { WorkspaceKeys } from '../signing/keys.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Logger } from 'pino'
-import type { Kinds } from './interfaces/kind.ts'
+import type { Kinds, SigningRefusal } from './interfaces/kind.ts'
+import { orderPolicy, workspaceOf } from '../signing/approvals.ts'
 import { signOrder, type SignOutcome } from '../signing/sign.ts'
 import { advance, wakeBuilding } from './lease.ts'
 import type { TransactionRow } from './transaction.ts'
@@ -23,6 +24,7 @@ import { placeToSign, wakeNextNonce } from './nonce-order.ts'
 import { askPurpose } from './purpose.ts'
 import { letGo, signTogether, takeFollowers, type Member, type Together } from './run-together.ts'
 import { rebuildStale, returnToEarlier, STILL_BUILT } from './stale.ts'
+import type { WaitCode } from './waiting.ts'
 
 interface Services {
   environment: Environment
@@ -61,13 +63,11 @@ export async function signBuilt(
   built: { unsigned: UnsignedTransaction; account: string | null; nonce: string | null },
   replacement?: Replacement,
 ): Promise<Signed> {
-  const workspace = (
-    await services.database.one<{ name: string }>('select name from workspaces where id = $1', [
-      row.workspace_id,
-    ])
-  )?.name as string
+  const { name: workspace, approves } = await workspaceOf(services.database, row.workspace_id)
   const { unsigned, account, nonce } = built
-  const order = { workspace, purpose: await askPurpose(services, row, replacement), unsigned }
+  const purpose = await askPurpose(services, row, replacement)
+  const policy = approves ? await orderPolicy(services.database, row) : undefined
+  const order = { workspace, purpose, unsigned, policy }
   const outcome = await signOrder(services, order, nonce === null ? null : account)
   if (outcome.kind === 'unavailable' && row.attempts === 1) {
     services.log.warn(
@@ -113,8 +113,10 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
     account: string | null
     nonce: string | null
     step: string | null
+    is_new: boolean
   }>(
-    `select id, unsigned, valid_until::text, account, nonce::text, step from chain_transactions
+    `select id, unsigned, valid_until::text, account, nonce::text, step, shown_at is null is_new
+     from chain_transactions
      where workspace_id = $2 and transaction_id = $1 and state = 'BUILT' order by attempt desc
        limit 1`,
     [row.id, row.workspace_id],
@@ -124,29 +126,19 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
   const unsigned = await placeToSign(services, row, built)
   if (unsigned === null) return
   services.environment.checkpoint('transaction.shown')
-  if (await signRunOf(services, row, built, unsigned)) return
+  const run = await signRunOf(services, row, built, unsigned)
+  if (run === 'done') return
   const outcome = await signBuilt(services, row, { ...built, unsigned })
   if (outcome.kind === 'unavailable') {
     return advance(services.database, row, {
-      waits: 'SIGNER_NODES',
+      waits: waitCodeOf(outcome),
       last_error: outcome.message,
       run_in_ms: UNAVAILABLE_RETRY_MS,
     })
   }
   if (outcome.kind === 'refused') {
-    if (outcome.code === 'NOT_EXCLUSIVE' && (await returnToEarlier(services, row, built))) return
-    services.log.error(
-      { transaction: row.id, code: outcome.code, reason: outcome.message },
-      'the signer nodes reject the transaction',
-    )
-    return services.database.transaction((tx) =>
-      startFailing(
-        services,
-        tx,
-        row,
-        `the signer nodes reject it: ${outcome.code}: ${outcome.message}`,
-      ),
-    )
+    const isUntouched = built.is_new && run.isUntouched && outcome.isUntouched
+    return refuse(services, row, built, { ...outcome, isUntouched })
   }
   const { signed, decoded, nodes } = outcome
   await services.database.transaction(async (tx) => {
@@ -175,19 +167,42 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
   services.environment.checkpoint('transaction.signed')
 }
 
+/** Returns a refused transaction to an earlier state, or starts its failure. */
+async function refuse(
+  services: Services,
+  row: TransactionRow,
+  built: { id: string; step: string | null },
+  { code, message, isUntouched }: SigningRefusal,
+): Promise<void> {
+  if (await services.kinds[row.kind].refused?.(row, { code, message, isUntouched })) return
+  if (code === 'NOT_EXCLUSIVE' && (await returnToEarlier(services, row, built))) return
+  services.log.error(
+    { transaction: row.id, code, reason: message },
+    'the signer nodes reject the transaction',
+  )
+  await services.database.transaction((tx) =>
+    startFailing(services, tx, row, `the signer nodes reject it: ${code}: ${message}`),
+  )
+}
+
+/** Returns the reason why a transaction waits that the nodes do not sign now. */
+const waitCodeOf = ({ code }: { code?: string | undefined }): WaitCode =>
+  code === 'POLICY_WINDOW' || code === 'POLICY_STOPPED' ? 'POLICY' : 'SIGNER_NODES'
+
 /**
- * Signs a payment together with those that wait behind it at its account. Returns false if there
- * are none, or if the nodes refuse the first one: it is then submitted alone, because the refusal
- * of one payment must not affect another.
+ * Signs a payment together with those that wait behind it at its account.
+ * @returns `done` if it was signed or must wait. Otherwise there are none, or the nodes refuse the
+ *   first one: it is then submitted alone, because the refusal of one payment must not affect
+ *   another. `isUntouched`: no node has started to sign it
  */
 async function signRunOf(
   services: Services,
   row: TransactionRow,
   built: { id: string; account: string | null; nonce: string | null },
   unsigned: UnsignedTransaction,
-): Promise<boolean> {
+): Promise<'done' | { isUntouched: boolean }> {
   const { id, account, nonce } = built
-  if (account === null || nonce === null) return false
+  if (account === null || nonce === null) return { isUntouched: true }
   let followers = await takeFollowers(services, row, { id, account })
   let isUntouched = true
   try {
@@ -199,23 +214,23 @@ async function signRunOf(
         await letGo(services.database, followers, isUntouched)
         followers = []
         await advance(services.database, row, {
-          waits: 'SIGNER_NODES',
+          waits: waitCodeOf(outcome),
           last_error: outcome.message,
           run_in_ms: UNAVAILABLE_RETRY_MS,
         })
-        return true
+        return 'done'
       }
       if (outcome.kind === 'signed') {
         await keepRun(services, run, outcome, built)
         followers = []
-        return true
+        return 'done'
       }
       // Only the payments before the refused one are signed now.
       const reserve = outcome.at === null ? 0 : Math.max(0, outcome.at - 1)
       await letGo(services.database, followers.slice(reserve), isUntouched)
       followers = followers.slice(0, reserve)
     }
-    return false
+    return { isUntouched }
   } finally {
     await letGo(services.database, followers)
   }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { SignedRequest } from '@custody/request-auth'
 import type { SignatureBytes, TronAction, UnsignedTransaction } from '@custody/chains'
+import type { OrderPolicy } from './approvals.ts'
 import type { Signing } from './signing.ts'
 import { NodeRefused, NodeUnavailable } from './nodes.ts'
 
@@ -32,6 +33,7 @@ export interface SignOrder {
   workspace: string
   purpose: Purpose
   unsigned: UnsignedTransaction
+  policy?: OrderPolicy | undefined
 }
 /** Account whose nonce the transaction uses; null if the chain has no nonces. */
 type Account = string | null
@@ -59,9 +61,16 @@ type NotSigned =
     }
   /**
    * No pair of nodes could sign now. `isUntouched`: no node that was called has started to sign.
-   * `at`: index of the transaction of a run whose refusal is temporary.
+   * `at`: index of the transaction of a run whose refusal is temporary; `code`: of the last node
+   * that refused temporarily.
    */
-  | { kind: 'unavailable'; message: string; isUntouched: boolean; at?: unknown }
+  | {
+      kind: 'unavailable'
+      message: string
+      isUntouched: boolean
+      at?: unknown
+      code?: string | undefined
+    }
 
 /**
  * Timeout of a signing call in milliseconds. A pair needs about 30 ms per signature; an
@@ -221,6 +230,7 @@ async function callEachPair<T>(
   let calls = 0
   let isUntouched = true
   let at: unknown
+  let code: string | undefined
   // Each timeout takes seconds, so a node that has just caused one is called again only when no
   // pair without it is left.
   const away = new Set<number>()
@@ -247,9 +257,10 @@ async function callEachPair<T>(
       if (error instanceof NodeRefused && TRANSIENT.has(error.code)) {
         unavailable = `signer ${first}: ${error.code}: ${error.message}`
         at = error.body['at']
+        code = error.code
         failedPairs.add(name)
       } else if (error instanceof NodeRefused) {
-        refused = error
+        refused = moreCertain(refused, error)
         // The refusal may be the partner's, passed on by the first node, which might sign with
         // another partner.
         refusedBy.add(typeof error.body['node'] === 'number' ? error.body['node'] : first)
@@ -271,11 +282,19 @@ async function callEachPair<T>(
     kind: 'unavailable',
     isUntouched,
     at,
+    code,
     message: refused
       ? `signer ${refused.node} rejects it (${refused.code}: ${refused.message}); no second node responded: ${unavailable}`
       : unavailable,
   }
 }
+
+/**
+ * Returns the refusal that is reported of two: if one node misses approvals and another one denies,
+ * the denial is not certain yet.
+ */
+const moreCertain = (earlier: NodeRefused | null, later: NodeRefused): NodeRefused =>
+  earlier?.code === 'POLICY_APPROVAL' ? earlier : later
 
 /** Returns the result of a request that the nodes refused. */
 const refusedResult = (

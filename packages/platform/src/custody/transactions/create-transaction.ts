@@ -15,6 +15,7 @@ import { hashPayload, isSamePayload, UNREADABLE_PAYLOAD } from '../../core/engin
 import type { ExchangeDestination, ExchangeDestinations } from './exchange-destinations.ts'
 import { exhausted, quotePlatformFee } from '../prepaid-fee/fees.ts'
 import type { Chain, Payment } from '../../core/engine/chain.ts'
+import { withTimeout } from '../../core/engine/with-timeout.ts'
 import type { Settings } from '../../core/settings/settings.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { Database } from '../../core/database/pool.ts'
@@ -22,6 +23,7 @@ import type { Networks } from '../../core/engine/networks.ts'
 import type { Receipts } from '../../core/signing/receipts.ts'
 import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
 import type { Prices } from '../prices/prices.ts'
+import type { WorkspacePolicies } from '../approvals/workspace-policies.ts'
 import type { KnownWallet, KnownWallets } from '../assets/find-wallet.ts'
 import {
   checkFeeWallet,
@@ -54,6 +56,7 @@ interface Services {
   withdrawals: Withdrawals
   exchangeDestinations: ExchangeDestinations
   prices: Prices
+  policies: WorkspacePolicies
 }
 
 /** Creates an outgoing transfer, at most one per wallet and `sequence_id`. */
@@ -73,6 +76,7 @@ export const createTransaction = endpoint({
     'PRICE_UNAVAILABLE',
     'NETWORK_UNAVAILABLE',
     'SIGNERS_UNAVAILABLE',
+    'POLICY_DENIED',
     'NOT_FOUND',
     'EXCHANGE_ADDRESS_CHANGED',
     'EXCHANGE_KEY_REFUSED',
@@ -209,6 +213,7 @@ async function create(
     level: body.fee_level ?? null,
   })
   await checkFeeWallet(services, chain, { owner: caller, asset, source, fee })
+  await checkPolicy(services, request)
   const platform = quotePlatformFee(services, wallet.prepaid_tier, asset, amount)
   const amounts = { amount, fee, reserve, chainReserve, platform }
   const row = withdrawalRow(services, request, from, amounts, { source, destination, addressTag })
@@ -236,6 +241,22 @@ async function create(
   // not wait for them.
   void services.receipts.collect(row.workspace_id, row.id, signed)
   return { text: response }
+}
+
+/**
+ * Rejects a transfer that the policy of the workspace denies. Anything else is decided later, when
+ * the transfer is queued and when it is signed.
+ * @throws ApiError `POLICY_DENIED`
+ */
+async function checkPolicy(
+  { environment, policies }: Pick<Services, 'environment' | 'policies'>,
+  { caller, signed }: TransferRequest,
+): Promise<void> {
+  const judging = policies.judge(caller.workspaceId, signed)
+  const outcome = await withTimeout(environment, judging, { kind: 'none' as const })
+  if (outcome.kind !== 'denied') return
+  const { policy, tried } = outcome.judgement
+  throw new ApiError('POLICY_DENIED', outcome.message, { details: { policy, tried } })
 }
 
 /**

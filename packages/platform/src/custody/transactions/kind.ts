@@ -15,11 +15,13 @@ import type { Metrics } from '../../core/metrics.ts'
 import type { Logger } from 'pino'
 import type { Forwards } from '../../core/engine/interfaces/listeners.ts'
 import type { Aml } from '../aml/aml.ts'
+import type { WorkspacePolicies } from '../approvals/workspace-policies.ts'
 import { endTransaction } from '../../core/engine/settle.ts'
 import { isForward, type TransactionRow } from '../../core/engine/transaction.ts'
 import { post } from '../../core/ledger/post.ts'
 import { platformFee } from '../prepaid-fee/fees.ts'
 import type { Purpose } from '../../core/signing/sign.ts'
+import { awaitApproval, awaitPolicy, endApproval, returnForApproval } from './approval.ts'
 import {
   awaitUnfreezing,
   isUnfrozen,
@@ -38,6 +40,7 @@ interface Services {
   log: Logger
   forwards: Forwards
   aml: Aml
+  policies: WorkspacePolicies
 }
 
 /** Whether the caller's own request asks for the transfer, not a standing rule. */
@@ -67,7 +70,14 @@ const statesOf = (services: Services): readonly StateRule<'WITHDRAWAL'>[] => [
   {
     state: 'QUEUED',
     run: 'build',
-    next: ['FUELING', 'SIGNING', 'SCREENING', 'VOIDING'],
+    next: ['FUELING', 'SIGNING', 'SCREENING', 'APPROVAL', 'VOIDING'],
+    endsIfCancelled: true,
+  },
+  {
+    state: 'APPROVAL',
+    run: (row) => awaitApproval(services, row),
+    // Back to the state in which approvals were missing.
+    next: ['QUEUED', 'FUELING', 'SIGNING', 'VOIDING'],
     endsIfCancelled: true,
   },
   { state: 'FUELING', run: 'awaitFuel', next: ['SIGNING', 'VOIDING'] },
@@ -75,7 +85,7 @@ const statesOf = (services: Services): readonly StateRule<'WITHDRAWAL'>[] => [
     state: 'SIGNING',
     run: 'sign',
     // Back if screening finds an obstacle, or if it waited so long that its bytes would expire.
-    next: ['SIGNED', 'SCREENING', 'QUEUED', 'FUELING', 'VOIDING'],
+    next: ['SIGNED', 'SCREENING', 'APPROVAL', 'QUEUED', 'FUELING', 'VOIDING'],
     endsIfCancelled: true,
   },
   { state: 'SIGNED', run: 'broadcast', next: ['BROADCASTING'] },
@@ -103,7 +113,8 @@ const statesOf = (services: Services): readonly StateRule<'WITHDRAWAL'>[] => [
 export const withdrawalKind = (services: Services): Kind<'WITHDRAWAL'> => ({
   ...platformFee(services),
   states: statesOf(services),
-  heldBack: (row) => screenAgain(services, row),
+  heldBack: async (row) => (await screenAgain(services, row)) || (await awaitPolicy(services, row)),
+  refused: (row, refusal) => returnForApproval(services, row, refusal),
   maySubmit: (tx, row) => isUnfrozen(services, tx, row),
   async refusal(chain, { row, asset, amount }) {
     const refusal = await chain.refusal({
@@ -126,7 +137,10 @@ export const withdrawalKind = (services: Services): Kind<'WITHDRAWAL'> => ({
   isOwnPayment,
   isSignedTogether: isOwnPayment,
   isAskedFor: (row) => row.request !== null || isForward(row),
-  failing: (tx, row, reason) => services.forwards.returned(tx, row, reason),
+  async failing(tx, row, reason) {
+    await services.forwards.returned(tx, row, reason)
+    await endApproval(tx, row, reason)
+  },
   async release(tx, row) {
     const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
     const total = BigInt(row.amount) + BigInt(row.plan.fee_reserve ?? '0')

@@ -5,8 +5,7 @@ import type { Networks } from '../../core/engine/networks.ts'
 import type { Logger } from 'pino'
 import type { Aml } from '../aml/aml.ts'
 import type { State, TransactionRow } from '../../core/engine/transaction.ts'
-import { lockAccount, wakeNextNonce } from '../../core/engine/nonce-order.ts'
-import { advance, wakeBuilding } from '../../core/engine/lease.ts'
+import { advance } from '../../core/engine/lease.ts'
 import { addressKey, addressKeys, spaceOf } from '../aml/address-key.ts'
 import {
   clearedFor,
@@ -20,6 +19,7 @@ import {
 import { freshAnswers, FRESH_MS, screen, ScreeningWaits } from '../aml/screen.ts'
 import { isOn, readPolicy } from '../aml/policy.ts'
 import { NO_WAIT, waitForProvider } from '../aml/waiting.ts'
+import { unbuild } from './unbuild.ts'
 
 interface Services {
   environment: Environment
@@ -170,40 +170,5 @@ export async function screenAgain(services: Services, row: TransactionRow): Prom
       row.state === 'SIGNING' && (await unbuild(services, tx, row)) ? before : row.state
     await advance(tx, row, { state: 'SCREENING', plan: { resume }, run_in_ms: 0 })
   })
-  return true
-}
-
-/**
- * Removes the unsigned transaction if it was not submitted to any signer node, so that the next
- * transfer can take its nonce or coins.
- * @returns whether the transaction was removed
- */
-async function unbuild(services: Services, tx: Queryable, row: TransactionRow): Promise<boolean> {
-  // Later transfers wait for this one, or for its change, only if the chain has nonces or coins.
-  const { nextNonce, coins } = services.networks.get(row.network)
-  if (!nextNonce && !coins) return false
-  if (nextNonce && row.source_id !== null) await lockAccount(tx, row.network, row.source_id)
-  const chain = await tx.query<{
-    id: string
-    state: string
-    shown_at: Date | null
-    account: string | null
-  }>(
-    `select id, state, shown_at, account from chain_transactions where workspace_id = $2
-      and transaction_id = $1 for update`,
-    [row.id, row.workspace_id],
-  )
-  const [built, more] = chain
-  if (!built || more || built.state !== 'BUILT' || built.shown_at !== null) return false
-  await tx.query('update utxos set spent_by = null where workspace_id = $2 and spent_by = $1', [
-    built.id,
-    row.workspace_id,
-  ])
-  await tx.query('delete from chain_transactions where workspace_id = $2 and id = $1', [
-    built.id,
-    row.workspace_id,
-  ])
-  await wakeNextNonce(tx, row, built)
-  if (coins && row.wallet_id !== null) await wakeBuilding(tx, row.workspace_id, row.wallet_id)
   return true
 }

@@ -28,6 +28,7 @@ import type { Aml } from '../../custody/aml/aml.ts'
 import type { KnownWallets } from '../../custody/assets/find-wallet.ts'
 import type { Prices } from '../../custody/prices/prices.ts'
 import type { ExchangeDestinations } from '../../custody/transactions/exchange-destinations.ts'
+import type { WorkspacePolicies } from '../../custody/approvals/workspace-policies.ts'
 import type { Withdrawals } from '../../custody/transactions/write-withdrawal.ts'
 import type { Webhooks } from '../../events/webhooks/webhooks.ts'
 import type { ReconcileJob } from '../recovery/reconcile.ts'
@@ -63,6 +64,7 @@ export interface Application {
   invoices: Invoices
   knownWallets: KnownWallets
   withdrawals: Withdrawals
+  policies: WorkspacePolicies
   exchangeDestinations: ExchangeDestinations
   aml: Aml
   prices: Prices

@@ -1,6 +1,7 @@
 import type { Registry } from '@custody/chains'
 import type { Logger } from 'pino'
 import { exchangeDestinationsOf } from '../../commerce/exchange-transfers/destination.ts'
+import { WorkspacePolicies } from '../../custody/approvals/workspace-policies.ts'
 import { AddressBook } from '../../custody/addresses/book.ts'
 import { createAml, type Aml } from '../../custody/aml/aml.ts'
 import { amlInstallation } from '../../custody/aml/settings.ts'
@@ -99,6 +100,7 @@ export async function createApplication(parts: ApplicationParts): Promise<Applic
     receipts: new Receipts({ signers, environment, database, log, pressure }),
     knownWallets: new KnownWallets(database),
     withdrawals: new Withdrawals(database),
+    policies: new WorkspacePolicies({ signers, environment }),
     feed: new Feed({ database, environment, log, pollMs: eventPollMs({ settings }) }),
     reconciling: { job: null },
     checkout: {

@@ -61,6 +61,9 @@ import { listOrders } from '../../commerce/trading/list-orders.ts'
 import { quoteConversion } from '../../commerce/trading/quote-conversion.ts'
 import { readConversion } from '../../commerce/trading/read-conversion.ts'
 import { readOrder } from '../../commerce/trading/read-order.ts'
+import { giveApproval } from '../../custody/approvals/give-approval.ts'
+import { listApprovals } from '../../custody/approvals/list-approvals.ts'
+import { readApproval } from '../../custody/approvals/read-approval.ts'
 import { cancelTransaction } from '../../custody/transactions/cancel.ts'
 import { createTransaction } from '../../custody/transactions/create-transaction.ts'
 import { listTransactions } from '../../custody/transactions/list-transactions.ts'
@@ -101,6 +104,9 @@ export const endpoints: readonly Endpoint<Application>[] = [
   listTransactions,
   speedUp,
   cancelTransaction,
+  listApprovals,
+  readApproval,
+  giveApproval,
   listGasTanks,
   listTankEntries,
   networkFeeRates,

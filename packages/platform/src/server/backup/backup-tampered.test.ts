@@ -368,7 +368,7 @@ function assertUntouched(to: string, before: string[], what: string): void {
 for (const attack of ATTACKS) {
   test(
     `refuses a backup with ${attack.name}, whatever its manifest says`,
-    { timeout: 120_000 },
+    { timeout: 600_000 },
     async () => {
       mkdirSync(outside, { recursive: true })
       writeFileSync(join(outside, 'evil.conf'), commands['recovery_end_command'] as string)
@@ -423,7 +423,7 @@ for (const attack of ATTACKS) {
 
 test(
   'restores an untouched backup verified by signature or by hash, database first, then keys',
-  { timeout: 120_000 },
+  { timeout: 600_000 },
   async () => {
     for (const [name, trust] of [
       ['by-key', trustOf(UNPROVED, secret)],
@@ -469,7 +469,7 @@ test(
 
 test(
   'restores a backup of an earlier version by its hash alone, without its settings',
-  { timeout: 120_000 },
+  { timeout: 600_000 },
   async () => {
     const from = copyOfWhole()
     const all = Object.entries(commands)
@@ -520,7 +520,7 @@ test(
 
 test(
   'refuses a file that changes after its verification, and removes the partial restore',
-  { timeout: 120_000 },
+  { timeout: 600_000 },
   async () => {
     const from = copyOfWhole()
     const to = place('raced')
@@ -540,7 +540,7 @@ test(
 
 test(
   'a failure between database and keys removes everything, and a second attempt succeeds',
-  { timeout: 120_000 },
+  { timeout: 600_000 },
   async () => {
     const to = place('twice')
     await assert.rejects(
@@ -557,7 +557,7 @@ test(
 
 test(
   'sealed secrets cannot write outside the data directory, even with an authentic manifest',
-  { timeout: 120_000 },
+  { timeout: 600_000 },
   async () => {
     const from = copyOfWhole()
     const secrets = {
@@ -612,7 +612,7 @@ test('refuses a data directory that is a link, and a log archive path with a quo
   assert.deepEqual([everything(target), existsSync(place('quoted'))], [[], false])
 })
 
-test('the CLI reports what was verified, in its output and exit code', { timeout: 120_000 }, () => {
+test('the CLI reports what was verified, in its output and exit code', { timeout: 600_000 }, () => {
   const cli = (...words: string[]) => {
     const { status, stdout, stderr } = spawnSync(process.execPath, [CLI, ...words], {
       encoding: 'utf8',

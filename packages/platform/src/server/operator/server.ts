@@ -13,6 +13,7 @@ import { adoptIntoBooks } from './adopt.ts'
 import { releaseDeposit } from './aml-release.ts'
 import { createApiUser, listApiUsers, revokeApiUser } from './api-users.ts'
 import { OperatorError, type Command } from './command.ts'
+import { giveDecision, listOpenApprovals, showApproval } from './policy/approvals.ts'
 import { exportAuditLog, inviteToConsole, listConsolePeople, resetPerson } from './console.ts'
 import { doctorFacts } from './doctor/database.ts'
 import { eventsAfter } from './events.ts'
@@ -58,6 +59,9 @@ function operatorSocket(home: string): string {
 
 const COMMANDS: Record<string, Command<Application>> = {
   'aml release': releaseDeposit,
+  'approval give': giveDecision,
+  'approval list': listOpenApprovals,
+  'approval show': showApproval,
   'api-user create': createApiUser,
   'api-user list': listApiUsers,
   'api-user revoke': revokeApiUser,
@@ -122,6 +126,8 @@ const WHILE_HELD = new Set([
   'api-user list',
   'api-user revoke',
   'api-user enrolment',
+  'approval list',
+  'approval show',
   'gas-tank list',
   'prepaid-fee show',
   'suspense list',

@@ -66,6 +66,15 @@ export interface Included {
   final: boolean
 }
 
+/** Refusal of a transaction by the signer nodes. */
+export interface SigningRefusal {
+  /** Code of a node. */
+  code: string
+  message: string
+  /** Whether no node has ever started to sign the transaction. */
+  isUntouched: boolean
+}
+
 /** How a failed transaction is reported, where it differs from the default. */
 interface Ending<K extends TransactionKind = TransactionKind> {
   state?: 'PARTIAL'
@@ -94,6 +103,11 @@ export interface Kind<K extends TransactionKind = TransactionKind> {
    * @returns whether the transaction was returned to an earlier state
    */
   heldBack?(row: TransactionRow<K>): Promise<boolean>
+  /**
+   * Called when the signer nodes refuse a transaction, before it fails.
+   * @returns whether the kind has returned the transaction to an earlier state instead
+   */
+  refused?(row: TransactionRow<K>, refusal: SigningRefusal): Promise<boolean>
   /**
    * Whether a transaction may be submitted to the signer nodes, which may sign it from then on.
    * Called within the commit that marks it as submitted, before anything else is locked; events

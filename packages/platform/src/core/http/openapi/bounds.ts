@@ -43,7 +43,8 @@ const TEXTS: readonly Kind[] = [
   { bounds: text(320), names: 'email' },
   {
     bounds: text(500),
-    names: 'address omnibus_address destination_address contract_address source_id destination_id',
+    names: `address omnibus_address destination_address contract_address source_id destination_id
+      ApprovalFacts.contract ApprovalFacts.to`,
   },
   { bounds: text(1000), names: 'memo n' },
   { bounds: text(128), names: 'hash txid block_hash signed outstanding' },

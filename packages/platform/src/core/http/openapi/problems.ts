@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http'
+import { MESSAGE_MAX } from '../../bounds.ts'
 import { ERRORS, type ErrorCode } from '../../errors.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { EXAMPLE_ID } from './examples.ts'
@@ -35,6 +36,30 @@ const PROBLEM: JsonSchema = {
       type: 'string',
       format: 'date-time',
       description: 'When the lock of a control-panel sign-in ends',
+    },
+    policy: {
+      type: 'object',
+      description: 'The policy document that denies the transfer',
+      required: ['number', 'hash'],
+      properties: {
+        number: { type: 'integer', minimum: 1, maximum: 1_000_000_000 },
+        hash: text('SHA-256 of the document, in hex'),
+      },
+    },
+    tried: {
+      type: 'array',
+      maxItems: 20,
+      description: 'Rules of the policy, with the reason why each does not fit or restricts it',
+      items: {
+        type: 'object',
+        required: ['rule', 'effect', 'fits', 'why'],
+        properties: {
+          rule: text('ID of the rule'),
+          effect: { type: 'string', enum: ['allow', 'deny', 'require', 'limit'] },
+          fits: { type: 'boolean' },
+          why: { type: ['string', 'null'], maxLength: MESSAGE_MAX },
+        },
+      },
     },
     previous: {
       type: ['object', 'null'],

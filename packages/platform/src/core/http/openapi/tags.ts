@@ -4,6 +4,7 @@ export const TAGS = {
   Wallets: 'One for each asset and sub-account.',
   Addresses: 'Deposit addresses, and the certificates that prove their ownership.',
   Transactions: 'Transfers, deposits and their state on the chain.',
+  Approvals: 'Transfers that require approvals of people by the policy of the workspace.',
   Fees: 'Network fee rates and estimates.',
   'Gas tanks': 'Reserves of the workspace that pay network fees.',
   'Prepaid fee account': 'The USD account that pays platform fees.',

@@ -16,8 +16,24 @@ const SCOPE = { 'sub-account NAME': 'name of the sub-account (default: the whole
 const AT_NODE = { '!home HOME': 'home folder of the signer node on this host' }
 const HASH = { '!hash HASH': 'hash of the policy document, 64 lower-case hex digits' }
 
+const approvals = () => import('./approve.ts')
+
 /** Commands about the policies of workspaces. */
 export const POLICY_COMMANDS: readonly Definition[] = [
+  {
+    usage: 'approve <ID>',
+    summary:
+      'Print what a transfer that waits for approvals does, and approve or reject it as a person of the policy.',
+    args: { ID: 'ID of the transfer, as "npx custody approvals" prints it' },
+    options: { ...SIGN, reject: 'reject the transfer, which then fails (default: approve it)' },
+    run: async () => (await approvals()).approve,
+  },
+  {
+    usage: 'approvals',
+    summary: 'List the transfers that wait for approvals by the policy of their workspace.',
+    options: { 'workspace W': 'name of the workspace (default: all)' },
+    run: async () => (await approvals()).list,
+  },
   {
     usage: 'policy check <FILE>',
     summary:

@@ -1,0 +1,357 @@
+// Transfers that require approvals by the policy of their workspace: the nodes are real, the people
+// approve by command and by API.
+import assert from 'node:assert/strict'
+import { createPublicKey, randomUUID, sign } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { statementBytes, type Statement } from '@custody/policy'
+import { readSigningKey } from '../src/server/operator/policy/files.ts'
+import {
+  assertConfirmed,
+  balance,
+  call,
+  fundedWallet,
+  terminal,
+  TestPlatform,
+  transferBody,
+  waitFor,
+  type Transfer,
+  type User,
+} from '../testing/harness.ts'
+
+const platform = new TestPlatform()
+const PEOPLE = ['alice', 'bob', 'carol', 'safe']
+const SINK = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+let user: User
+
+/** Runs a command that must succeed, and returns its result. */
+async function result(...words: string[]): Promise<Record<string, never>> {
+  const { status, stdout, stderr } = await platform.cli(...words, '--json')
+  assert.equal(status, 0, `${words.join(' ')}\n${stdout}${stderr}`)
+  return JSON.parse(stdout.trim().split('\n').at(-1) as string) as Record<string, never>
+}
+
+const fileOf = (name: string): string => join(platform.home, `${name}.pem`)
+const by = (name: string): string[] => ['--as', name, '--key', fileOf(name)]
+
+/** Installs a policy: up to 0.5 ETH without approvals, up to 10 ETH with those of two people. */
+async function installPolicy(): Promise<void> {
+  const spki = new Map<string, string>()
+  for (const name of PEOPLE) {
+    await result('keygen', '--type', 'ed25519', '--out', fileOf(name))
+    spki.set(
+      name,
+      createPublicKey(readFileSync(`${fileOf(name)}.pub`, 'utf8'))
+        .export({ type: 'spki', format: 'der' })
+        .toString('base64'),
+    )
+  }
+  const place = await result('policy', 'place', '--workspace', 'approved')
+  const document = {
+    kind: 'custody-policy',
+    v: 1,
+    mode: place['mode'],
+    workspace: 'approved',
+    number: 1,
+    previous: '0'.repeat(64),
+    nodes: place['nodes'],
+    people: PEOPLE.map((id) => ({
+      id,
+      name: id,
+      api_keys: id === 'alice' ? [user.apiKey] : [],
+      keys: [{ id: 'k1', kind: 'key', alg: 'Ed25519', spki: spki.get(id) }],
+    })),
+    groups: { admins: PEOPLE, approvers: ['alice', 'bob', 'carol'] },
+    change: { approvals: [{ group: 'admins', k: 2 }], delay_s: 3600, veto: 'admins' },
+    stop: { group: 'admins' },
+    resume: { approvals: [{ group: 'admins', k: 2 }] },
+    rules: [
+      {
+        id: 'small',
+        effect: 'allow',
+        match: { action: ['transfer'], assets: 'any' },
+        amount: { max: { ETH: '0.5', USDT_ETH: '100' } },
+      },
+      {
+        id: 'large',
+        effect: 'allow',
+        match: { action: ['transfer'], assets: 'any' },
+        amount: { max: { ETH: '10', USDT_ETH: '10000' } },
+        approvals: [{ group: 'approvers', k: 2 }],
+      },
+    ],
+  }
+  const file = join(platform.home, 'policy.json')
+  writeFileSync(file, JSON.stringify(document))
+  for (const name of PEOPLE) await result('policy', 'sign', file, ...by(name))
+  await result('policy', 'install', '--workspace', 'approved', '--file', file)
+}
+
+before(async () => {
+  await platform.start()
+  user = await platform.user('approved')
+  await fundedWallet(platform, user, 'ETH', '50')
+  await installPolicy()
+})
+after(() => platform.remove())
+
+const send = (amount: string, more: Record<string, unknown> = {}) =>
+  call<Transfer & { code?: string }>(
+    user,
+    'POST',
+    '/dac/v1/transaction',
+    transferBody('ETH', amount, SINK, more),
+  )
+const read = async (id: string) =>
+  (
+    await call<Transfer & { waiting: { code: string } | null }>(
+      user,
+      'GET',
+      `/dac/v1/transaction/${id}`,
+    )
+  ).body
+/** Waits until a transfer waits for approvals. */
+const waits = (id: string) =>
+  waitFor(`${id} APPROVAL`, async () => {
+    const now = await read(id)
+    if (now.status !== 'pending') throw new Error(`${now.sub_status}: ${now.failure_reason}`)
+    return now.sub_status === 'APPROVAL' ? now : null
+  })
+
+interface Shown {
+  id: string
+  state: string
+  action: string
+  facts: { amount: string; to: string; sub_account: string }
+  needs: { group: string; k: string; have: string }[]
+  have: { by: string; decision: string }[]
+  statement: Record<string, unknown>
+}
+const show = async (id: string) => (await call<Shown>(user, 'GET', `/dac/v1/approvals/${id}`)).body
+
+/** Returns a person's signed decision, as the API accepts it. */
+async function decision(id: string, name: string, fields: Record<string, unknown> = {}) {
+  const at = Math.floor(Date.now() / 1000)
+  const { text } = await call(user, 'GET', `/dac/v1/approvals/${id}`)
+  const { statement } = JSON.parse(text) as Shown
+  const own = { decision: 'approve', by: name, key: 'k1', at, expires: at + 3600, ...fields }
+  const bytes = statementBytes({ ...statement, ...own, kind: 'approval' } as unknown as Statement)
+  const { privateKey } = readSigningKey(fileOf(name))
+  return { ...own, signature: sign(null, bytes, privateKey).toString('base64') }
+}
+const decide = (id: string, body: object, as: User = user) =>
+  call<{ state: string; code?: string }>(
+    as,
+    'POST',
+    `/dac/v1/approvals/${id}`,
+    body as Record<string, unknown>,
+  )
+const auditIsClean = async () => {
+  const report = (await platform.operator('audit')) as { ok: boolean; differences: unknown[] }
+  assert.ok(report.ok, JSON.stringify(report.differences))
+}
+
+test('a transfer waits until two people have approved it, and delays no other transfer', async () => {
+  const large = (await send('0.6')).body
+  const waiting = await waits(large.id)
+  assert.equal(waiting.waiting?.code, 'APPROVAL')
+  const listed = await call<{ data: Shown[] }>(user, 'GET', '/dac/v1/approvals?state=open')
+  const [entry] = listed.body.data
+  assert.deepEqual(
+    [entry?.id, entry?.action, entry?.facts.amount, entry?.facts.to, entry?.needs, entry?.have],
+    [
+      large.id,
+      'transfer',
+      '600000000000000000',
+      SINK,
+      [{ group: 'approvers', k: '2', have: '0' }],
+      [],
+    ],
+  )
+  const small = (await send('0.4')).body
+  await assertConfirmed(user, small.id)
+
+  const first = await result('approve', large.id, ...by('bob'))
+  assert.deepEqual(
+    [first['state'], first['needs']],
+    ['open', [{ group: 'approvers', k: 2, have: 1 }]],
+  )
+  assert.equal((await read(large.id)).sub_status, 'APPROVAL')
+  const listing = await platform.cli('approvals', '--workspace', 'approved')
+  assert.match(listing.stdout, /Transfer 0.6 ETH from sub-account "main" to 0x70997970/)
+  assert.match(listing.stdout, /approvals so far: 1 of 2 of approvers/)
+
+  const carol = await decision(large.id, 'carol')
+  const given = await decide(large.id, carol)
+  assert.deepEqual([given.status, given.body.state], [200, 'approved'], JSON.stringify(given.body))
+  await assertConfirmed(user, large.id)
+  const repeated = await decide(large.id, carol)
+  assert.deepEqual([repeated.status, repeated.body.state], [200, 'approved'])
+  const closed = await decide(large.id, { ...carol, at: carol.at - 1 })
+  assert.deepEqual([closed.status, closed.body.code], [409, 'APPROVAL_CLOSED'])
+  assert.equal((await show(large.id)).state, 'approved')
+  await auditIsClean()
+})
+
+test('a token transfer takes no fuel until it is approved', async () => {
+  await fundedWallet(platform, user, 'USDT_ETH', '500')
+  const body = transferBody('USDT_ETH', '200', SINK)
+  const { id } = (await call<Transfer>(user, 'POST', '/dac/v1/transaction', body)).body
+  await waits(id)
+  const fuel = () =>
+    platform.database.one<{ count: string }>(
+      `select count(*) from transactions where parent_id = $1 and kind = 'FUEL'`,
+      [id],
+    )
+  assert.equal((await fuel())?.count, '0')
+  for (const name of ['bob', 'carol']) await result('approve', id, ...by(name))
+  await assertConfirmed(user, id)
+  await auditIsClean()
+})
+
+test('a rejection ends the transfer with two voids and the money back', async () => {
+  const before = (await balance(user, 'ETH')).balance
+  const { id } = (await send('2')).body
+  await waits(id)
+  await result('approve', id, ...by('bob'))
+  const rejected = await result('approve', id, ...by('carol'), '--reject')
+  assert.equal(rejected['state'], 'rejected')
+  const failed = await terminal(user, id)
+  assert.equal(failed.status, 'failed')
+  assert.match(failed.failure_reason ?? '', /^APPROVAL_REJECTED: carol rejected the transfer$/)
+  assert.equal((failed['voids'] as object[]).length, 3)
+  assert.equal((await balance(user, 'ETH')).balance, before)
+  assert.equal((await show(id)).state, 'rejected')
+  const late = await decide(id, await decision(id, 'bob'))
+  assert.deepEqual([late.status, late.body.code], [409, 'APPROVAL_CLOSED'])
+  await auditIsClean()
+})
+
+test('an expired request ends the transfer, and a cancelled one can no longer be approved', async () => {
+  const [expired, cancelled] = [(await send('3')).body.id, (await send('4')).body.id]
+  await waits(expired)
+  await waits(cancelled)
+  await platform.database.query(
+    `update approval_requests set expires_at = created_at where transaction_id = $1`,
+    [expired],
+  )
+  await platform.database.query('update transactions set next_run_at = $2 where id = $1', [
+    expired,
+    platform.database.now(),
+  ])
+  const failed = await terminal(user, expired)
+  assert.match(failed.failure_reason ?? '', /^APPROVAL_EXPIRED: /)
+  assert.equal((failed['voids'] as object[]).length, 3)
+  assert.equal((await show(expired)).state, 'expired')
+  assert.equal(
+    (await call(user, 'POST', `/dac/v1/transaction/${cancelled}/cancel`, {})).status,
+    200,
+  )
+  assert.equal((await terminal(user, cancelled)).sub_status, 'CANCELLED')
+  const late = await decide(cancelled, await decision(cancelled, 'bob'))
+  assert.deepEqual([late.status, late.body.code], [409, 'APPROVAL_CLOSED'])
+  assert.equal((await show(cancelled)).state, 'ended')
+})
+
+test('a transfer that no rule allows is refused with the reason, and nothing is created', async () => {
+  const sequence_id = randomUUID()
+  const before = (await balance(user, 'ETH')).balance
+  for (let time = 0; time < 2; time++) {
+    const { status, body } = await send('11', { sequence_id })
+    assert.deepEqual([status, body.code], [403, 'POLICY_DENIED'], JSON.stringify(body))
+    assert.match(JSON.stringify(body), /amount: 11 ETH is above 10/)
+  }
+  const list = await call<{ total: string }>(
+    user,
+    'GET',
+    `/dac/v1/transactions?sequence_id=${sequence_id}`,
+  )
+  assert.equal(list.body.total, '0')
+  assert.equal((await balance(user, 'ETH')).balance, before)
+})
+
+test('attack: what does not count as an approval is refused, and nothing is stored', async () => {
+  const { id } = (await send('1')).body
+  await waits(id)
+  const bob = await decision(id, 'bob')
+  const tries: [string, object, number, string][] = [
+    ['the owner of the API key', await decision(id, 'alice'), 400, 'APPROVAL_REFUSED'],
+    ['a person of no group of the rule', await decision(id, 'safe'), 400, 'APPROVAL_REFUSED'],
+    [
+      'a rejection by the same',
+      await decision(id, 'safe', { decision: 'reject' }),
+      400,
+      'APPROVAL_REFUSED',
+    ],
+    ['a signature of another person', { ...bob, by: 'carol' }, 400, 'APPROVAL_REFUSED'],
+    ['another time', { ...bob, expires: bob.expires + 1 }, 400, 'APPROVAL_REFUSED'],
+    ['a decision that was not signed', { ...bob, decision: 'reject' }, 400, 'APPROVAL_REFUSED'],
+    ['no signature', { ...bob, signature: '' }, 400, 'APPROVAL_REFUSED'],
+    [
+      'an expired approval',
+      await decision(id, 'bob', { at: bob.at - 100, expires: bob.at - 50 }),
+      400,
+      'APPROVAL_REFUSED',
+    ],
+    ['an unknown field', { ...bob, extra: 1 }, 400, 'UNKNOWN_FIELD'],
+    ['a missing field', { ...bob, key: undefined }, 400, 'INVALID_REQUEST'],
+    ['a decimal time', { ...bob, at: 1.5 }, 400, 'INVALID_REQUEST'],
+  ]
+  for (const [name, body, status, code] of tries) {
+    const answer = await decide(id, body)
+    assert.deepEqual(
+      [answer.status, answer.body.code],
+      [status, code],
+      `${name}: ${JSON.stringify(answer.body)}`,
+    )
+  }
+  assert.deepEqual((await show(id)).have, [])
+  const reader = await platform.user('approved', { role: 'read-only' })
+  assert.equal((await decide(id, bob, reader)).status, 200)
+  const other = await platform.user('approved', { subAccount: 'other' })
+  const stranger = await platform.user('stranger')
+  for (const caller of [other, stranger]) {
+    assert.equal((await decide(id, await decision(id, 'carol'), caller)).status, 404)
+    assert.equal((await call(caller, 'GET', `/dac/v1/approvals/${id}`)).status, 404)
+    const listed = await call<{ data: object[] }>(caller, 'GET', '/dac/v1/approvals')
+    assert.deepEqual(listed.body.data, [])
+  }
+  await result('approve', id, ...by('carol'), '--reject')
+  await terminal(user, id)
+})
+
+test('attack: a database that claims approvals gets nothing signed', async () => {
+  const { database } = platform
+  const [approved, target] = [(await send('1')).body.id, (await send('5')).body.id]
+  await waits(approved)
+  await waits(target)
+  await result('approve', approved, ...by('bob'))
+  // Approvals copied from another transfer, and a state that skips the approval.
+  await database.query(
+    `insert into approvals select workspace_id, $2, person, decision, key, signed_at, expires_at,
+       signature, created_at from approvals where transaction_id = $1`,
+    [approved, target],
+  )
+  await database.query(
+    `insert into approvals select workspace_id, transaction_id, 'carol', decision, key, signed_at,
+       expires_at, signature, created_at from approvals where transaction_id = $1`,
+    [target],
+  )
+  await database.query(`update transactions set state = 'QUEUED', next_run_at = $2 where id = $1`, [
+    target,
+    database.now(),
+  ])
+  await waits(target)
+  const signed = await database.query(
+    'select 1 from chain_transactions where transaction_id = $1 and hash is not null',
+    [target],
+  )
+  assert.deepEqual(signed, [])
+  assert.equal((await show(target)).needs[0]?.have, '0')
+  for (const id of [approved, target]) {
+    await result('approve', id, ...by('carol'), '--reject')
+    assert.equal((await terminal(user, id)).status, 'failed')
+  }
+  await auditIsClean()
+})

@@ -1,0 +1,58 @@
+import { carriedApproval, LIMITS } from '@custody/policy'
+import { z } from 'zod'
+import type { Database } from '../../core/database/pool.ts'
+import { endpoint } from '../../core/http/endpoint.ts'
+import { pathId, wholeNumber } from '../../core/http/schemas.ts'
+import { decide } from './decide.ts'
+import { needShape } from './judgement.ts'
+import { ownApproval } from './read-approval.ts'
+import type { WorkspacePolicies } from './workspace-policies.ts'
+
+interface Services {
+  database: Database
+  policies: WorkspacePolicies
+}
+
+const SECONDS_MAX = 9_999_999_999
+
+/** Stores a person's signed decision about a transfer. */
+export const giveApproval = endpoint({
+  id: 'giveApproval',
+  tag: 'Approvals',
+  description:
+    'Approves or rejects a transfer. `signature` is made with a key of the policy document, over `custody/approval/v1`, a line feed, and the canonical JSON (RFC 8785) of `statement` of `GET /dac/v1/approvals/{id}` with the fields `by`, `key`, `at`, `expires` and `decision`. Two signer nodes verify it before it is stored, and the nodes verify it again before they sign. The API key only carries the decision, so a read-only key suffices. A decision that is sent again changes nothing; a later decision of the same person replaces the earlier one. A rejection is final: the transfer fails.',
+  errors: ['NOT_FOUND', 'APPROVAL_CLOSED', 'APPROVAL_REFUSED', 'SIGNERS_UNAVAILABLE'],
+  method: 'POST',
+  path: '/dac/v1/approvals/{id}',
+  summary: 'Approve or reject a transfer',
+  access: 'read',
+  params: z.strictObject({ id: pathId }),
+  body: carriedApproval.omit({ id: true }).extend({
+    at: wholeNumber(0, SECONDS_MAX, 'Time of the signature, in Unix seconds'),
+    expires: wholeNumber(
+      0,
+      SECONDS_MAX,
+      'Time at which the decision stops counting, in Unix seconds: at most 7 days after `at`',
+    ),
+  }),
+  example: {
+    decision: 'approve',
+    by: 'alice',
+    key: 'k1',
+    at: 1_795_600_000,
+    expires: 1_795_686_400,
+    signature:
+      'kq3mT0bPzV7m0cB7aF2r1sXo9pQeYw8uG5hJ4nL6dKcRtZvM1iN0oPxS3fUyE2aWgHjB7kQ9lDzC5vXbN8mTAw==',
+  },
+  response: z.object({
+    id: z.string(),
+    state: z.enum(['open', 'approved', 'rejected']).meta({
+      description: '`open`: further approvals are missing',
+    }),
+    needs: z.array(needShape).max(LIMITS.approvalGroups),
+  }),
+  async handler({ caller, params, body }, services: Services) {
+    const found = await ownApproval(services.database, caller, params.id)
+    return { body: await decide(services, found, { id: found.id, ...body }) }
+  },
+})

@@ -1,0 +1,100 @@
+import { LIMITS, type CarriedApproval } from '@custody/policy'
+import { z } from 'zod'
+import { factsShape, needShape, statementShape } from './judgement.ts'
+import { REQUEST_STATES, type ApprovalRequest } from './requests.ts'
+
+/** Latest time of a statement, in Unix seconds. */
+const SECONDS_MAX = 9_999_999_999
+
+const decisionShape = z
+  .object({
+    by: z.string().max(64).meta({ description: 'ID of the person in the policy document' }),
+    key: z.string().max(64).meta({ description: 'ID of the key of that person' }),
+    decision: z.enum(['approve', 'reject']),
+    at: z
+      .int()
+      .min(0)
+      .max(SECONDS_MAX)
+      .meta({ description: 'Time of the signature, in Unix seconds' }),
+    expires: z
+      .int()
+      .min(0)
+      .max(SECONDS_MAX)
+      .meta({ description: 'Time at which it stops counting, in Unix seconds' }),
+    signature: z.string().meta({ description: 'Base64 of 64 bytes' }),
+  })
+  .meta({
+    id: 'ApprovalDecision',
+    examples: [
+      {
+        by: 'bob',
+        key: 'k1',
+        decision: 'approve',
+        at: 1_795_600_000,
+        expires: 1_795_686_400,
+        signature:
+          'kq3mT0bPzV7m0cB7aF2r1sXo9pQeYw8uG5hJ4nL6dKcRtZvM1iN0oPxS3fUyE2aWgHjB7kQ9lDzC5vXbN8mTAw==',
+      },
+    ],
+  })
+
+/** A transfer that requires approvals, in lists. */
+export const approvalShape = z
+  .object({
+    id: z.string().meta({ description: 'ID of the transfer' }),
+    state: z.enum(REQUEST_STATES).meta({
+      description:
+        '`ended`: the transfer was cancelled, or failed for another reason, before it was decided',
+    }),
+    action: z.enum(['transfer', 'refund', 'stake', 'forward']),
+    facts: factsShape,
+    needs: z.array(needShape).max(LIMITS.approvalGroups),
+    have: z.array(decisionShape).max(2 * LIMITS.approvals),
+    created_at: z.string(),
+    expires_at: z.string().meta({
+      description: 'The transfer fails with `APPROVAL_EXPIRED` if it is not approved by then',
+    }),
+  })
+  .meta({ id: 'Approval' })
+
+/** One transfer that requires approvals, with what an approval signs. */
+export const approvalDetailShape = approvalShape
+  .extend({
+    statement: statementShape,
+    request: z
+      .object({
+        token: z.string().max(16_384),
+        method: z.string().max(10),
+        uri: z.string().max(2048),
+        body: z.string(),
+      })
+      .meta({
+        description:
+          'The signed request of the caller, from which an approver can derive the facts again',
+      }),
+  })
+  .meta({ id: 'ApprovalDetail' })
+
+/** Converts a request for approvals to its public form. */
+export function presentApproval(
+  { transaction_id: id, state, statement, needs, created_at, expires_at }: ApprovalRequest,
+  decisions: readonly CarriedApproval[],
+) {
+  return {
+    id,
+    state,
+    action: statement.action,
+    facts: statement.facts,
+    needs,
+    have: decisions.map(({ by, key, decision, at, expires, signature }) => ({
+      by,
+      key,
+      decision,
+      at,
+      expires,
+      signature,
+    })),
+    created_at: created_at.toISOString(),
+    expires_at: expires_at.toISOString(),
+  }
+}

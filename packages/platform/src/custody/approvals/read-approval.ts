@@ -1,0 +1,58 @@
+import { z } from 'zod'
+import type { Database } from '../../core/database/pool.ts'
+import { ApiError } from '../../core/errors.ts'
+import { endpoint, type Caller } from '../../core/http/endpoint.ts'
+import { pathId } from '../../core/http/schemas.ts'
+import { decisionsOf } from '../../core/signing/approvals.ts'
+import { findApproval, type FoundApproval } from './find-approval.ts'
+import { approvalDetailShape, presentApproval } from './present.ts'
+
+interface Services {
+  database: Database
+}
+
+/**
+ * Returns the request for approvals of a transfer of the caller's sub-account.
+ * @throws ApiError `NOT_FOUND`
+ */
+export async function ownApproval(
+  database: Database,
+  caller: Caller,
+  id: string,
+): Promise<FoundApproval> {
+  const found = await findApproval(database, caller.workspaceId, id)
+  if (found && found.sub_account_id === caller.subAccountId) return found
+  throw new ApiError(
+    'NOT_FOUND',
+    `id: no transfer ${id.slice(0, 100)} of this sub-account requires approvals`,
+    { field: 'id' },
+  )
+}
+
+/** Returns a request for approvals with what an approval signs. */
+export async function presentDetail(database: Database, found: FoundApproval) {
+  const { api_key: _, ...request } = found.request!
+  return {
+    ...presentApproval(found, await decisionsOf(database, found)),
+    statement: found.statement,
+    request,
+  }
+}
+
+/** Returns one transfer that requires approvals, with the statement that each approval signs. */
+export const readApproval = endpoint({
+  id: 'readApproval',
+  tag: 'Approvals',
+  description:
+    'Returns one transfer that requires approvals. `statement` contains all fields of the statement that an approver signs, except `by`, `key`, `at`, `expires` and `decision`; `request` is the signed request of the caller, from which the statement can be derived again.',
+  errors: ['NOT_FOUND'],
+  method: 'GET',
+  path: '/dac/v1/approvals/{id}',
+  summary: 'Read a transfer that requires approvals',
+  access: 'read',
+  params: z.strictObject({ id: pathId }),
+  response: approvalDetailShape,
+  async handler({ caller, params }, { database }: Services) {
+    return { body: await presentDetail(database, await ownApproval(database, caller, params.id)) }
+  },
+})

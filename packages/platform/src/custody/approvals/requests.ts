@@ -1,0 +1,87 @@
+import { LIMITS, type CarriedApproval } from '@custody/policy'
+import type { Queryable } from '../../core/database/pool.ts'
+import type { TransactionRow } from '../../core/engine/transaction.ts'
+import type { Judgement, Need, Statement } from './judgement.ts'
+
+export const REQUEST_STATES = ['open', 'approved', 'rejected', 'expired', 'ended'] as const
+/**
+ * `ended`: the transfer failed or was cancelled for another reason before it was approved or
+ * rejected.
+ */
+export type RequestState = (typeof REQUEST_STATES)[number]
+
+/** A row of `approval_requests`. */
+export interface ApprovalRequest {
+  transaction_id: string
+  state: RequestState
+  statement: Statement
+  needs: Need[]
+  expires_at: Date
+  created_at: Date
+}
+
+type Owned = Pick<TransactionRow, 'id' | 'workspace_id'>
+
+/** Opens the request of a transfer that waits for approvals, or updates what it needs. */
+export async function openRequest(
+  tx: Queryable,
+  row: Owned & Pick<TransactionRow, 'sub_account_id'>,
+  { statement, needs, issued_at: issuedAt }: Judgement,
+): Promise<void> {
+  await tx.query(
+    `insert into approval_requests (workspace_id, transaction_id, sub_account_id, state, statement,
+       needs, expires_at, created_at)
+     values ($1, $2, $3, 'open', $4, $5, $6, $7)
+     on conflict (workspace_id, transaction_id) do update
+       set state = 'open', statement = excluded.statement, needs = excluded.needs`,
+    [
+      row.workspace_id,
+      row.id,
+      row.sub_account_id,
+      JSON.stringify(statement),
+      JSON.stringify(needs),
+      new Date((issuedAt + LIMITS.approvalS) * 1000),
+      tx.now(),
+    ],
+  )
+}
+
+/** Closes the request of a transfer if it is open. */
+export async function closeRequest(
+  tx: Queryable,
+  row: Owned,
+  state: Exclude<RequestState, 'open'>,
+): Promise<void> {
+  await tx.query(
+    `update approval_requests set state = $3 where workspace_id = $1 and transaction_id = $2
+      and state = 'open'`,
+    [row.workspace_id, row.id, state],
+  )
+}
+
+/** Returns the time at which the request of a transfer expires; undefined if it has none. */
+export async function expiryOf(database: Queryable, row: Owned): Promise<Date | undefined> {
+  const request = await database.one<{ expires_at: Date }>(
+    'select expires_at from approval_requests where workspace_id = $1 and transaction_id = $2',
+    [row.workspace_id, row.id],
+  )
+  return request?.expires_at
+}
+
+/** Stores a person's decision in place of an earlier one. */
+export async function writeDecision(
+  tx: Queryable,
+  { workspace_id: workspace, id }: Owned,
+  { decision, by, key, at, expires, signature }: CarriedApproval,
+): Promise<void> {
+  await tx.query(
+    `insert into approvals (workspace_id, transaction_id, person, decision, key, signed_at,
+       expires_at, signature, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+     on conflict (workspace_id, transaction_id, person) do update
+       set decision = excluded.decision, key = excluded.key, signed_at = excluded.signed_at,
+         expires_at = excluded.expires_at, signature = excluded.signature,
+         created_at = excluded.created_at`,
+    [workspace, id, by, decision, key, at, expires, signature, tx.now()],
+  )
+}

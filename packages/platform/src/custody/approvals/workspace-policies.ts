@@ -1,0 +1,136 @@
+import type { SignedRequest } from '@custody/request-auth'
+import type { CarriedApproval } from '@custody/policy'
+import type { Environment } from '../../core/environment.ts'
+import { NodeRefused, NodeUnavailable, type SignerNodes } from '../../core/signing/nodes.ts'
+import { judgementShape, NO_POLICY, type Judgement } from './judgement.ts'
+
+interface Services {
+  environment: Environment
+  signers: SignerNodes
+}
+
+/**
+ * What two signer nodes say about a request. `none`: the workspace has no policy, or the nodes say
+ * nothing about it, so the signature decides. `later`: they allow it later, or cannot tell now.
+ */
+export type Outcome =
+  | { kind: 'none' }
+  | { kind: 'allowed'; judgement: Judgement }
+  | { kind: 'approval'; judgement: Judgement }
+  | { kind: 'denied'; message: string; judgement: Judgement }
+  | { kind: 'later'; message: string }
+
+const JUDGE_TIMEOUT_MS = 3000
+/** Time for which a workspace without a policy is taken to have none, in milliseconds. */
+const NO_POLICY_MS = 10_000
+/** Greatest number of workspaces that are remembered. */
+const REMEMBERED_MAX = 10_000
+/** Codes by which a node does not judge now, or refuses until people end a stop. */
+const LATER = new Set(['POLICY_STOPPED', 'POLICY_BEHIND', 'RESTORING', 'TOO_BUSY', 'STARTING'])
+
+/** Response of one node. */
+type Answer =
+  | { node: number; judgement: Judgement | typeof NO_POLICY }
+  | { node: number; later: string }
+  | { node: number; silent: string }
+
+/**
+ * The policies of workspaces, as the signer nodes judge by them. The platform stores no document: a
+ * node judges again before it signs, so nothing here is authority.
+ */
+export class WorkspacePolicies {
+  readonly #services: Services
+  /** What was found out about workspaces, with the time in milliseconds. */
+  readonly #known = new Map<string, { isGoverned: boolean; at: number }>()
+
+  constructor(services: Services) {
+    this.#services = services
+  }
+
+  /**
+   * Lets two nodes judge a caller's request.
+   * @param workspace ID of the caller's workspace
+   * @param decisions of people about it
+   */
+  async judge(
+    workspace: string,
+    request: SignedRequest,
+    decisions: readonly CarriedApproval[] = [],
+  ): Promise<Outcome> {
+    const now = this.#services.environment.now()
+    const known = this.#known.get(workspace)
+    if (known?.isGoverned === false && Math.abs(now - known.at) < NO_POLICY_MS)
+      return { kind: 'none' }
+    const answers = await this.#askTwo({ request, decisions })
+    const outcome = combine(answers)
+    const isSilent = answers.filter((answer) => !('silent' in answer)).length < 2
+    // A workspace that is not known to have a policy is treated as one without.
+    if (isSilent) return known?.isGoverned === true ? outcome : { kind: 'none' }
+    this.#remember(workspace, { isGoverned: outcome.kind !== 'none', at: now })
+    return outcome
+  }
+
+  /** Remembers that a workspace has a policy, because a node has refused a signature by it. */
+  noteGoverned(workspace: string): void {
+    this.#remember(workspace, { isGoverned: true, at: this.#services.environment.now() })
+  }
+
+  #remember(workspace: string, found: { isGoverned: boolean; at: number }): void {
+    if (this.#known.size >= REMEMBERED_MAX) this.#known.clear()
+    this.#known.set(workspace, found)
+  }
+
+  /** Asks two nodes, and the third one if one of them does not judge. */
+  async #askTwo(body: object): Promise<Answer[]> {
+    const { environment, signers } = this.#services
+    const cost = (node: number) => (signers.isPenalised(node, environment.now()) ? 1 : 0)
+    const nodes = signers.peers.map(({ node }) => node).sort((a, b) => cost(a) - cost(b))
+    const first = await Promise.all(nodes.slice(0, 2).map((node) => this.#ask(node, body)))
+    if (first.every((answer) => 'judgement' in answer)) return first
+    const rest = await Promise.all(nodes.slice(2).map((node) => this.#ask(node, body)))
+    return [...first, ...rest]
+  }
+
+  async #ask(node: number, body: object): Promise<Answer> {
+    const { signers } = this.#services
+    try {
+      const answer = await signers.call(node, 'POST', '/policy/judge', body, JUDGE_TIMEOUT_MS)
+      const parsed = judgementShape.safeParse(answer)
+      if (!parsed.success) return { node, silent: `signer ${node} returned an unknown judgement` }
+      return { node, judgement: parsed.data }
+    } catch (error) {
+      if (error instanceof NodeUnavailable) return { node, silent: error.message }
+      if (!(error instanceof NodeRefused)) throw error
+      if (LATER.has(error.code))
+        return { node, later: `signer ${node}: ${error.code}: ${error.message}` }
+      // A node of an earlier version, or a request that it does not sign at all: the signature says.
+      return { node, judgement: NO_POLICY }
+    }
+  }
+}
+
+/** Combines the responses. Nothing is certain unless two nodes agree under the same document. */
+function combine(answers: readonly Answer[]): Outcome {
+  const judged = answers.flatMap((answer) => ('judgement' in answer ? [answer.judgement] : []))
+  if (judged.length < 2) {
+    const other = answers.find((answer) => 'later' in answer || 'silent' in answer)
+    return { kind: 'later', message: other ? reasonOf(other) : 'no signer node is configured' }
+  }
+  const governed = judged.filter((each) => each.policy !== null)
+  if (governed.length === 0) return { kind: 'none' }
+  const [a, b] = governed as [Judgement, Judgement | undefined]
+  if (b?.policy.hash !== a.policy.hash)
+    return { kind: 'later', message: 'two signer nodes have different policies in force' }
+  const refused = [a, b].filter(({ refusal }) => refusal !== null)
+  const [first] = refused
+  if (!first?.refusal) return { kind: 'allowed', judgement: a }
+  const has = (code: string) => refused.filter(({ refusal }) => refusal?.code === code).length
+  const { message } = first.refusal
+  if (has('POLICY_DENIED') === 2) return { kind: 'denied', message, judgement: a }
+  if (has('POLICY_APPROVAL') === refused.length) return { kind: 'approval', judgement: first }
+  const { refusal } = refused.find((each) => each.refusal?.code !== 'POLICY_APPROVAL') ?? first
+  return { kind: 'later', message: `${refusal?.code}: ${refusal?.message}` }
+}
+
+const reasonOf = (answer: Answer): string =>
+  'later' in answer ? answer.later : 'silent' in answer ? answer.silent : 'no reason'

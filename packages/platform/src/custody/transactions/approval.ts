@@ -1,0 +1,200 @@
+import type { CarriedApproval } from '@custody/policy'
+import type { Database, Queryable } from '../../core/database/pool.ts'
+import type { SigningRefusal } from '../../core/engine/interfaces/kind.ts'
+import { advance } from '../../core/engine/lease.ts'
+import type { Networks } from '../../core/engine/networks.ts'
+import { isForward, type State, type TransactionRow } from '../../core/engine/transaction.ts'
+import type { Environment } from '../../core/environment.ts'
+import { decisionsOf } from '../../core/signing/approvals.ts'
+import { closeRequest, expiryOf, openRequest } from '../approvals/requests.ts'
+import type { Outcome, WorkspacePolicies } from '../approvals/workspace-policies.ts'
+import { unbuild } from './unbuild.ts'
+
+interface Services {
+  environment: Environment
+  database: Database
+  networks: Networks
+  policies: WorkspacePolicies
+}
+
+/**
+ * Interval at which a waiting transfer is judged again, in milliseconds. An approval wakes it
+ * immediately; the poll finds a changed policy, and the expiry.
+ */
+const APPROVAL_POLL_MS = 60_000
+/** Interval at which a transfer is judged again that the policy does not allow now. */
+const LATER_POLL_MS = 5000
+const REJECTED = 'APPROVAL_REJECTED'
+const EXPIRED = 'APPROVAL_EXPIRED'
+
+/** Returns the caller's own request of a payment; null for a forward of a standing rule. */
+function ownRequest(row: TransactionRow): NonNullable<TransactionRow['request']> | null {
+  return isForward(row) ? null : row.request
+}
+
+/** Lets the signer nodes judge a transfer, before anything is fixed for it. */
+async function judge(
+  { policies }: Pick<Services, 'policies'>,
+  row: TransactionRow,
+  decisions: readonly CarriedApproval[],
+): Promise<Outcome> {
+  const request = ownRequest(row)
+  if (request === null) return { kind: 'none' }
+  const { api_key: _, ...signed } = request
+  return policies.judge(row.workspace_id, signed, decisions)
+}
+
+/** Starts the failure of a transfer: two signer nodes store a void first. */
+const voidFor = (database: Queryable, row: TransactionRow, reason: string): Promise<void> =>
+  advance(database, row, { state: 'VOIDING', plan: { reason }, last_error: null, run_in_ms: 0 })
+
+const denial = (message: string): string => `the signer nodes reject it: POLICY_DENIED: ${message}`
+
+/**
+ * Lets two nodes judge a queued transfer, so that one that they would not sign now takes no nonce
+ * and no coins, for which other transfers would wait.
+ * @returns whether the transfer must not be processed further
+ */
+export async function awaitPolicy(services: Services, row: TransactionRow): Promise<boolean> {
+  if (row.state !== 'QUEUED' || ownRequest(row) === null) return false
+  const outcome = await judge(services, row, await decisionsOf(services.database, row))
+  switch (outcome.kind) {
+    case 'none':
+    case 'allowed':
+      return false
+    case 'approval':
+      await services.database.transaction(async (tx) => {
+        await openRequest(tx, row, outcome.judgement)
+        await advance(tx, row, {
+          state: 'APPROVAL',
+          waits: 'APPROVAL',
+          last_error: null,
+          plan: { approval_from: row.state },
+          run_in_ms: APPROVAL_POLL_MS,
+        })
+      })
+      services.environment.checkpoint('transaction.approval')
+      return true
+    case 'denied':
+      await voidFor(services.database, row, denial(outcome.message))
+      return true
+    case 'later':
+      await advance(services.database, row, {
+        waits: 'POLICY',
+        last_error: outcome.message.slice(0, 500),
+        run_in_ms: LATER_POLL_MS,
+      })
+      return true
+  }
+}
+
+/**
+ * SIGNING → APPROVAL, if the signer nodes refuse a transfer because approvals are missing. If no
+ * node has ever started to sign it, it releases its nonce or coins.
+ * @returns whether the transfer waits for approvals now
+ */
+export async function returnForApproval(
+  services: Services,
+  row: TransactionRow,
+  { code, message, isUntouched }: SigningRefusal,
+): Promise<boolean> {
+  if (code !== 'POLICY_APPROVAL' || ownRequest(row) === null) return false
+  services.policies.noteGoverned(row.workspace_id)
+  await services.database.transaction(async (tx) => {
+    // A transfer that has taken fuel from the tank keeps its plan.
+    const before = services.networks.get(row.network).fuelled ? 'FUELING' : 'QUEUED'
+    const isFree = await unbuild(services, tx, row, isUntouched)
+    await advance(tx, row, {
+      state: 'APPROVAL',
+      waits: 'APPROVAL',
+      last_error: message.slice(0, 500),
+      plan: { approval_from: isFree ? before : row.state },
+      run_in_ms: 0,
+    })
+  })
+  services.environment.checkpoint('transaction.approval')
+  return true
+}
+
+/**
+ * APPROVAL → the state that the transfer came from, once the approvals suffice; → VOIDING, if a
+ * person has rejected it, or if the approvals did not arrive in time.
+ */
+export async function awaitApproval(services: Services, row: TransactionRow): Promise<void> {
+  const { database, environment } = services
+  const decisions = await decisionsOf(database, row)
+  const end = await endOf(services, row, decisions)
+  if (end !== null) return voidFor(database, row, end)
+  const outcome = await judge(services, row, decisions)
+  if (outcome.kind === 'denied') return voidFor(database, row, denial(outcome.message))
+  const isApproved = await database.transaction(async (tx) => {
+    // People's decisions are written under the same lock, so none is overlooked.
+    await tx.query('select 1 from transactions where workspace_id = $1 and id = $2 for update', [
+      row.workspace_id,
+      row.id,
+    ])
+    if (JSON.stringify(await decisionsOf(tx, row)) !== JSON.stringify(decisions)) {
+      await advance(tx, row, { waits: 'APPROVAL', run_in_ms: 0 })
+      return false
+    }
+    return settle(tx, row, outcome, environment.now())
+  })
+  if (isApproved) environment.checkpoint('transaction.approved')
+}
+
+/** Returns why a transfer ends that waits for approvals; null if it does not. */
+async function endOf(
+  { database, environment }: Services,
+  row: TransactionRow,
+  decisions: readonly CarriedApproval[],
+): Promise<string | null> {
+  // A rejection was verified by two nodes before it was stored.
+  const rejected = decisions.filter(({ decision }) => decision === 'reject')
+  if (rejected.length > 0)
+    return `${REJECTED}: ${rejected.map(({ by }) => by).join(', ')} rejected the transfer`
+  const expiresAt = await expiryOf(database, row)
+  if (expiresAt === undefined || environment.now() < expiresAt.getTime()) return null
+  return `${EXPIRED}: the approvals that the policy requires did not arrive in time`
+}
+
+/** @returns whether the transfer is approved */
+async function settle(
+  tx: Queryable,
+  row: TransactionRow,
+  outcome: Exclude<Outcome, { kind: 'denied' }>,
+  nowMs: number,
+): Promise<boolean> {
+  if (outcome.kind === 'later') {
+    await advance(tx, row, {
+      waits: 'POLICY',
+      last_error: outcome.message.slice(0, 500),
+      run_in_ms: LATER_POLL_MS,
+    })
+    return false
+  }
+  if (outcome.kind === 'approval') {
+    await openRequest(tx, row, outcome.judgement)
+    const expiresAt = (await expiryOf(tx, row)) as Date
+    await advance(tx, row, {
+      waits: 'APPROVAL',
+      last_error: null,
+      run_in_ms: Math.min(APPROVAL_POLL_MS, Math.max(0, expiresAt.getTime() - nowMs)),
+    })
+    return false
+  }
+  await closeRequest(tx, row, 'approved')
+  await advance(tx, row, {
+    state: (row.plan.approval_from ?? 'QUEUED') as State,
+    last_error: null,
+    run_in_ms: 0,
+  })
+  return true
+}
+
+/** Closes the approval request of a transfer that fails. */
+export const endApproval = (tx: Queryable, row: TransactionRow, reason: string): Promise<void> =>
+  closeRequest(
+    tx,
+    row,
+    reason.startsWith(REJECTED) ? 'rejected' : reason.startsWith(EXPIRED) ? 'expired' : 'ended',
+  )
