@@ -1,5 +1,5 @@
 // Made by scripts/api-types.mjs.
-// document 25977f55f28e43779826d4a4a727becff9dbbd3b4ac992652c5c459365f5a7dc
+// document c6108ba5744f32f980421e4519597e3de2a58ff8a0089e97f1121ce42ad13425
 // types a7d1db804cdaa84aad577aa4e130545200cdf3868605c6cc2015f56929a15eb6
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;

@@ -441,6 +441,27 @@ test('each method sends a signed request to its endpoint, and each API operation
     [() => custody.webhooks.publicKeys(), 'GET', '/.well-known/custody-webhook-keys.json', ''],
     [() => custody.checkout.read('v'), 'GET', '/checkout/v/state', ''],
     [() => custody.checkout.choose('v', 'BTC'), 'POST', '/checkout/v/asset', '{"asset":"BTC"}'],
+    [
+      () => custody.approvals.list({ state: 'open', limit: 2 }),
+      'GET',
+      '/dac/v1/approvals?state=open&limit=2',
+      '',
+    ],
+    [() => custody.approvals.read('t'), 'GET', '/dac/v1/approvals/t', ''],
+    [
+      () =>
+        custody.approvals.give('t', {
+          by: 'bob',
+          key: 'k1',
+          decision: 'approve',
+          at: 1,
+          expires: 2,
+          signature: 's',
+        }),
+      'POST',
+      '/dac/v1/approvals/t',
+      '{"by":"bob","key":"k1","decision":"approve","at":1,"expires":2,"signature":"s"}',
+    ],
     [() => custody.reserves.list({ limit: 2 }), 'GET', '/dac/v1/reserves?limit=2', ''],
     [() => custody.reserves.proof('r'), 'GET', '/dac/v1/reserves/r/proof', ''],
     [() => custody.service.index(), 'GET', '/', ''],

@@ -57,6 +57,7 @@ import type {
   WalletBalance,
 } from './types.ts'
 import { Webhooks } from './webhooks.ts'
+import { Approvals } from './approvals.ts'
 import { decimals, isGiven, query } from './wire.ts'
 
 /** Options of a {@link CustodyClient}. */
@@ -91,6 +92,7 @@ export class CustodyClient implements RequestSender {
   readonly webhooks: Webhooks
   readonly checkout: CheckoutFace
   readonly reserves: Reserves
+  readonly approvals: Approvals
   readonly service: Service
   readonly #transport: Transport
   readonly #checks: Checks | null
@@ -111,6 +113,7 @@ export class CustodyClient implements RequestSender {
     this.webhooks = new Webhooks(this)
     this.checkout = new CheckoutFace(this)
     this.reserves = new Reserves(this, options.trust)
+    this.approvals = new Approvals(this)
     this.service = new Service(this)
   }
 

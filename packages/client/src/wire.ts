@@ -33,6 +33,14 @@ export const COUNTS: ReadonlySet<string> = new Set([
   'balances_age_ms',
   'vout',
   'block_height',
+  'at',
+  'expires',
+  'ends_at',
+  'fee_decimals',
+  'k',
+  'have',
+  'number',
+  'v',
 ])
 
 /**

@@ -83,6 +83,8 @@ export function fixtureServices(
     work: { ring: () => undefined },
     reconciling: { job: null },
     prices: { price: () => null },
+    // No workspace of a fixture has a policy.
+    policies: { judge: () => Promise.resolve({ kind: 'none' }), noteGoverned: () => undefined },
     ...parts,
   } as unknown as Application
   Object.assign(services, { kinds: createKinds(services), tanks: createTanks(services) }, parts)

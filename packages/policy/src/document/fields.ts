@@ -7,6 +7,7 @@ import { LIMITS } from '../limits.ts'
 export const name = z
   .string()
   .regex(/^[a-z0-9][a-z0-9_.-]{0,63}$/, 'must be 1 to 64 of a-z, 0-9, ".", "_", "-"')
+  .meta({ maxLength: 64 })
 
 /** Lower-case hexadecimal SHA-256. */
 export const sha256Hex = z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hex digits')

@@ -41,6 +41,7 @@ test('denies what no allow fits, and allows what one allow fits', () => {
     effect: 'deny',
     via: null,
     needs: [],
+    approvedBy: [],
     tried: [],
     nearest: null,
     windows: [],

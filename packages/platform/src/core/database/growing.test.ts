@@ -171,6 +171,8 @@ test('detects a statement without a workspace, whatever surrounds its text', () 
 
 /** Conditions and orders of the lists, each with its owner. */
 const LISTS = {
+  approval_requests:
+    "workspace_id = $1 and sub_account_id = $1 and state = 'open' order by created_at desc, transaction_id desc limit 50",
   coins_aside: 'workspace_id = $1 and sub_account_id = $1 order by found_at desc, id desc limit 50',
   transactions:
     'workspace_id = $1 and sub_account_id = $1 order by created_at desc, id desc limit 50',

@@ -17,10 +17,9 @@ const REASONS = {
   SCREENING: 'The screening provider has not responded yet. The transfer continues when it does.',
   AML_HELD:
     'Screening holds it until the frozen addresses are unfrozen or the operator releases it.',
-  APPROVAL:
-    'The policy of the workspace requires approvals that are missing. See GET /dac/v1/approvals.',
+  APPROVAL: 'The policy of the workspace requires approvals of people that are missing.',
   POLICY:
-    'The policy of the workspace does not allow it now: a time window is full, or signing is stopped. It is tried again.',
+    'The policy of the workspace does not allow it now, because a time window is full or signing is stopped. It is tried again.',
   SIGNER_NODES: 'Two signer nodes must respond, and fewer do. The step is retried.',
   ENDPOINT:
     'The endpoint of the network cannot be reached, or could not process a request. The step is retried.',

@@ -12,11 +12,11 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /**
  * Returns a request for approvals by the ID of its transfer; undefined if there is none.
- * @param workspace ID of the workspace; null: of any workspace, for the operator
+ * @param workspace ID of the workspace
  */
 export async function findApproval(
   database: Queryable,
-  workspace: string | null,
+  workspace: string,
   input: string,
 ): Promise<FoundApproval | undefined> {
   const id = input.toLowerCase()
@@ -26,8 +26,8 @@ export async function findApproval(
        t.id, t.workspace_id, t.sub_account_id, t.request, t.state transaction_state
      from approval_requests r
      join transactions t on t.workspace_id = r.workspace_id and t.id = r.transaction_id
-     where r.transaction_id = $1 and ($2::uuid is null or r.workspace_id = $2)`,
-    [id, workspace],
+     where r.workspace_id = $1 and r.transaction_id = $2`,
+    [workspace, id],
   )
   return rows[0]
 }

@@ -19,7 +19,11 @@ const LISTED_MAX = 500
 
 async function found(database: Database, input: Record<string, unknown>): Promise<FoundApproval> {
   const id = argument(input, 'id') ?? ''
-  const match = await findApproval(database, null, id)
+  const owner = await database.one<{ workspace_id: string }>(
+    'select workspace_id from approval_requests where transaction_id::text = $1',
+    [id.toLowerCase()],
+  )
+  const match = owner && (await findApproval(database, owner.workspace_id, id))
   if (match) return match
   throw new OperatorError(
     `ID: no transfer ${id} requires approvals; "npx custody approvals" lists those that do`,
