@@ -66,6 +66,7 @@ export async function decide(
   if (found.state !== 'open') throw closed(found)
   const { api_key: _, ...signed } = request!
   const others = earlier.filter(({ by }) => by !== decision.by)
+  policies.noteGoverned(workspace)
   const outcome = await policies.judge(workspace, signed, [decision, ...others])
   const judgement = judgementOf(outcome)
   assertCounts(judgement, decision)

@@ -80,13 +80,13 @@ export class WorkspacePolicies {
     this.#known.set(workspace, found)
   }
 
-  /** Asks two nodes, and the third one if one of them does not judge. */
+  /** Asks two nodes, and the third one if they do not agree: one of them may be wrong. */
   async #askTwo(body: object): Promise<Answer[]> {
     const { environment, signers } = this.#services
     const cost = (node: number) => (signers.isPenalised(node, environment.now()) ? 1 : 0)
     const nodes = signers.peers.map(({ node }) => node).sort((a, b) => cost(a) - cost(b))
     const first = await Promise.all(nodes.slice(0, 2).map((node) => this.#ask(node, body)))
-    if (first.every((answer) => 'judgement' in answer)) return first
+    if (agreed(first) !== undefined) return first
     const rest = await Promise.all(nodes.slice(2).map((node) => this.#ask(node, body)))
     return [...first, ...rest]
   }
@@ -109,12 +109,32 @@ export class WorkspacePolicies {
   }
 }
 
-/** Combines the responses. Nothing is certain unless two nodes agree under the same document. */
+/** What two nodes say. `isMixed`: one of them allows the act, and the other one misses approvals. */
+type Combined = Outcome & { isMixed?: true }
+
+const pairsOf = (answers: readonly Answer[]): Combined[] =>
+  answers.flatMap((a, at) => answers.slice(at + 1).map((b) => combinePair([a, b])))
+
+/** Returns what any two of the responses agree on; undefined if no two agree. */
+const agreed = (answers: readonly Answer[]): Outcome | undefined =>
+  pairsOf(answers).find(({ kind, isMixed }) => kind !== 'later' && !isMixed)
+
+/** Returns what the responses say together; without agreement, the approvals that one misses. */
 function combine(answers: readonly Answer[]): Outcome {
+  const pairs = pairsOf(answers)
+  return (
+    agreed(answers) ??
+    pairs.find(({ kind }) => kind === 'approval') ??
+    pairs[0] ?? { kind: 'later', message: 'fewer than two signer nodes are configured' }
+  )
+}
+
+/** Combines two responses. Nothing is certain unless both agree under the same document. */
+function combinePair(answers: readonly [Answer, Answer]): Combined {
   const judged = answers.flatMap((answer) => ('judgement' in answer ? [answer.judgement] : []))
   if (judged.length < 2) {
     const other = answers.find((answer) => 'later' in answer || 'silent' in answer)
-    return { kind: 'later', message: other ? reasonOf(other) : 'no signer node is configured' }
+    return { kind: 'later', message: other ? reasonOf(other) : 'a signer node did not judge' }
   }
   const governed = judged.filter((each) => each.policy !== null)
   if (governed.length === 0) return { kind: 'none' }
@@ -127,7 +147,9 @@ function combine(answers: readonly Answer[]): Outcome {
   const has = (code: string) => refused.filter(({ refusal }) => refusal?.code === code).length
   const { message } = first.refusal
   if (has('POLICY_DENIED') === 2) return { kind: 'denied', message, judgement: a }
-  if (has('POLICY_APPROVAL') === refused.length) return { kind: 'approval', judgement: first }
+  if (has('POLICY_APPROVAL') === 2) return { kind: 'approval', judgement: first }
+  if (has('POLICY_APPROVAL') === refused.length)
+    return { kind: 'approval', judgement: first, isMixed: true }
   const { refusal } = refused.find((each) => each.refusal?.code !== 'POLICY_APPROVAL') ?? first
   return { kind: 'later', message: `${refusal?.code}: ${refusal?.message}` }
 }

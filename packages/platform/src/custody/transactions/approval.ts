@@ -24,6 +24,8 @@ interface Services {
 const APPROVAL_POLL_MS = 60_000
 /** Interval at which a transfer is judged again that the policy does not allow now. */
 const LATER_POLL_MS = 5000
+/** Time until a transfer is judged again whose approved signature was refused, in milliseconds. */
+const REPEATED_MS = 30_000
 const REJECTED = 'APPROVAL_REJECTED'
 const EXPIRED = 'APPROVAL_EXPIRED'
 
@@ -104,12 +106,14 @@ export async function returnForApproval(
     // A transfer that has taken fuel from the tank keeps its plan.
     const before = services.networks.get(row.network).fuelled ? 'FUELING' : 'QUEUED'
     const isFree = await unbuild(services, tx, row, isUntouched)
+    const isRepeated = (await expiryOf(tx, row)) !== undefined
     await advance(tx, row, {
       state: 'APPROVAL',
       waits: 'APPROVAL',
       last_error: message.slice(0, 500),
       plan: { approval_from: isFree ? before : row.state },
-      run_in_ms: 0,
+      // Nodes that sign together count more than each of them alone, so they may refuse repeatedly.
+      run_in_ms: isRepeated ? REPEATED_MS : 0,
     })
   })
   services.environment.checkpoint('transaction.approval')
@@ -125,6 +129,7 @@ export async function awaitApproval(services: Services, row: TransactionRow): Pr
   const decisions = await decisionsOf(database, row)
   const end = await endOf(services, row, decisions)
   if (end !== null) return voidFor(database, row, end)
+  services.policies.noteGoverned(row.workspace_id)
   const outcome = await judge(services, row, decisions)
   if (outcome.kind === 'denied') return voidFor(database, row, denial(outcome.message))
   const isApproved = await database.transaction(async (tx) => {

@@ -1,0 +1,128 @@
+// What two of three signer nodes say about a request, with nodes that lie, differ or are silent.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Environment } from '../../core/environment.ts'
+import { NodeRefused, NodeUnavailable, type SignerNodes } from '../../core/signing/nodes.ts'
+import { WorkspacePolicies } from './workspace-policies.ts'
+
+const REQUEST = { token: 't', method: 'POST', uri: '/dac/v1/transaction', body: '{}' }
+const HASH = 'ab'.repeat(32)
+
+const judgement = (code: string | null, hash = HASH) => ({
+  policy: { number: 1, hash },
+  issued_at: 1_800_000_000,
+  statement: {
+    v: 1,
+    mode: 'local',
+    workspace: 'w',
+    nodes: 'cd'.repeat(32),
+    policy: { number: 1, hash },
+    id: '7c9e6679-7425-40de-944b-e07fc1f90ae7',
+    subject: 'ef'.repeat(32),
+    action: 'transfer',
+    facts: {
+      sub_account: 'main',
+      asset: 'ETH',
+      network: 'ETH',
+      contract: null,
+      decimals: 18,
+      amount: '1',
+      to: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
+      tag: null,
+      fee_asset: 'ETH',
+      fee_decimals: 18,
+      fee_max: '1',
+      standing: null,
+      resource: null,
+    },
+  },
+  effect: code === null ? 'allow' : code === 'POLICY_APPROVAL' ? 'approve' : 'deny',
+  via: null,
+  needs: [],
+  approved_by: [],
+  rejected_by: [],
+  ignored: [],
+  tried: [],
+  nearest: null,
+  windows: [],
+  refusal: code === null ? null : { code, message: `because of ${code}`, frees_at: null },
+})
+const [ALLOWS, MISSES, DENIES, FULL] = [
+  judgement(null),
+  judgement('POLICY_APPROVAL'),
+  judgement('POLICY_DENIED'),
+  judgement('POLICY_WINDOW'),
+]
+const OTHER = judgement(null, 'ba'.repeat(32))
+const NONE = { policy: null }
+const AWAY = 'away'
+const STOPPED = 'POLICY_STOPPED'
+
+type Says = object | typeof AWAY | typeof STOPPED | 'NOT_FOUND'
+
+/** Returns the policies over three nodes that say the given things, and the number of calls. */
+function policiesOf(...says: [Says, Says, Says]) {
+  const state = { says, calls: 0, now: 1_000_000 }
+  const signers = {
+    peers: [1, 2, 3].map((node) => ({ node })),
+    isPenalised: () => false,
+    call(node: number) {
+      state.calls++
+      const said = state.says[node - 1]
+      if (said === AWAY) return Promise.reject(new NodeUnavailable(node, 'no response'))
+      if (typeof said === 'string')
+        return Promise.reject(new NodeRefused(node, 409, { error: said, message: 'said so' }))
+      return Promise.resolve(said)
+    },
+  } as unknown as SignerNodes
+  const environment = { now: () => state.now } as Environment
+  return { policies: new WorkspacePolicies({ signers, environment }), state }
+}
+
+const CASES: [string, [Says, Says, Says], string][] = [
+  ['two nodes agree', [ALLOWS, ALLOWS, DENIES], 'allowed'],
+  ['two nodes miss approvals', [MISSES, MISSES, ALLOWS], 'approval'],
+  ['two nodes deny', [DENIES, DENIES, ALLOWS], 'denied'],
+  ['one node denies, and two allow', [DENIES, ALLOWS, ALLOWS], 'allowed'],
+  ['one node misses approvals, and two allow', [MISSES, ALLOWS, ALLOWS], 'allowed'],
+  ['one node has another document', [OTHER, MISSES, MISSES], 'approval'],
+  ['one node has no policy', [NONE, ALLOWS, ALLOWS], 'allowed'],
+  ['one node is stopped, and two allow', [STOPPED, ALLOWS, ALLOWS], 'allowed'],
+  ['one node sends something else', [{ policy: 7 }, MISSES, MISSES], 'approval'],
+  ['one node is away', [AWAY, DENIES, DENIES], 'denied'],
+  ['a node is away, and one of the others misses approvals', [AWAY, ALLOWS, MISSES], 'approval'],
+  ['a denial by one of two', [AWAY, ALLOWS, DENIES], 'later'],
+  ['windows are full', [FULL, FULL, FULL], 'later'],
+  ['all are stopped', [STOPPED, STOPPED, STOPPED], 'later'],
+  ['three documents', [OTHER, ALLOWS, judgement(null, 'bc'.repeat(32))], 'later'],
+  ['no workspace has a policy', [NONE, NONE, DENIES], 'none'],
+  ['nodes of an earlier version', ['NOT_FOUND', 'NOT_FOUND', ALLOWS], 'none'],
+]
+for (const [name, says, kind] of CASES)
+  test(`${name}: ${kind}`, async () => {
+    const { policies } = policiesOf(...says)
+    assert.equal((await policies.judge('w', REQUEST)).kind, kind)
+  })
+
+test('silent nodes delay a workspace only if it is known to have a policy', async () => {
+  const { policies, state } = policiesOf(AWAY, AWAY, ALLOWS)
+  assert.equal((await policies.judge('w', REQUEST)).kind, 'none')
+  policies.noteGoverned('w')
+  assert.equal((await policies.judge('w', REQUEST)).kind, 'later')
+  assert.equal((await policies.judge('another', REQUEST)).kind, 'none')
+  state.says = [ALLOWS, ALLOWS, ALLOWS]
+  assert.equal((await policies.judge('another', REQUEST)).kind, 'allowed')
+  state.says = [AWAY, AWAY, AWAY]
+  assert.equal((await policies.judge('another', REQUEST)).kind, 'later')
+})
+
+test('a workspace without a policy is judged once in ten seconds', async () => {
+  const { policies, state } = policiesOf(NONE, NONE, NONE)
+  for (let time = 0; time < 5; time++) await policies.judge('w', REQUEST)
+  assert.equal(state.calls, 2)
+  state.now += 10_000
+  state.says = [MISSES, MISSES, MISSES]
+  assert.equal((await policies.judge('w', REQUEST)).kind, 'approval')
+  assert.equal((await policies.judge('w', REQUEST)).kind, 'approval')
+  assert.equal(state.calls, 6)
+})
