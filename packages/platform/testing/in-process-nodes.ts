@@ -27,9 +27,9 @@ export const publicKeyAt = shared.at.secp256k1
 
 /**
  * Fault of a signing step; `undefined` for none. `torn`: one node has recorded the signature, and
- * the other one ends.
+ * the other one ends. `unapproved`: the policy requires approvals.
  */
-export type Fault = 'refuse' | 'lost' | 'away' | 'torn' | undefined
+export type Fault = 'refuse' | 'unapproved' | 'lost' | 'away' | 'torn' | undefined
 
 /**
  * Returns the identity key of a node. It is the same each time, because a simulation must be
@@ -143,8 +143,11 @@ export class InProcessNodes {
 
   async #sign(first: number, second: number, orders: readonly Order[]): Promise<unknown[]> {
     const faults = orders.map((order) => this.fault(order))
-    const at = faults.indexOf('refuse')
-    if (at >= 0) throw new Refusal('SHAPE', 'refused by the test', orders.length > 1 ? { at } : {})
+    const at = faults.findIndex((fault) => fault === 'refuse' || fault === 'unapproved')
+    if (at >= 0) {
+      const code = faults[at] === 'refuse' ? 'SHAPE' : 'POLICY_APPROVAL'
+      throw new Refusal(code, 'refused by the test', orders.length > 1 ? { at } : {})
+    }
     if (faults.includes('away')) throw new NodeUnavailable(first, 'is away')
     const pair = [first, second].map((node) => this.#nodes.get(node) as NodeContext)
     const judged: Verdict[][] = []

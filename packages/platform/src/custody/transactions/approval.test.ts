@@ -1,0 +1,164 @@
+// Transfers that the signer nodes refuse to sign until people have approved them: the platform learns
+// it only from the refusal, when a nonce or coins are already fixed.
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { Devnet } from '../../../../devnet/src/devnet.ts'
+import { useDatabase } from '../../../testing/deposits-support.ts'
+import { FamilyFixture, type WalletAddress } from '../../../testing/chains/family-fixture.ts'
+import { ManualClock } from '../../../testing/manual-clock.ts'
+
+const clock = new ManualClock()
+const database = useDatabase({ migrated: true, clock })
+const home = mkdtempSync(join(tmpdir(), 'custody-approval-'))
+const PLACES: WalletAddress[] = [
+  { code: 'ETH', to: '0x00000000000000000000000000000000000000AA', held: '50', amount: '0.1' },
+  { code: 'BTC', to: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080', held: '5', amount: '0.1' },
+  {
+    code: 'SOL',
+    to: '9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM',
+    held: '50',
+    amount: '0.1',
+  },
+]
+let devnet: Devnet
+
+before(async () => {
+  devnet = await Devnet.start(home, 0, { now: () => clock.startMs })
+})
+after(() => {
+  devnet.close()
+  rmSync(home, { recursive: true, force: true })
+})
+
+interface Approvals {
+  /** IDs of the transfers that require approvals. */
+  required: Set<string>
+  isApproved: boolean
+}
+
+/** Runs a test in which the nodes refuse payments, and judge requests once they have refused one. */
+async function staged(
+  place: WalletAddress,
+  play: (fixture: FamilyFixture, approvals: Approvals) => Promise<void>,
+): Promise<void> {
+  const fixture = new FamilyFixture(database.get(), devnet, place, clock)
+  const approvals: Approvals = { required: new Set(), isApproved: false }
+  let isGoverned = false
+  const tokens = new Map<string, string>()
+  const isMissing = (token: string) =>
+    !approvals.isApproved && approvals.required.has(tokens.get(token) ?? '')
+  Object.assign(fixture.services, {
+    policies: {
+      async judge(_workspace: string, { token }: { token: string }) {
+        if (!isGoverned) return { kind: 'none' }
+        const issued_at = Math.floor(clock.now() / 1000)
+        return isMissing(token)
+          ? { kind: 'approval', judgement: { statement: {}, needs: [], issued_at } }
+          : { kind: 'allowed' }
+      },
+      noteGoverned: () => {
+        isGoverned = true
+      },
+    },
+  })
+  fixture.nodes.fault = ({ purpose }) =>
+    purpose.kind === 'pay' && isMissing(purpose.request.token) ? 'unapproved' : undefined
+  try {
+    await fixture.open()
+    const create = fixture.create.bind(fixture)
+    fixture.create = async (...words) => {
+      const id = await create(...words)
+      tokens.set((await fixture.read(id)).request?.token ?? '', id)
+      return id
+    }
+    await play(fixture, approvals)
+    await fixture.check()
+  } finally {
+    await fixture.close()
+  }
+}
+
+const requestOf = (fixture: FamilyFixture, id: string) =>
+  fixture.database.one<{ state: string }>(
+    'select state from approval_requests where transaction_id = $1',
+    [id],
+  )
+const builtOf = (fixture: FamilyFixture, id: string) =>
+  fixture.database.query<{ state: string }>(
+    'select state from chain_transactions where transaction_id = $1',
+    [id],
+  )
+
+for (const place of PLACES) {
+  test(`${place.code}: a refused transfer waits for approvals while others are paid`, () =>
+    staged(place, async (fixture, approvals) => {
+      const before = await fixture.available()
+      const waiting = await fixture.create('waits')
+      approvals.required.add(waiting)
+      const others = [await fixture.create('other-1'), await fixture.create('other-2')]
+      await fixture.runTo(waiting, 'APPROVAL')
+      for (const id of others) await fixture.runTo(id, 'CONFIRMED')
+      assert.equal((await fixture.read(waiting)).state, 'APPROVAL')
+      assert.equal((await requestOf(fixture, waiting))?.state, 'open')
+      // It was never signed, so it has given its nonce or its coins back.
+      if (place.code !== 'SOL') assert.deepEqual(await builtOf(fixture, waiting), [])
+      approvals.isApproved = true
+      await fixture.run()
+      for (const id of [waiting, ...others])
+        assert.deepEqual(
+          [(await fixture.read(id)).state, await fixture.onChain(id)],
+          ['CONFIRMED', 1],
+        )
+      assert.equal((await requestOf(fixture, waiting))?.state, 'approved')
+      assert.ok(before - (await fixture.available()) >= 3n * fixture.amount)
+    }))
+
+  test(`${place.code}: a transfer that is cancelled while it waits releases everything`, () =>
+    staged(place, async (fixture, approvals) => {
+      const before = await fixture.available()
+      const id = await fixture.create('cancelled')
+      approvals.required.add(id)
+      await fixture.runTo(id, 'APPROVAL')
+      await fixture.cancel(id)
+      await fixture.run()
+      assert.equal((await fixture.read(id)).state, 'CANCELLED')
+      assert.equal((await requestOf(fixture, id))?.state ?? 'ended', 'ended')
+      assert.equal(await fixture.available(), before)
+    }))
+
+  for (const commit of ['approval', 'approved'])
+    test(`${place.code}: a transfer is paid once if the process ends after commit ${commit}`, () =>
+      staged(place, async (fixture, approvals) => {
+        const id = await fixture.create('ends')
+        approvals.required.add(id)
+        fixture.crashAt = `transaction.${commit}`
+        await fixture.runTo(id, 'APPROVAL')
+        approvals.isApproved = true
+        await fixture.run()
+        assert.equal(fixture.crashAt, null, 'the commit was reached')
+        assert.deepEqual(
+          [(await fixture.read(id)).state, await fixture.onChain(id)],
+          ['CONFIRMED', 1],
+        )
+      }))
+}
+
+test('a transfer whose approvals do not arrive in six days fails with voids', () =>
+  staged(PLACES[0]!, async (fixture, approvals) => {
+    const before = await fixture.available()
+    const id = await fixture.create('expires')
+    approvals.required.add(id)
+    await fixture.runTo(id, 'APPROVAL')
+    await fixture.step()
+    clock.advance(6 * 24 * 3_600_000 + 60_000)
+    await fixture.runTo(id, 'FAILED')
+    await fixture.run()
+    const row = await fixture.read(id)
+    assert.match(row.failure_reason ?? '', /^APPROVAL_EXPIRED: /)
+    assert.equal(row.voids?.length, 3)
+    assert.equal((await requestOf(fixture, id))?.state, 'expired')
+    assert.equal(await fixture.available(), before)
+  }))
