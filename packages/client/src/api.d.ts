@@ -1,5 +1,5 @@
 // Made by scripts/api-types.mjs.
-// document c6108ba5744f32f980421e4519597e3de2a58ff8a0089e97f1121ce42ad13425
+// document e765bdbe31fda61a0585dae2c5e779dd207197f13dcfeaa01cb89fae5855b25c
 // types a7d1db804cdaa84aad577aa4e130545200cdf3868605c6cc2015f56929a15eb6
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;

@@ -35,7 +35,7 @@ export class Approvals {
   }
 
   /**
-   * Sends a person's signed decision. The API key only carries it, so a read-only key suffices.
+   * Sends a person's signed decision. The API key only carries it.
    * @param id of the transfer
    * @param decision with the signature over the statement of {@link read}
    * @throws CustodyError `APPROVAL_REFUSED` if it does not count, `APPROVAL_CLOSED` if the transfer

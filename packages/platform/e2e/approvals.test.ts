@@ -308,7 +308,10 @@ test('attack: what does not count as an approval is refused, and nothing is stor
   }
   assert.deepEqual((await show(id)).have, [])
   const reader = await platform.user('approved', { role: 'read-only' })
-  assert.equal((await decide(id, bob, reader)).status, 200)
+  assert.deepEqual(
+    [(await decide(id, bob, reader)).body.code, (await decide(id, bob)).status],
+    ['READ_ONLY', 200],
+  )
   const other = await platform.user('approved', { subAccount: 'other' })
   const stranger = await platform.user('stranger')
   for (const caller of [other, stranger]) {

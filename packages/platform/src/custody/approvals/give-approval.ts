@@ -20,12 +20,12 @@ export const giveApproval = endpoint({
   id: 'giveApproval',
   tag: 'Approvals',
   description:
-    'Approves or rejects a transfer. `signature` is made with a key of the policy document, over `custody/approval/v1`, a line feed, and the canonical JSON (RFC 8785) of `statement` of `GET /dac/v1/approvals/{id}` with the fields `by`, `key`, `at`, `expires` and `decision`. Two signer nodes verify it before it is stored, and the nodes verify it again before they sign. The API key only carries the decision, so a read-only key suffices. A decision that is sent again changes nothing; a later decision of the same person replaces the earlier one. A rejection is final: the transfer fails.',
+    'Approves or rejects a transfer. `signature` is made with a key of the policy document, over `custody/approval/v1`, a line feed, and the canonical JSON (RFC 8785) of `statement` of `GET /dac/v1/approvals/{id}` with the fields `by`, `key`, `at`, `expires` and `decision`. Two signer nodes verify it before it is stored, and the nodes verify it again before they sign. The API key only carries the decision: the signature of the person is the authority. A decision that is sent again changes nothing; a later decision of the same person replaces the earlier one. A rejection is final: the transfer fails.',
   errors: ['NOT_FOUND', 'APPROVAL_CLOSED', 'APPROVAL_REFUSED', 'SIGNERS_UNAVAILABLE'],
   method: 'POST',
   path: '/dac/v1/approvals/{id}',
   summary: 'Approve or reject a transfer',
-  access: 'read',
+  access: 'write',
   params: z.strictObject({ id: pathId }),
   body: carriedApproval.omit({ id: true }).extend({
     at: wholeNumber(0, SECONDS_MAX, 'Time of the signature, in Unix seconds'),
