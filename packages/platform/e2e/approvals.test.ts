@@ -5,7 +5,8 @@ import { createPublicKey, randomUUID, sign } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { statementBytes, type Statement } from '@custody/policy'
+import { documentHash, readDocument, statementBytes, type Statement } from '@custody/policy'
+import { assertionOf, newPasskey, signWithPasskey, UP } from '../../policy/testing/passkeys.ts'
 import { readSigningKey } from '../src/server/operator/policy/files.ts'
 import {
   assertConfirmed,
@@ -22,6 +23,8 @@ import {
 
 const platform = new TestPlatform()
 const PEOPLE = ['alice', 'bob', 'carol', 'safe']
+/** Carol's second key, as her authenticator holds it. */
+const PASSKEY = newPasskey('p1')
 const SINK = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 let user: User
 
@@ -35,7 +38,10 @@ async function result(...words: string[]): Promise<Record<string, never>> {
 const fileOf = (name: string): string => join(platform.home, `${name}.pem`)
 const by = (name: string): string[] => ['--as', name, '--key', fileOf(name)]
 
-/** Installs a policy: up to 0.5 ETH without approvals, up to 10 ETH with those of two people. */
+/**
+ * Installs a policy: up to 0.5 ETH without approvals, up to 10 ETH with those of two people, and any
+ * amount to the workspace's own addresses.
+ */
 async function installPolicy(): Promise<void> {
   const spki = new Map<string, string>()
   for (const name of PEOPLE) {
@@ -60,7 +66,10 @@ async function installPolicy(): Promise<void> {
       id,
       name: id,
       api_keys: id === 'alice' ? [user.apiKey] : [],
-      keys: [{ id: 'k1', kind: 'key', alg: 'Ed25519', spki: spki.get(id) }],
+      keys: [
+        { id: 'k1', kind: 'key', alg: 'Ed25519', spki: spki.get(id) },
+        ...(id === 'carol' ? [PASSKEY.key] : []),
+      ],
     })),
     groups: { admins: PEOPLE, approvers: ['alice', 'bob', 'carol'] },
     change: { approvals: [{ group: 'admins', k: 2 }], delay_s: 3600, veto: 'admins' },
@@ -80,12 +89,31 @@ async function installPolicy(): Promise<void> {
         amount: { max: { ETH: '10', USDT_ETH: '10000' } },
         approvals: [{ group: 'approvers', k: 2 }],
       },
+      {
+        id: 'own',
+        effect: 'allow',
+        match: { action: ['transfer'], assets: 'any', to: { own: 'workspace' } },
+      },
     ],
   }
   const file = join(platform.home, 'policy.json')
   writeFileSync(file, JSON.stringify(document))
   for (const name of PEOPLE) await result('policy', 'sign', file, ...by(name))
+  addPossession(file)
   await result('policy', 'install', '--workspace', 'approved', '--file', file)
+}
+
+/** Adds the proof of possession of Carol's passkey to a policy file. */
+function addPossession(file: string): void {
+  const { document, possessions } = JSON.parse(readFileSync(file, 'utf8')) as {
+    document: Record<string, never>
+    possessions: object[]
+  }
+  const { mode, workspace, nodes, number } = document
+  const policy = { number, hash: documentHash(readDocument(JSON.stringify(document))) }
+  const common = { v: 1 as const, mode, workspace, nodes, by: 'carol', key: 'p1', policy }
+  const signed = signWithPasskey(PASSKEY, { kind: 'possession', ...common } as never)
+  writeFileSync(file, JSON.stringify({ document, possessions: [...possessions, signed] }))
 }
 
 before(async () => {
@@ -96,12 +124,12 @@ before(async () => {
 })
 after(() => platform.remove())
 
-const send = (amount: string, more: Record<string, unknown> = {}) =>
+const send = (amount: string, more: Record<string, unknown> = {}, to = SINK) =>
   call<Transfer & { code?: string }>(
     user,
     'POST',
     '/dac/v1/transaction',
-    transferBody('ETH', amount, SINK, more),
+    transferBody('ETH', amount, to, more),
   )
 const read = async (id: string) =>
   (
@@ -130,15 +158,25 @@ interface Shown {
 }
 const show = async (id: string) => (await call<Shown>(user, 'GET', `/dac/v1/approvals/${id}`)).body
 
-/** Returns a person's signed decision, as the API accepts it. */
-async function decision(id: string, name: string, fields: Record<string, unknown> = {}) {
+/** Returns a decision without its proof, and the statement that proves it. */
+async function unproven(id: string, fields: Record<string, unknown>) {
   const at = Math.floor(Date.now() / 1000)
   const { text } = await call(user, 'GET', `/dac/v1/approvals/${id}`)
   const { statement } = JSON.parse(text) as Shown
-  const own = { decision: 'approve', by: name, key: 'k1', at, expires: at + 3600, ...fields }
-  const bytes = statementBytes({ ...statement, ...own, kind: 'approval' } as unknown as Statement)
+  const own = { decision: 'approve', key: 'k1', at, expires: at + 3600, ...fields }
+  return { own, statement: { ...statement, ...own, kind: 'approval' } as unknown as Statement }
+}
+/** Returns a person's signed decision, as the API accepts it. */
+async function decision(id: string, name: string, fields: Record<string, unknown> = {}) {
+  const { own, statement } = await unproven(id, { by: name, ...fields })
   const { privateKey } = readSigningKey(fileOf(name))
-  return { ...own, signature: sign(null, bytes, privateKey).toString('base64') }
+  return { ...own, signature: sign(null, statementBytes(statement), privateKey).toString('base64') }
+}
+/** Returns Carol's decision by her passkey. */
+async function passkeyDecision(id: string, flags?: number, fields: Record<string, unknown> = {}) {
+  const { own, statement } = await unproven(id, { by: 'carol', key: 'p1', ...fields })
+  const parts = flags === undefined ? {} : { flags }
+  return { ...own, passkey: assertionOf(PASSKEY, statement, parts) }
 }
 const decide = (id: string, body: object, as: User = user) =>
   call<{ state: string; code?: string }>(
@@ -182,7 +220,7 @@ test('a transfer waits until two people have approved it, and delays no other tr
   assert.match(listing.stdout, /Transfer 0.6 ETH from sub-account "main" to 0x70997970/)
   assert.match(listing.stdout, /approvals so far: 1 of 2 of approvers/)
 
-  const carol = await decision(large.id, 'carol')
+  const carol = await passkeyDecision(large.id)
   const given = await decide(large.id, carol)
   assert.deepEqual([given.status, given.body.state], [200, 'approved'], JSON.stringify(given.body))
   await assertConfirmed(user, large.id)
@@ -208,6 +246,44 @@ test('a token transfer takes no fuel until it is approved', async () => {
   for (const name of ['bob', 'carol']) await result('approve', id, ...by(name))
   await assertConfirmed(user, id)
   await auditIsClean()
+})
+
+test('of two approvals that arrive together, one completes the transfer', async () => {
+  const { id } = (await send('0.7')).body
+  await waits(id)
+  const both = [await decision(id, 'bob'), await passkeyDecision(id)]
+  const answers = await Promise.all(both.map((each) => decide(id, each)))
+  assert.deepEqual(
+    answers.map(({ status, body }) => [status, body.state]).sort(),
+    [
+      [200, 'approved'],
+      [200, 'open'],
+    ],
+    JSON.stringify(answers.map(({ body }) => body)),
+  )
+  await assertConfirmed(user, id)
+  const shown = await show(id)
+  assert.deepEqual(shown.needs, [{ group: 'approvers', k: '2', have: '2' }])
+  assert.deepEqual(shown.have.map(({ by: person }) => person).sort(), ['bob', 'carol'])
+})
+
+test('a transfer to an own address passes by the rule for own addresses', async () => {
+  const addressOf = async (owner: User, asset: string) => {
+    await fundedWallet(platform, owner, asset, '1')
+    const made = await call<{ address: string }>(owner, 'POST', '/dac/v1/address', { asset })
+    assert.equal(made.status, 200, JSON.stringify(made.body))
+    return made.body.address
+  }
+  const savings = await platform.user('approved', { subAccount: 'savings' })
+  const own = await send('12', {}, await addressOf(savings, 'ETH'))
+  assert.equal(own.status, 200, JSON.stringify(own.body))
+  await assertConfirmed(user, own.body.id)
+  // The gas funding of a token transfer is judged by the transfer that it is for.
+  const body = transferBody('USDT_ETH', '150', await addressOf(savings, 'USDT_ETH'))
+  const tokens = (await call<Transfer>(user, 'POST', '/dac/v1/transaction', body)).body
+  await assertConfirmed(user, tokens.id)
+  const foreign = await send('12', {}, await addressOf(await platform.user('stranger-own'), 'ETH'))
+  assert.deepEqual([foreign.status, foreign.body.code], [403, 'POLICY_DENIED'])
 })
 
 test('a rejection ends the transfer with two voids and the money back', async () => {
@@ -288,6 +364,26 @@ test('attack: what does not count as an approval is refused, and nothing is stor
     ['another time', { ...bob, expires: bob.expires + 1 }, 400, 'APPROVAL_REFUSED'],
     ['a decision that was not signed', { ...bob, decision: 'reject' }, 400, 'APPROVAL_REFUSED'],
     ['no signature', { ...bob, signature: '' }, 400, 'APPROVAL_REFUSED'],
+    ['no proof', { ...bob, signature: undefined }, 400, 'APPROVAL_REFUSED'],
+    [
+      'an assertion in place of a signature',
+      { ...(await passkeyDecision(id)), by: 'bob', key: 'k1' },
+      400,
+      'APPROVAL_REFUSED',
+    ],
+    ['a passkey without verification', await passkeyDecision(id, UP), 400, 'APPROVAL_REFUSED'],
+    [
+      'an assertion about another decision',
+      { ...(await passkeyDecision(id)), decision: 'reject' },
+      400,
+      'APPROVAL_REFUSED',
+    ],
+    [
+      'an assertion with a missing field',
+      { ...(await passkeyDecision(id)), passkey: { client_data: 'e30', signature: 'AAAA' } },
+      400,
+      'INVALID_REQUEST',
+    ],
     [
       'an expired approval',
       await decision(id, 'bob', { at: bob.at - 100, expires: bob.at - 50 }),

@@ -43,7 +43,7 @@ export type PolicyErrorCode =
   | 'VETOED'
   /** The signature does not verify. */
   | 'SIGNATURE'
-  /** The key is a passkey, whose assertions this package does not verify. */
+  /** The assertion of a passkey does not meet a rule. */
   | 'PASSKEY'
 
 /** The only error that this package throws for bad input. The message is a complete sentence. */

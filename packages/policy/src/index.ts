@@ -29,11 +29,14 @@ export * from './statements/carried.ts'
 export * from './statements/quorum.ts'
 export * from './statements/shapes.ts'
 export * from './statements/verify.ts'
+export { assertion, type Assertion, type Passkey } from './statements/webauthn.ts'
 export * from './governance/governance.ts'
 export {
   advance,
+  approvedAt,
   install,
   propose,
+  reinstate,
   type Place,
   type Proposal,
   type ProvenDocument,

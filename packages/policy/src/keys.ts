@@ -77,19 +77,34 @@ export function parseSpki(alg: KeyAlgorithm, spki: string, path: string): Public
  * WebAuthn create either. Therefore, nothing is identified by a signature: statements are identified
  * by the hash of their bytes.
  *
- * @param signature base64 with padding of 64 bytes: R ‖ S, or r ‖ s (IEEE P1363)
+ * @param raw 64 bytes: R ‖ S, or r ‖ s (IEEE P1363)
+ * @param format `der` (ES256 only): the DER form of r and s (RFC 3279, section 2.2.3)
  */
-export function isSignedBy(key: PublicKey, bytes: Uint8Array, signature: string): boolean {
-  const raw = decode(signature)
-  if (raw?.length !== 64) return false
+export function isSignatureOf(
+  key: PublicKey,
+  bytes: Uint8Array,
+  raw: Uint8Array,
+  format: 'compact' | 'der' = 'compact',
+): boolean {
+  if (format === 'compact' && raw.length !== 64) return false
   try {
     if (key.alg === 'ES256')
-      return p256.verify(raw, bytes, key.bytes, { lowS: false, prehash: true, format: 'compact' })
+      return p256.verify(raw, bytes, key.bytes, { lowS: false, prehash: true, format })
     return (
+      format === 'compact' &&
       ed25519.verify(raw, bytes, key.bytes, { zip215: false }) &&
       ed25519.Point.fromBytes(raw.subarray(0, 32), false).isTorsionFree()
     )
   } catch {
     return false
   }
+}
+
+/**
+ * Verifies a signature as {@link isSignatureOf}.
+ * @param signature base64 with padding of 64 bytes
+ */
+export function isSignedBy(key: PublicKey, bytes: Uint8Array, signature: string): boolean {
+  const raw = decode(signature)
+  return raw !== null && isSignatureOf(key, bytes, raw)
 }

@@ -7,7 +7,7 @@ import type { Approval } from '../evaluation/approvals.ts'
 import type { Policy } from '../evaluation/compile.ts'
 import { factsOf } from '../facts.ts'
 import type { StatementOf } from './shapes.ts'
-import { verifyStatement, type StatementContext } from './verify.ts'
+import { proofFields, verifyStatement, type Proof, type StatementContext } from './verify.ts'
 
 /**
  * A person's decision about an act, as orders carry it. It contains only what its reader cannot
@@ -23,8 +23,7 @@ export const carriedApproval = z.strictObject({
   at: seconds,
   /** Unix seconds. */
   expires: seconds,
-  /** Base64 of 64 bytes. */
-  signature: z.string().max(100),
+  ...proofFields,
 })
 export type CarriedApproval = z.output<typeof carriedApproval>
 
@@ -32,7 +31,7 @@ export type CarriedApproval = z.output<typeof carriedApproval>
 export function approvalStatement(
   { document, hash, registry }: Policy,
   act: Act,
-  { decision, by, key, at, expires }: Omit<CarriedApproval, 'id' | 'signature'>,
+  { decision, by, key, at, expires }: Omit<CarriedApproval, 'id' | keyof Proof>,
 ): StatementOf<'approval'> {
   const { mode, workspace, nodes, number } = document
   return {
@@ -79,12 +78,12 @@ export function verifyDecisions(
   context: StatementContext,
 ): Decisions {
   const found = { approve: [] as Approval[], reject: [] as Approval[], ignored: [] as Ignored[] }
-  for (const { id, signature, ...decision } of carried) {
+  for (const { id, signature, passkey, ...decision } of carried) {
     if (id !== act.id) continue
     const { by, key, at, expires } = decision
     try {
       const statement = approvalStatement(policy, act, decision)
-      verifyStatement(policy, { statement, signature }, context)
+      verifyStatement(policy, { statement, signature, passkey }, context)
       found[decision.decision].push({ by, key, at, expires })
     } catch (error) {
       if (!(error instanceof PolicyError)) throw error

@@ -181,7 +181,7 @@ test('refuses unknown people and keys, passkeys, and keys of other people', () =
   const statement = base('stop', {}, withPasskey)
   assert.deepEqual(
     codeOf(() => verifyStatement(withPasskey, signWith(keyOf('alice'), statement), context)),
-    ['PASSKEY', 'key'],
+    ['SIGNATURE', 'passkey'],
   )
   assert.equal(assertStatement(withPasskey, statement, context).kind, 'passkey')
 })

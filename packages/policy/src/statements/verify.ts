@@ -7,18 +7,32 @@ import type { Policy } from '../evaluation/compile.ts'
 import { isSignedBy, parseSpki } from '../keys.ts'
 import { LIMITS } from '../limits.ts'
 import { SHAPES, statementBytes, statementHash, type Statement } from './shapes.ts'
+import { assertAssertion, assertion, isSignedByPasskey, type Assertion } from './webauthn.ts'
 
-/** A statement with its signature: base64 of 64 bytes, by a key of the kind `key`. */
-export interface SignedStatement {
+/** How a key has signed a statement. Exactly one field is present. */
+export interface Proof {
+  /** Of a key of the kind `key`: base64 of 64 bytes over the statement's bytes. */
+  readonly signature?: string | undefined
+  /** Of a passkey, whose challenge is the statement. */
+  readonly passkey?: Assertion | undefined
+}
+
+/** Fields of {@link Proof} in wire formats. */
+export const proofFields = {
+  signature: z.string().max(100).optional(),
+  passkey: assertion.optional(),
+}
+
+/** A statement with the proof of its signer. */
+export interface SignedStatement extends Proof {
   readonly statement: Statement
-  readonly signature: string
 }
 
 const envelope = z.strictObject({
   statement: z.looseObject({
     kind: z.enum(Object.keys(SHAPES) as [Statement['kind'], ...Statement['kind'][]]),
   }),
-  signature: z.string().max(100),
+  ...proofFields,
 })
 
 /**
@@ -26,9 +40,9 @@ const envelope = z.strictObject({
  * @throws PolicyError `FORMAT` or `SHAPE`
  */
 export function readSigned(text: string): SignedStatement {
-  const { statement, signature } = readShape(envelope, readJson(text, LIMITS.statementBytes))
+  const { statement, ...proof } = readShape(envelope, readJson(text, LIMITS.statementBytes))
   try {
-    return { statement: readShape(SHAPES[statement.kind], statement), signature }
+    return { statement: readShape(SHAPES[statement.kind], statement), ...proof }
   } catch (error) {
     if (!(error instanceof PolicyError)) throw error
     const path = error.path === '' ? 'statement' : `statement.${error.path}`
@@ -45,17 +59,27 @@ export interface StatementContext {
   readonly suspended: ReadonlySet<string>
   /**
    * Returns whether the key has signed the statement. Absent: {@link isSignedByKey}. A signer node
-   * passes a function that remembers results, because it verifies each approval several times.
+   * passes a function that remembers results, because it verifies each approval several times. Its
+   * proof has the form of the key's kind.
    */
-  readonly isSigned?: (key: PersonKey, statement: Statement, signature: string) => boolean
+  readonly isSigned?: (key: PersonKey, statement: Statement, proof: Proof) => boolean
 }
 
-/** Returns whether a person's key has signed a statement. */
-export const isSignedByKey = (
-  { alg, spki }: PersonKey,
+/**
+ * Returns whether a person's key has signed a statement. Of a passkey's assertion, this verifies the
+ * signature only: {@link verifyStatement} checks what it has signed.
+ */
+export function isSignedByKey(
+  key: PersonKey,
   statement: Statement,
-  signature: string,
-): boolean => isSignedBy(parseSpki(alg, spki, 'key'), statementBytes(statement), signature)
+  { signature, passkey }: Proof,
+): boolean {
+  if (key.kind === 'passkey') return passkey !== undefined && isSignedByPasskey(key, passkey)
+  return (
+    signature !== undefined &&
+    isSignedBy(parseSpki(key.alg, key.spki, 'key'), statementBytes(statement), signature)
+  )
+}
 
 const refuse = (code: PolicyErrorCode, path: string, message: string): never => {
   throw new PolicyError(code, path, message)
@@ -127,7 +151,7 @@ function keyOf(policy: Policy, person: string, key: string, path = ''): PersonKe
 
 /**
  * Checks everything about a statement except its signature, and returns the key that must have
- * signed it. A signer node calls this before it verifies a passkey's assertion over `challengeOf`.
+ * signed it.
  * @param policy the document in force; for a proof of possession the new document
  * @throws PolicyError with the code of the first rule that is not met
  */
@@ -148,22 +172,36 @@ export function assertStatement(
   return found
 }
 
+/** Checks the form of a proof, and what a passkey has signed. @throws PolicyError */
+function assertProof(key: PersonKey, statement: Statement, { signature, passkey }: Proof): void {
+  const [field, other] = key.kind === 'key' ? ['signature', 'passkey'] : ['passkey', 'signature']
+  const given = { signature, passkey } as Record<string, unknown>
+  if (given[field] === undefined)
+    refuse('SIGNATURE', field, `is missing: ${key.id} is a key of the kind ${key.kind}`)
+  if (given[other] !== undefined)
+    refuse('SIGNATURE', other, `must be absent: ${key.id} is a key of the kind ${key.kind}`)
+  if (key.kind === 'passkey') assertAssertion(key, statement, passkey!)
+}
+
 /**
- * Verifies a statement that a key of the kind `key` signed.
+ * Verifies a statement.
  * @param policy the document in force; for a proof of possession the new document
  * @returns the hash of the statement, by which it is identified
  * @throws PolicyError with the code of the first rule that is not met
  */
 export function verifyStatement(
   policy: Policy,
-  { statement, signature }: SignedStatement,
+  { statement, ...proof }: SignedStatement,
   context: StatementContext,
 ): string {
   const key = assertStatement(policy, statement, context)
-  if (key.kind === 'passkey')
-    refuse('PASSKEY', 'key', 'is a passkey, whose assertions the signer node verifies')
+  assertProof(key, statement, proof)
   const { isSigned = isSignedByKey } = context
-  if (!isSigned(key, statement, signature))
-    refuse('SIGNATURE', 'signature', 'does not verify with the key')
+  if (!isSigned(key, statement, proof))
+    refuse(
+      'SIGNATURE',
+      key.kind === 'key' ? 'signature' : 'passkey.signature',
+      'does not verify with the key',
+    )
   return statementHash(statement)
 }

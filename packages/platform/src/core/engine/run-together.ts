@@ -7,6 +7,7 @@ import {
 import { notePart } from '@custody/tracing'
 import type { Queryable, Database } from '../database/pool.ts'
 import { orderPolicy, workspaceOf } from '../signing/approvals.ts'
+import { ownPathsOf } from '../signing/own-paths.ts'
 import { RUN_MAX, signRun, type SignOrder } from '../signing/sign.ts'
 import { LEASE_MS, LeaseLost } from './lease.ts'
 import { lockAccount } from './nonce-order.ts'
@@ -223,9 +224,11 @@ export async function signTogether(
   const { network } = services.networks.get(first.row.network)
   const { database } = services
   const { name: workspace, approves } = await workspaceOf(database, first.row.workspace_id)
+  const ids = run.map(({ row }) => row.id)
+  const paths = await ownPathsOf(services, first.row.workspace_id, ids)
   const orders: Omit<SignOrder, 'workspace'>[] = []
   for (const { row, built } of run) {
-    const policy = approves ? await orderPolicy(database, row) : undefined
+    const policy = await orderPolicy(database, row, { approves, path: paths.get(row.id) })
     orders.push({ purpose: await askPurpose(services, row), unsigned: built.unsigned, policy })
   }
   const startMs = services.environment.now()

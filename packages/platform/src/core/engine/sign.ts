@@ -15,9 +15,10 @@ import type { Metrics } from '../metrics.ts'
 import type { Logger } from 'pino'
 import type { Kinds, SigningRefusal } from './interfaces/kind.ts'
 import { orderPolicy, workspaceOf } from '../signing/approvals.ts'
+import { ownPathsOf } from '../signing/own-paths.ts'
 import { signOrder, type SignOutcome } from '../signing/sign.ts'
 import { advance, wakeBuilding } from './lease.ts'
-import type { TransactionRow } from './transaction.ts'
+import { ASKED_FOR, type TransactionRow } from './transaction.ts'
 import type { Replacement } from './replacement.ts'
 import { startFailing } from './fail.ts'
 import { placeToSign, wakeNextNonce } from './nonce-order.ts'
@@ -66,7 +67,11 @@ export async function signBuilt(
   const { name: workspace, approves } = await workspaceOf(services.database, row.workspace_id)
   const { unsigned, account, nonce } = built
   const purpose = await askPurpose(services, row, replacement)
-  const policy = approves ? await orderPolicy(services.database, row) : undefined
+  const served = row.parent_id === null ? [row.id] : [row.id, row.parent_id]
+  const paths = await ownPathsOf(services, row.workspace_id, served)
+  // Gas funding for several transfers can name the destination of one of them only.
+  const path = ASKED_FOR.has(row.kind) ? paths.get(row.id) : [...paths.values()][0]
+  const policy = await orderPolicy(services.database, row, { approves, path })
   const order = { workspace, purpose, unsigned, policy }
   const outcome = await signOrder(services, order, nonce === null ? null : account)
   if (outcome.kind === 'unavailable' && row.attempts === 1) {

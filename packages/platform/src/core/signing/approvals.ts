@@ -1,9 +1,11 @@
-import { LIMITS, type CarriedApproval } from '@custody/policy'
+import { LIMITS, type Assertion, type CarriedApproval } from '@custody/policy'
 import type { Queryable } from '../database/pool.ts'
 
 /** What an order carries for the policy of its workspace. */
 export interface OrderPolicy {
-  approvals: CarriedApproval[]
+  approvals?: CarriedApproval[]
+  /** Derivation path of the destination, if it is an address of the workspace. */
+  to_path?: number[]
 }
 
 interface Row {
@@ -13,11 +15,12 @@ interface Row {
   key: string
   signed_at: string
   expires_at: string
-  signature: string
+  signature: string | null
+  passkey: Assertion | null
 }
 
 const COLUMNS =
-  'transaction_id, decision, person, key, signed_at::text, expires_at::text, signature'
+  'transaction_id, decision, person, key, signed_at::text, expires_at::text, signature, passkey'
 
 const carried = (row: Row): CarriedApproval => ({
   id: row.transaction_id,
@@ -26,7 +29,7 @@ const carried = (row: Row): CarriedApproval => ({
   key: row.key,
   at: Number(row.signed_at),
   expires: Number(row.expires_at),
-  signature: row.signature,
+  ...(row.passkey === null ? { signature: row.signature! } : { passkey: row.passkey }),
 })
 
 /** Returns the decisions of people about a transfer, the latest first. */
@@ -57,14 +60,13 @@ export async function decisionsOfAll(
 }
 
 /**
- * Returns what the order of a transaction carries for the policy: the valid approvals of the
- * transfer, or of each transfer that a fuel transaction or a loan of energy is for. Undefined if
- * there are none.
+ * Returns the valid approvals that the order of a transaction carries: those of the transfer, or of
+ * each transfer that a fuel transaction or a loan of energy is for.
  */
-export async function orderPolicy(
+async function orderApprovals(
   database: Queryable,
-  { workspace_id, id, parent_id }: { workspace_id: string; id: string; parent_id: string | null },
-): Promise<OrderPolicy | undefined> {
+  { workspace_id, id, parent_id }: Ordered,
+): Promise<CarriedApproval[]> {
   const rows = await database.query<Row>(
     `select ${COLUMNS} from (
        select a.*, row_number() over (partition by transaction_id order by signed_at desc, person) place
@@ -76,7 +78,32 @@ export async function orderPolicy(
      ) latest where place <= $4`,
     [workspace_id, id, parent_id, LIMITS.approvals, Math.floor(database.now().getTime() / 1000)],
   )
-  return rows.length === 0 ? undefined : { approvals: rows.map(carried) }
+  return rows.map(carried)
+}
+
+interface Ordered {
+  workspace_id: string
+  id: string
+  parent_id: string | null
+}
+
+/**
+ * Returns what the order of a transaction carries for the policy of its workspace; undefined if that
+ * is nothing.
+ * @param approves whether people have approved any transfer of the workspace
+ * @param path of the destination, if it is an address of the workspace
+ */
+export async function orderPolicy(
+  database: Queryable,
+  row: Ordered,
+  { approves, path }: { approves: boolean; path: number[] | undefined },
+): Promise<OrderPolicy | undefined> {
+  const approvals = approves ? await orderApprovals(database, row) : []
+  if (approvals.length === 0 && path === undefined) return undefined
+  return {
+    ...(approvals.length === 0 ? {} : { approvals }),
+    ...(path === undefined ? {} : { to_path: path }),
+  }
 }
 
 /** Returns the name of a workspace, and whether people have approved any of its transfers. */

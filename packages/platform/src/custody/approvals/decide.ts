@@ -1,14 +1,18 @@
+import type { Registry } from '@custody/chains'
 import type { CarriedApproval } from '@custody/policy'
+import { isDeepStrictEqual } from 'node:util'
 import type { Database } from '../../core/database/pool.ts'
 import { wakeOne } from '../../core/engine/lease.ts'
 import { ApiError } from '../../core/errors.ts'
 import { decisionsOf } from '../../core/signing/approvals.ts'
+import { ownPathsOf } from '../../core/signing/own-paths.ts'
 import type { FoundApproval } from './find-approval.ts'
 import type { Judgement, Need } from './judgement.ts'
-import { writeDecision } from './requests.ts'
+import { noteNeeds, writeDecision } from './requests.ts'
 import type { Outcome, WorkspacePolicies } from './workspace-policies.ts'
 
 interface Services {
+  registry: Registry
   database: Database
   policies: WorkspacePolicies
 }
@@ -47,49 +51,73 @@ function judgementOf(outcome: Outcome): Judgement {
   return outcome.judgement
 }
 
+/** Greatest number of times that a decision is judged, because others arrive meanwhile. */
+const TRIES_MAX = 5
+
 /**
  * Stores a person's decision about a transfer, after two signer nodes have verified it. The
- * authority is the person's signature, not the caller who sends it. A decision that is sent again changes nothing.
+ * authority is the person's signature, not the caller who sends it. A decision that is sent again
+ * changes nothing.
  * @throws ApiError `APPROVAL_CLOSED`, `APPROVAL_REFUSED` or `SIGNERS_UNAVAILABLE`
  */
 export async function decide(
-  { database, policies }: Services,
+  services: Services,
   found: FoundApproval,
   decision: CarriedApproval,
 ): Promise<Decided> {
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
+    const decided = await decideOnce(services, found, decision)
+    if (decided) return decided
+  }
+  throw new ApiError(
+    'SIGNERS_UNAVAILABLE',
+    'too many decisions about the transfer arrive at once: send the decision again',
+  )
+}
+
+/** @returns null if another decision was stored while the nodes judged this one */
+async function decideOnce(
+  services: Services,
+  found: FoundApproval,
+  decision: CarriedApproval,
+): Promise<Decided | null> {
+  const { database, policies } = services
   const { id, workspace_id: workspace, request } = found
   const earlier = await decisionsOf(database, found)
-  const isRepeated = earlier.some((each) => isSame(each, decision))
+  const isRepeated = earlier.some((each) => isDeepStrictEqual(each, decision))
   const decided = STATES[decision.decision]
   if (isRepeated && (found.state === 'open' || found.state === decided))
     return { id, state: decision.decision === 'reject' ? decided : found.state, needs: found.needs }
   if (found.state !== 'open') throw closed(found)
+  // A rejection is final from the moment at which it is stored.
+  if (earlier.some(isRejection)) throw closed({ state: 'rejected' })
   const { api_key: _, ...signed } = request!
   const others = earlier.filter(({ by }) => by !== decision.by)
   policies.noteGoverned(workspace)
-  const outcome = await policies.judge(workspace, signed, [decision, ...others])
+  const outcome = await policies.judge(workspace, signed, async () => ({
+    decisions: [decision, ...others],
+    to_path: (await ownPathsOf(services, workspace, [id])).get(id),
+  }))
   const judgement = judgementOf(outcome)
   assertCounts(judgement, decision)
-  await database.transaction(async (tx) => {
+  const isStored = await database.transaction(async (tx) => {
     const row = await tx.one<{ state: string }>(
       'select state from transactions where workspace_id = $1 and id = $2 for update',
       [workspace, id],
     )
+    if (!isDeepStrictEqual(await decisionsOf(tx, found), earlier)) return false
     if (row?.state !== 'APPROVAL') throw closed(found)
     await writeDecision(tx, found, decision)
-    await tx.query(
-      'update approval_requests set needs = $3 where workspace_id = $1 and transaction_id = $2',
-      [workspace, id, JSON.stringify(judgement.needs)],
-    )
+    await noteNeeds(tx, found, judgement)
     await wakeOne(tx, workspace, id)
+    return true
   })
-  const isDecided = decision.decision === 'reject' || outcome.kind === 'allowed'
-  const state = isDecided ? decided : 'open'
-  return { id, state, needs: judgement.needs }
+  if (!isStored) return null
+  const isDecided = isRejection(decision) || outcome.kind === 'allowed'
+  return { id, state: isDecided ? decided : 'open', needs: judgement.needs }
 }
 
-const isSame = (a: CarriedApproval, b: CarriedApproval): boolean =>
-  (Object.keys(a) as (keyof CarriedApproval)[]).every((field) => a[field] === b[field])
+const isRejection = ({ decision }: CarriedApproval): boolean => decision === 'reject'
 
 /** Checks that the nodes count a decision. @throws ApiError `APPROVAL_REFUSED` */
 function assertCounts(

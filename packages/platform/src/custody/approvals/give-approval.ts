@@ -1,3 +1,4 @@
+import type { Registry } from '@custody/chains'
 import { carriedApproval, LIMITS } from '@custody/policy'
 import { z } from 'zod'
 import type { Database } from '../../core/database/pool.ts'
@@ -5,10 +6,12 @@ import { endpoint } from '../../core/http/endpoint.ts'
 import { pathId, wholeNumber } from '../../core/http/schemas.ts'
 import { decide } from './decide.ts'
 import { needShape } from './judgement.ts'
+import { assertionShape } from './present.ts'
 import { ownApproval } from './read-approval.ts'
 import type { WorkspacePolicies } from './workspace-policies.ts'
 
 interface Services {
+  registry: Registry
   database: Database
   policies: WorkspacePolicies
 }
@@ -20,7 +23,7 @@ export const giveApproval = endpoint({
   id: 'giveApproval',
   tag: 'Approvals',
   description:
-    'Approves or rejects a transfer. `signature` is made with a key of the policy document, over `custody/approval/v1`, a line feed, and the canonical JSON (RFC 8785) of `statement` of `GET /dac/v1/approvals/{id}` with the fields `by`, `key`, `at`, `expires` and `decision`. Two signer nodes verify it before it is stored, and the nodes verify it again before they sign. The API key only carries the decision: the signature of the person is the authority. A decision that is sent again changes nothing; a later decision of the same person replaces the earlier one. A rejection is final: the transfer fails.',
+    'Approves or rejects a transfer. `signature` is made with a key of the policy document, over `custody/approval/v1`, a line feed, and the canonical JSON (RFC 8785) of `statement` of `GET /dac/v1/approvals/{id}` with the fields `by`, `key`, `at`, `expires` and `decision`. A passkey signs the SHA-256 of the same bytes as its challenge, and its assertion is sent as `passkey` instead. Two signer nodes verify it before it is stored, and the nodes verify it again before they sign. The API key only carries the decision: the signature of the person is the authority. A decision that is sent again changes nothing; a later decision of the same person replaces the earlier one. A rejection is final: the transfer fails.',
   errors: ['NOT_FOUND', 'APPROVAL_CLOSED', 'APPROVAL_REFUSED', 'SIGNERS_UNAVAILABLE'],
   method: 'POST',
   path: '/dac/v1/approvals/{id}',
@@ -28,6 +31,7 @@ export const giveApproval = endpoint({
   access: 'write',
   params: z.strictObject({ id: pathId }),
   body: carriedApproval.omit({ id: true }).extend({
+    passkey: assertionShape.optional(),
     at: wholeNumber(0, SECONDS_MAX, 'Time of the signature, in Unix seconds'),
     expires: wholeNumber(
       0,

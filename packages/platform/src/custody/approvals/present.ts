@@ -1,10 +1,17 @@
-import { LIMITS, type CarriedApproval } from '@custody/policy'
+import { assertion, LIMITS, type CarriedApproval } from '@custody/policy'
 import { z } from 'zod'
 import { factsShape, needShape, statementShape } from './judgement.ts'
 import { REQUEST_STATES, type ApprovalRequest } from './requests.ts'
 
 /** Latest time of a statement, in Unix seconds. */
 const SECONDS_MAX = 9_999_999_999
+
+/** The assertion of a passkey, in requests and responses. */
+export const assertionShape = assertion.meta({
+  id: 'PasskeyAssertion',
+  description:
+    'Response of a passkey to `navigator.credentials.get`, each field in base64url without padding: `clientDataJSON`, `authenticatorData` and `signature`. Its challenge is the SHA-256 of the bytes that a key would sign.',
+})
 
 const decisionShape = z
   .object({
@@ -21,7 +28,10 @@ const decisionShape = z
       .min(0)
       .max(SECONDS_MAX)
       .meta({ description: 'Time at which it stops counting, in Unix seconds' }),
-    signature: z.string().meta({ description: 'Base64 of 64 bytes' }),
+    signature: z.string().optional().meta({
+      description: 'Base64 of 64 bytes, by a key that signs itself; absent for a passkey',
+    }),
+    passkey: assertionShape.optional(),
   })
   .meta({
     id: 'ApprovalDecision',
@@ -86,14 +96,7 @@ export function presentApproval(
     action: statement.action,
     facts: statement.facts,
     needs,
-    have: decisions.map(({ by, key, decision, at, expires, signature }) => ({
-      by,
-      key,
-      decision,
-      at,
-      expires,
-      signature,
-    })),
+    have: decisions.map(({ id: _, ...decision }) => decision),
     created_at: created_at.toISOString(),
     expires_at: expires_at.toISOString(),
   }

@@ -46,6 +46,19 @@ export async function openRequest(
   )
 }
 
+/** Stores how many people have approved an open request. */
+export async function noteNeeds(
+  tx: Queryable,
+  row: Owned,
+  { needs }: Pick<Judgement, 'needs'>,
+): Promise<void> {
+  await tx.query(
+    `update approval_requests set needs = $3 where workspace_id = $1 and transaction_id = $2
+      and state = 'open'`,
+    [row.workspace_id, row.id, JSON.stringify(needs)],
+  )
+}
+
 /** Closes the request of a transfer if it is open. */
 export async function closeRequest(
   tx: Queryable,
@@ -72,16 +85,27 @@ export async function expiryOf(database: Queryable, row: Owned): Promise<Date | 
 export async function writeDecision(
   tx: Queryable,
   { workspace_id: workspace, id }: Owned,
-  { decision, by, key, at, expires, signature }: CarriedApproval,
+  { decision, by, key, at, expires, signature, passkey }: CarriedApproval,
 ): Promise<void> {
   await tx.query(
     `insert into approvals (workspace_id, transaction_id, person, decision, key, signed_at,
-       expires_at, signature, created_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+       expires_at, signature, passkey, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
      on conflict (workspace_id, transaction_id, person) do update
        set decision = excluded.decision, key = excluded.key, signed_at = excluded.signed_at,
          expires_at = excluded.expires_at, signature = excluded.signature,
-         created_at = excluded.created_at`,
-    [workspace, id, by, decision, key, at, expires, signature, tx.now()],
+         passkey = excluded.passkey, created_at = excluded.created_at`,
+    [
+      workspace,
+      id,
+      by,
+      decision,
+      key,
+      at,
+      expires,
+      signature ?? null,
+      passkey === undefined ? null : JSON.stringify(passkey),
+      tx.now(),
+    ],
   )
 }

@@ -6,6 +6,7 @@ import { NodeRefused, NodeUnavailable, type SignerNodes } from '../../core/signi
 import { WorkspacePolicies } from './workspace-policies.ts'
 
 const REQUEST = { token: 't', method: 'POST', uri: '/dac/v1/transaction', body: '{}' }
+const NO_DETAILS = async () => ({})
 const HASH = 'ab'.repeat(32)
 
 const judgement = (code: string | null, hash = HASH) => ({
@@ -101,28 +102,28 @@ const CASES: [string, [Says, Says, Says], string][] = [
 for (const [name, says, kind] of CASES)
   test(`${name}: ${kind}`, async () => {
     const { policies } = policiesOf(...says)
-    assert.equal((await policies.judge('w', REQUEST)).kind, kind)
+    assert.equal((await policies.judge('w', REQUEST, NO_DETAILS)).kind, kind)
   })
 
 test('silent nodes delay a workspace only if it is known to have a policy', async () => {
   const { policies, state } = policiesOf(AWAY, AWAY, ALLOWS)
-  assert.equal((await policies.judge('w', REQUEST)).kind, 'none')
+  assert.equal((await policies.judge('w', REQUEST, NO_DETAILS)).kind, 'none')
   policies.noteGoverned('w')
-  assert.equal((await policies.judge('w', REQUEST)).kind, 'later')
-  assert.equal((await policies.judge('another', REQUEST)).kind, 'none')
+  assert.equal((await policies.judge('w', REQUEST, NO_DETAILS)).kind, 'later')
+  assert.equal((await policies.judge('another', REQUEST, NO_DETAILS)).kind, 'none')
   state.says = [ALLOWS, ALLOWS, ALLOWS]
-  assert.equal((await policies.judge('another', REQUEST)).kind, 'allowed')
+  assert.equal((await policies.judge('another', REQUEST, NO_DETAILS)).kind, 'allowed')
   state.says = [AWAY, AWAY, AWAY]
-  assert.equal((await policies.judge('another', REQUEST)).kind, 'later')
+  assert.equal((await policies.judge('another', REQUEST, NO_DETAILS)).kind, 'later')
 })
 
 test('a workspace without a policy is judged once in ten seconds', async () => {
   const { policies, state } = policiesOf(NONE, NONE, NONE)
-  for (let time = 0; time < 5; time++) await policies.judge('w', REQUEST)
+  for (let time = 0; time < 5; time++) await policies.judge('w', REQUEST, NO_DETAILS)
   assert.equal(state.calls, 2)
   state.now += 10_000
   state.says = [MISSES, MISSES, MISSES]
-  assert.equal((await policies.judge('w', REQUEST)).kind, 'approval')
-  assert.equal((await policies.judge('w', REQUEST)).kind, 'approval')
+  assert.equal((await policies.judge('w', REQUEST, NO_DETAILS)).kind, 'approval')
+  assert.equal((await policies.judge('w', REQUEST, NO_DETAILS)).kind, 'approval')
   assert.equal(state.calls, 6)
 })

@@ -20,6 +20,14 @@ export type Outcome =
   | { kind: 'denied'; message: string; judgement: Judgement }
   | { kind: 'later'; message: string }
 
+/** What accompanies a request that the nodes judge. */
+export interface Details {
+  /** Decisions of people about it. */
+  decisions?: readonly CarriedApproval[]
+  /** Derivation path of the destination, if it is an address of the workspace. */
+  to_path?: number[] | undefined
+}
+
 const JUDGE_TIMEOUT_MS = 3000
 /** Time for which a workspace without a policy is taken to have none, in milliseconds. */
 const NO_POLICY_MS = 10_000
@@ -50,18 +58,19 @@ export class WorkspacePolicies {
   /**
    * Lets two nodes judge a caller's request.
    * @param workspace ID of the caller's workspace
-   * @param decisions of people about it
+   * @param detailsOf reads what accompanies the request; not called if the workspace is known to
+   *   have no policy
    */
   async judge(
     workspace: string,
     request: SignedRequest,
-    decisions: readonly CarriedApproval[] = [],
+    detailsOf: () => Promise<Details>,
   ): Promise<Outcome> {
     const now = this.#services.environment.now()
     const known = this.#known.get(workspace)
     if (known?.isGoverned === false && Math.abs(now - known.at) < NO_POLICY_MS)
       return { kind: 'none' }
-    const answers = await this.#askTwo({ request, decisions })
+    const answers = await this.#askTwo({ request, ...(await detailsOf()) })
     const outcome = combine(answers)
     const isSilent = answers.filter((answer) => !('silent' in answer)).length < 2
     // A workspace that is not known to have a policy is treated as one without.

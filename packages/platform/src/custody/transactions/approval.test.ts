@@ -57,7 +57,7 @@ async function staged(
         const issued_at = Math.floor(clock.now() / 1000)
         return isMissing(token)
           ? { kind: 'approval', judgement: { statement: {}, needs: [], issued_at } }
-          : { kind: 'allowed' }
+          : { kind: 'allowed', judgement: { needs: [] } }
       },
       noteGoverned: () => {
         isGoverned = true

@@ -1,3 +1,4 @@
+import type { Registry } from '@custody/chains'
 import type { CarriedApproval } from '@custody/policy'
 import type { Database, Queryable } from '../../core/database/pool.ts'
 import type { SigningRefusal } from '../../core/engine/interfaces/kind.ts'
@@ -6,13 +7,15 @@ import type { Networks } from '../../core/engine/networks.ts'
 import { isForward, type State, type TransactionRow } from '../../core/engine/transaction.ts'
 import type { Environment } from '../../core/environment.ts'
 import { decisionsOf } from '../../core/signing/approvals.ts'
-import { closeRequest, expiryOf, openRequest } from '../approvals/requests.ts'
+import { ownPathsOf } from '../../core/signing/own-paths.ts'
+import { closeRequest, expiryOf, noteNeeds, openRequest } from '../approvals/requests.ts'
 import type { Outcome, WorkspacePolicies } from '../approvals/workspace-policies.ts'
 import { unbuild } from './unbuild.ts'
 
 interface Services {
   environment: Environment
   database: Database
+  registry: Registry
   networks: Networks
   policies: WorkspacePolicies
 }
@@ -36,14 +39,17 @@ function ownRequest(row: TransactionRow): NonNullable<TransactionRow['request']>
 
 /** Lets the signer nodes judge a transfer, before anything is fixed for it. */
 async function judge(
-  { policies }: Pick<Services, 'policies'>,
+  services: Services,
   row: TransactionRow,
-  decisions: readonly CarriedApproval[],
+  decisionsOf: () => Promise<readonly CarriedApproval[]>,
 ): Promise<Outcome> {
   const request = ownRequest(row)
   if (request === null) return { kind: 'none' }
   const { api_key: _, ...signed } = request
-  return policies.judge(row.workspace_id, signed, decisions)
+  return services.policies.judge(row.workspace_id, signed, async () => ({
+    decisions: await decisionsOf(),
+    to_path: (await ownPathsOf(services, row.workspace_id, [row.id])).get(row.id),
+  }))
 }
 
 /** Starts the failure of a transfer: two signer nodes store a void first. */
@@ -59,7 +65,7 @@ const denial = (message: string): string => `the signer nodes reject it: POLICY_
  */
 export async function awaitPolicy(services: Services, row: TransactionRow): Promise<boolean> {
   if (row.state !== 'QUEUED' || ownRequest(row) === null) return false
-  const outcome = await judge(services, row, await decisionsOf(services.database, row))
+  const outcome = await judge(services, row, () => decisionsOf(services.database, row))
   switch (outcome.kind) {
     case 'none':
     case 'allowed':
@@ -130,7 +136,7 @@ export async function awaitApproval(services: Services, row: TransactionRow): Pr
   const end = await endOf(services, row, decisions)
   if (end !== null) return voidFor(database, row, end)
   services.policies.noteGoverned(row.workspace_id)
-  const outcome = await judge(services, row, decisions)
+  const outcome = await judge(services, row, async () => decisions)
   if (outcome.kind === 'denied') return voidFor(database, row, denial(outcome.message))
   const isApproved = await database.transaction(async (tx) => {
     // People's decisions are written under the same lock, so none is overlooked.
@@ -187,6 +193,7 @@ async function settle(
     })
     return false
   }
+  if (outcome.kind === 'allowed') await noteNeeds(tx, row, outcome.judgement)
   await closeRequest(tx, row, 'approved')
   await advance(tx, row, {
     state: (row.plan.approval_from ?? 'QUEUED') as State,

@@ -20,6 +20,7 @@ import type { Settings } from '../../core/settings/settings.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { Database } from '../../core/database/pool.ts'
 import type { Networks } from '../../core/engine/networks.ts'
+import { ownPath } from '../../core/signing/own-paths.ts'
 import type { Receipts } from '../../core/signing/receipts.ts'
 import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
 import type { Prices } from '../prices/prices.ts'
@@ -213,7 +214,7 @@ async function create(
     level: body.fee_level ?? null,
   })
   await checkFeeWallet(services, chain, { owner: caller, asset, source, fee })
-  await checkPolicy(services, request)
+  await checkPolicy(services, request, { network, destination, addressTag })
   const platform = quotePlatformFee(services, wallet.prepaid_tier, asset, amount)
   const amounts = { amount, fee, reserve, chainReserve, platform }
   const row = withdrawalRow(services, request, from, amounts, { source, destination, addressTag })
@@ -243,16 +244,29 @@ async function create(
   return { text: response }
 }
 
+interface PaidTo {
+  network: Network
+  destination: string
+  addressTag: string | null
+}
+
 /**
  * Rejects a transfer that the policy of the workspace denies. Anything else is decided later, when
  * the transfer is queued and when it is signed.
  * @throws ApiError `POLICY_DENIED`
  */
 async function checkPolicy(
-  { environment, policies }: Pick<Services, 'environment' | 'policies'>,
+  services: Pick<Services, 'environment' | 'database' | 'registry' | 'policies'>,
   { caller, signed }: TransferRequest,
+  { network, destination, addressTag }: PaidTo,
 ): Promise<void> {
-  const judging = policies.judge(caller.workspaceId, signed)
+  const { environment, policies } = services
+  const judging = policies.judge(caller.workspaceId, signed, async () => ({
+    to_path:
+      addressTag === null
+        ? await ownPath(services, caller.workspaceId, network.code, destination)
+        : undefined,
+  }))
   const outcome = await withTimeout(environment, judging, { kind: 'none' as const })
   if (outcome.kind !== 'denied') return
   const { policy, tried } = outcome.judgement

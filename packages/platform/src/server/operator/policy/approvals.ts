@@ -1,3 +1,4 @@
+import type { Registry } from '@custody/chains'
 import { carriedApproval } from '@custody/policy'
 import { findApproval, type FoundApproval } from '../../../custody/approvals/find-approval.ts'
 import { decide } from '../../../custody/approvals/decide.ts'
@@ -9,6 +10,7 @@ import type { SignerNodes } from '../../../core/signing/nodes.ts'
 import { argument, OperatorError, type Command } from '../command.ts'
 
 interface Services {
+  registry: Registry
   database: Database
   signers: SignerNodes
   policies: WorkspacePolicies
