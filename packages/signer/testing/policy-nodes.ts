@@ -23,6 +23,8 @@ export class PolicyNode {
   exchange!: PolicyExchange
   /** Answers of this node to its peers, changed by a test. */
   altered: (call: string, answer: unknown) => unknown = (_call, answer) => answer
+  /** Seconds by which the node's clock is ahead. */
+  ahead = 0
   logged: string[] = []
 
   constructor(cluster: PolicyNodes, node: number) {
@@ -43,7 +45,8 @@ export class PolicyNode {
     const cluster = this.#cluster
     if (this.store) this.store.close()
     this.#handlers = new Map()
-    this.store = new Store(this.#path, () => cluster.now * 1000)
+    const now = (): number => (cluster.now + this.ahead) * 1000
+    this.store = new Store(this.#path, now)
     const log = (_level: string, message: string): void => {
       this.logged.push(message)
     }
@@ -53,7 +56,7 @@ export class PolicyNode {
       node: this.node,
       policies: this.policies,
       store: this.store,
-      monotonic: () => cluster.now * 1000,
+      monotonic: now,
       timeoutMs: 1000,
       log,
       peers: {

@@ -68,10 +68,8 @@ export function propose(
   present: Present,
   witnesses: Witnesses = null,
 ): Governance {
-  const { policy: previous, next, revoked, vetoed } = governance
-  const { number, previous: link } = document
-  if (number !== previous.document.number + 1 || link !== previous.hash)
-    refuse('OTHER_POLICY', 'previous', `is not the document ${previous.document.number} in force`)
+  const { next, revoked, vetoed } = governance
+  const previous = assertSuccessor(governance, document)
   const policy = withoutFaults(document, { ...context, previous: previous.document }, present)
   const isPending = next?.policy.hash === policy.hash
   if (isPending && witnesses === null) return governance
@@ -85,10 +83,7 @@ export function propose(
   // What both other nodes have seen by then was approved by then.
   const seen = Math.min(present.now_s, witnesses ? Math.max(...witnesses) : Infinity)
   const actsAt = assertApprovals(governance, policy, approvals, { ...present, now_s: seen })
-  const known = new Set(
-    [...previous.people.values()].flatMap((keys) => [...keys.values()].map(({ spki }) => spki)),
-  )
-  assertPossessions(policy, known, possessions, present)
+  assertPossessions(policy, keysOf(previous), possessions, present)
   const { delay_s } = previous.document.change
   const isInTime = seen + delay_s <= actsAt + LIMITS.sightSlackS
   const acts_at_s = isInTime ? actsAt : present.now_s + delay_s
@@ -103,6 +98,41 @@ export function propose(
     confirmedBy: [],
   }
   return { ...governance, next: pending }
+}
+
+/**
+ * Returns a time in Unix seconds at which all approvals were valid, if there is one. A holder that
+ * has accepted them did so at that time or later.
+ */
+export function approvedAt(approvals: readonly SignedStatement[]): number {
+  const timed = approvals.flatMap(({ statement }) => ('at' in statement ? [statement] : []))
+  const latest = Math.max(...timed.map(({ at }) => at))
+  return Math.min(latest, ...timed.map(({ expires }) => expires - 1))
+}
+
+/**
+ * Accepts again a document that was in force at this holder before, as its own backup proves. Its
+ * signatures and its quorum are verified as of the time of the approvals. What has happened since
+ * then does not count against it: their expiry, a veto, a suspension or revocation of a key, and a
+ * stricter `lint`. It comes into force at once.
+ * @param present time at which it is accepted again
+ * @throws PolicyError the first fault
+ */
+export function reinstate(
+  governance: Governance,
+  { document, possessions, approvals }: Proposal,
+  { registry }: LintContext,
+  present: Present,
+): Governance {
+  const previous = assertSuccessor(governance, document)
+  const policy = compile(document, registry)
+  const earlier = { ...governance, suspensions: [], revoked: new Set<string>() }
+  const at = { ...present, now_s: approvedAt(approvals) }
+  const approved_for_s = assertApprovals(earlier, policy, approvals, at)
+  assertPossessions(policy, keysOf(previous), possessions, at)
+  const { now_s } = present
+  const times = { seen_at_s: now_s, acts_at_s: now_s, approved_for_s }
+  return { ...governance, next: { policy, ...times, vetoedBy: null, confirmedBy: [] } }
 }
 
 /**
@@ -130,6 +160,20 @@ export function advance(governance: Governance, now_s: number): Governance {
     ),
   }
 }
+
+/**
+ * Checks that a document follows the one in force.
+ * @returns the one in force
+ */
+function assertSuccessor({ policy }: Governance, { number, previous }: PolicyDocument): Policy {
+  if (number !== policy.document.number + 1 || previous !== policy.hash)
+    refuse('OTHER_POLICY', 'previous', `is not the document ${policy.document.number} in force`)
+  return policy
+}
+
+/** Returns the public keys (SPKI) of all people of a document. */
+const keysOf = ({ people }: Policy): Set<string> =>
+  new Set([...people.values()].flatMap((keys) => [...keys.values()].map(({ spki }) => spki)))
 
 function assertPlace(document: PolicyDocument, place: Place): void {
   for (const field of ['mode', 'workspace', 'nodes'] as const)

@@ -14,7 +14,8 @@ import {
 import { registry } from '../../testing/registry.ts'
 import { PolicyError } from '../error.ts'
 import { statementHash } from '../statements/shapes.ts'
-import { advance, install } from './documents.ts'
+import type { SignedStatement } from '../statements/verify.ts'
+import { advance, approvedAt, install, reinstate } from './documents.ts'
 import { blockedKeys, isStopped, suspendedKeys, type Governance } from './governance.ts'
 import { confirm, resume, revoke, stop, suspend, veto } from './statements.ts'
 
@@ -498,4 +499,47 @@ test('a person revokes their own key at once and permanently', () => {
   refused('NOT_ALLOWED', 'by', () => revoke(first, signedBy(first, 'alice', 'revoke', target), now))
   // A suspension must leave enough people besides those whose keys are revoked.
   refused('NOT_ALLOWED', 'target', () => suspend(revoked, signedBy(first, 'carol', 'suspend'), now))
+})
+
+test('a document that was in force before is accepted again after its approvals have expired', () => {
+  const state = installed()
+  const proposal = proposalOf(state, successorOf(state, { stop: { group: 'treasury' } }), [
+    'alice',
+    'bob',
+  ])
+  const now_s = NOW + 400 * DAY_S
+  assert.throws(() => proposed(state, proposal, now_s), { code: 'EXPIRED' })
+  const again = (from: Governance, given = proposal): Governance =>
+    advance(reinstate(from, given, { registry }, { now_s }), now_s)
+  const [alice, bob] = proposal.approvals as [SignedStatement, SignedStatement]
+  assert.equal(approvedAt([alice, bob]), NOW)
+  assert.equal(again(state).policy.document.number, 2)
+  // Its signatures, quorum and place in the chain are verified.
+  assert.throws(() => again(state, { ...proposal, approvals: [alice] }), { code: 'QUORUM' })
+  assert.throws(() => again(state, { ...proposal, approvals: [] }), { code: 'QUORUM' })
+  const forged = { ...bob, signature: alice.signature }
+  assert.throws(() => again(state, { ...proposal, approvals: [alice, forged] }), {
+    code: 'SIGNATURE',
+  })
+  assert.throws(() => again(again(state)), { code: 'OTHER_POLICY' })
+  const added = newKey('k2')
+  const people = state.policy.document.people.map((person) =>
+    person.id === 'dan' ? { ...person, keys: [...person.keys, added.key] } : person,
+  )
+  const withNew = proposalOf(state, successorOf(state, { people }), ['alice', 'bob'])
+  assert.throws(() => again(state, withNew), { code: 'POSSESSION' })
+  // Approvals that were never valid at the same time are refused.
+  const apart = proposalOf(state, proposal.document, ['bob'], {
+    at: NOW + DAY_S,
+    acts_at: NOW + DAY_S,
+  })
+  const [later] = apart.approvals as [SignedStatement]
+  assert.throws(() => again(state, { ...proposal, approvals: [alice, later] }), PolicyError)
+  // A revocation after the approvals does not count against it, and remains.
+  const target = { person: 'alice', key: 'k1' }
+  const present = { now_s: NOW + 60 }
+  const times = { at: NOW, expires: NOW + 3600, target }
+  const revoked = revoke(state, signedBy(state, 'alice', 'revoke', times), present)
+  const restored = again(revoked)
+  assert.deepEqual([restored.policy.document.number, restored.revoked.size], [2, 1])
 })

@@ -7,6 +7,7 @@ import {
   propose,
   readDocument,
   readSigned,
+  reinstate,
   resume,
   revoke,
   statementHash,
@@ -53,6 +54,8 @@ export interface Known {
   readonly first: string
   readonly number: number
   readonly hash: string
+  /** Hashes of all documents up to that policy; absent if an earlier version made the backup. */
+  readonly chain?: string[] | undefined
 }
 
 export const NOTHING_HELD: Held = { governance: null, chain: [], typed: null, known: null }
@@ -62,6 +65,17 @@ export const isBehindKnown = ({ chain, known }: Pick<Held, 'chain' | 'known'>): 
   known !== null && chain[known.number - 1]?.hash !== known.hash
 
 /**
+ * Returns the hash of the document with a number that was in force at this node before its
+ * restoration; undefined if its backup does not contain it.
+ */
+const knownHash = (known: Known | null, number: number): string | undefined =>
+  known?.number === number ? known.hash : known?.chain?.[number - 1]
+
+/** Returns whether a document was in force at this node before its restoration. */
+export const isKnown = ({ known }: Pick<Held, 'known'>, number: number, hash: string): boolean =>
+  knownHash(known, number) === hash
+
+/**
  * Returns the policy that a backup contains: the one in force, or the one that this node had before
  * its restoration, until it has it again. Null if the workspace has no policy.
  */
@@ -69,7 +83,8 @@ export function knownOf(held: Held): Known | null {
   const { governance, chain, known } = held
   if (governance === null || isBehindKnown(held)) return known
   const { document, hash } = governance.policy
-  return { first: chain[0]!.hash, number: document.number, hash }
+  const hashes = chain.map((each) => each.hash)
+  return { first: hashes[0]!, number: document.number, hash, chain: hashes }
 }
 
 /** What a node needs to judge entries. */
@@ -121,34 +136,56 @@ function firstOf(
  */
 export function withEntry(before: Held, entry: Judged, rules: Rules): Held {
   if (entry.kind === 'policy-known') {
-    const { first, number, hash } = entry.body
+    const { first, number, hash, chain } = entry.body
     // A restoration that is repeated with an older file does not replace the later policy.
     if (before.known !== null && before.known.number >= number) return before
-    return { ...before, known: { first, number, hash } }
+    return { ...before, known: { first, number, hash, chain } }
   }
   if (entry.kind === 'policy-change') assertNotAnother(before, entry.body.document)
   const { at_s: now_s } = entry.body
   const held = heldAt(before, now_s)
   if (entry.kind === 'policy-typed' || entry.kind === 'policy-begun')
     return withFirst(before, entry, rules)
-  const governance = applied(governanceOf(held), entry, rules)
+  const governance =
+    entry.kind === 'policy-change' && isOfBackup(held, entry.body.document)
+      ? reinstated(governanceOf(held), entry.body, rules)
+      : applied(governanceOf(held), entry, rules)
   return governance === held.governance ? before : { ...held, governance }
 }
 
 /**
- * Checks that a document is not another one with the number of the policy that this node had before
+ * Checks that a document is not another one with the number of a policy that this node had before
  * its restoration.
  * @throws PolicyError
  */
 function assertNotAnother({ known }: Held, text: string): void {
   if (known === null) return
   const document = readDocument(text)
-  if (document.number !== known.number || documentHash(document) === known.hash) return
+  const { number } = document
+  const hash = knownHash(known, number)
+  if (hash === undefined || documentHash(document) === hash) return
   throw new PolicyError(
     'OTHER_POLICY',
     'document',
-    `is not the policy ${known.number} that this node had before its restoration`,
+    `is not the policy ${number} that this node had before its restoration`,
   )
+}
+
+/** Returns whether a document was in force at this node before its restoration, and is not yet. */
+function isOfBackup(held: Held, text: string): boolean {
+  if (!isBehindKnown(held)) return false
+  const document = readDocument(text)
+  return isKnown(held, document.number, documentHash(document))
+}
+
+/** Applies a change that this node's backup proves, so that its approvals may have expired. */
+function reinstated(
+  governance: Governance,
+  body: Extract<Judged, { kind: 'policy-change' }>['body'],
+  { registry }: Rules,
+): Governance {
+  const proposal = { ...provenOf(body), approvals: signedOf(body.approvals) }
+  return reinstate(governance, proposal, { registry }, { now_s: body.at_s })
 }
 
 function withFirst(

@@ -1,9 +1,10 @@
-import { documentHash, readDocument } from '@custody/policy'
+import { approvedAt, documentHash, readDocument, readSigned } from '@custody/policy'
 import { z } from 'zod'
 import { count } from '../store/entries/values.ts'
 import type { Store } from '../store/index.ts'
 import { pageAbove, type PageLimits } from '../store/page.ts'
-import { itemOf, itemSchema, sizeOfItem, type ItemOf } from './items.ts'
+import { isKnown } from './held.ts'
+import { itemOf, itemSchema, sizeOfItem, type GovernanceEntry, type ItemOf } from './items.ts'
 import type { Policies } from './policies.ts'
 
 /** Maximum number of items in one page. */
@@ -33,6 +34,26 @@ interface Parts {
   node: number
   policies: Policies
   store: Store
+}
+
+/**
+ * Returns the time in Unix seconds at which this node states that an item was seen. A restored node
+ * records a change again, later than its peers did. With its own late time, a peer that is restored
+ * after it could never accept the change. So it states the later time of both peers: one of them is
+ * honest, so a node that is not hostile had seen the change by then.
+ * @param isKnown whether the node's backup proves that the change was in force here, so that it was
+ *   seen within the time of its approvals
+ */
+function sightOf(
+  { kind, body }: Exclude<GovernanceEntry, { kind: 'policy-known' }>,
+  isKnown: boolean,
+): number {
+  if (kind !== 'policy-change') return body.at_s
+  const proven = [
+    ...(body.witnesses ? [Math.max(...body.witnesses)] : []),
+    ...(isKnown ? [approvedAt(body.approvals.map(readSigned))] : []),
+  ]
+  return Math.min(body.at_s, ...proven)
 }
 
 /** Pages of the items on this node's record, which its peers read. */
@@ -70,15 +91,21 @@ export class ItemPages {
     const entry = policies.entryAt(height)
     const item = itemOf(entry, node)
     if (item === null || entry.kind === 'policy-known') return null
-    const is_held = item.kind !== 'change' || this.#isHeld(height, item)
-    const sent = { height, seen_at_s: entry.body.at_s, is_held, item }
+    const { is_held, is_known } =
+      item.kind === 'change' ? this.#factsOf(height, item) : { is_held: true, is_known: false }
+    const sent = { height, seen_at_s: sightOf(entry, is_known), is_held, item }
     return { item: sent, size: sizeOfItem(item) }
   }
 
-  #isHeld(height: number, { workspace, document }: ItemOf<'change'>): boolean {
-    const { chain, governance } = this.#parts.policies.held(workspace)
+  #factsOf(height: number, { workspace, document }: ItemOf<'change'>) {
+    const held = this.#parts.policies.held(workspace)
+    const { chain, governance } = held
     const hash = this.#hashes.get(height) ?? documentHash(readDocument(document))
     this.#hashes.set(height, hash)
-    return chain.some((each) => each.hash === hash) || governance?.next?.policy.hash === hash
+    const at = chain.findIndex((each) => each.hash === hash)
+    return {
+      is_held: at >= 0 || governance?.next?.policy.hash === hash,
+      is_known: isKnown(held, at + 1, hash),
+    }
   }
 }

@@ -10,6 +10,7 @@ import {
   DAY_S,
   possessionsOf,
   proposalOf,
+  signedBy,
   successorOf,
 } from '../../../policy/testing/governance.ts'
 import { PolicyNodes, type PolicyNode } from '../../testing/policy-nodes.ts'
@@ -19,7 +20,7 @@ import { Backups } from '../keys/backup.ts'
 import { makeRecovery } from '../set-up/files.ts'
 import type { Item, ItemOf } from './items.ts'
 
-/** Node 3 loses its host and is restored from a backup, with real records, policies and backups. */
+/** Nodes lose their hosts and are restored from backups, with real records, policies and backups. */
 const workspace = 'acme'
 const recovery = makeRecovery()
 const identity = generateKeyPairSync('ed25519')
@@ -115,10 +116,10 @@ function backupsOf({ node, store, policies }: PolicyNode): Backups {
   return new Backups(parts as unknown as ConstructorParameters<typeof Backups>[0])
 }
 
-/** Writes a backup of node 3 and returns its path. */
-async function backup(name = 'backup'): Promise<string> {
-  const file = join(home, `${name}.json`)
-  await backupsOf(nodes.node(3)).backup({ file })
+/** Writes a backup of a node and returns its path. */
+async function backup(name = 'backup', node = 3): Promise<string> {
+  const file = join(home, `${name}-${node}.json`)
+  await backupsOf(nodes.node(node)).backup({ file })
   return file
 }
 
@@ -133,20 +134,20 @@ function rewritten(file: string, change: (content: Content) => void): string {
   return out
 }
 
-const restore = (file: string): Promise<unknown> =>
-  backupsOf(nodes.node(3)).restore({ file, recovery_secret_file: secret })
+const restore = (file: string, node = 3): Promise<unknown> =>
+  backupsOf(nodes.node(node)).restore({ file, recovery_secret_file: secret })
 
-/** Deletes the record of node 3 and restores the node, while it cannot reach the others. */
-async function restored(file: string): Promise<PolicyNode> {
-  nodes.cut(3)
-  nodes.node(3).lose()
-  await restore(file)
-  return nodes.node(3)
+/** Deletes the record of a node and restores the node, while it cannot reach the others. */
+async function restored(file: string, node = 3): Promise<PolicyNode> {
+  nodes.cut(node)
+  nodes.node(node).lose()
+  await restore(file, node)
+  return nodes.node(node)
 }
 
-/** Why node 3 signs nothing; null if it signs. */
-function behind(): string | null {
-  const { policies, exchange } = nodes.node(3)
+/** Why a node signs nothing; null if it signs. */
+function behind(node = 3): string | null {
+  const { policies, exchange } = nodes.node(node)
   try {
     const governance = policies.current(workspace)
     if (governance !== null) exchange.assertCurrent(governance)
@@ -158,11 +159,11 @@ function behind(): string | null {
   }
 }
 
-/** Makes a node send other items than its record contains. */
-function lie(node: number, items: readonly Item[]): void {
+/** Makes a node send other items than its record contains, with the same time for all. */
+function lie(node: number, items: readonly Item[], seen_at_s = nodes.now): void {
   const sent = items.map((item, at) => ({
     height: at + 1,
-    seen_at_s: nodes.now,
+    seen_at_s,
     is_held: true,
     item,
   }))
@@ -177,13 +178,13 @@ const tellTruth = (node: number): void => {
   nodes.node(3).start()
 }
 
-test('a backup contains number, hash and first hash of each policy in force', async () => {
+test('a backup contains number and hashes of each policy in force', async () => {
   assert.equal(contentOf(await backup('before')).policies, undefined)
   const { policies } = nodes.node(3)
   await installed()
   const [one] = hashesAt(3)
   assert.deepEqual(contentOf(await backup('first')).policies, [
-    { workspace, first: one, number: 1, hash: one },
+    { workspace, first: one, number: 1, hash: one, chain: [one] },
   ])
   const change = changeOf(policies.current(workspace)!, { stop: { group: 'treasury' } })
   nodes.node(3).exchange.present(change)
@@ -193,7 +194,7 @@ test('a backup contains number, hash and first hash of each policy in force', as
   const two = policies.current(workspace)!.policy.hash
   assert.deepEqual(
     contentOf(await backup('second')).policies,
-    [{ workspace, first: one, number: 2, hash: two }],
+    [{ workspace, first: one, number: 2, hash: two, chain: [one, two] }],
     'a first document that is not in force is left out',
   )
 })
@@ -211,15 +212,10 @@ test('a restored node signs nothing before it has the policy again, which it rea
   assert.match(behind()!, /does not have the policy 2/, 'it cannot reach a peer')
   nodes.connect(3, [1])
   await nodes.ping()
-  assert.deepEqual(
-    hashesAt(3),
-    expected.slice(0, 1),
-    'one peer is sufficient for the first document',
-  )
-  assert.match(behind()!, /does not have the policy 2/)
+  assert.deepEqual(hashesAt(3), expected, 'one peer is sufficient for what the backup proves')
+  assert.match(behind()!, /has not read the policies of node 2 since its start/)
   nodes.connect(3)
   await nodes.ping()
-  assert.deepEqual(hashesAt(3), expected)
   assert.equal(behind(), null)
   assert.equal(policies.current(workspace)!.policy.document.number, 2)
   assert.deepEqual(nodes.numbers, [2, 2, 2])
@@ -242,19 +238,14 @@ test('a restored node does not sign if a peer sends no policy, or only an older 
   nodes.node(3).exchange.accept(governance.policy.hash)
   assert.equal(nodes.node(3).policies.held(workspace).governance!.policy.document.number, 1)
   assert.match(behind()!, /does not have the policy 2/)
-  // The honest peer sends the change. Its approvals have expired, so both peers are needed.
-  nodes.connect(3)
-  await nodes.ping()
-  assert.match(behind()!, /does not have the policy 2/)
-  lie(1, [first(), change])
+  // A change that has too few signatures is refused, although the backup contains its hash.
+  const unsigned = { ...change, approvals: change.approvals.slice(1) }
+  lie(1, [first(), unsigned])
   nodes.node(3).start()
   await nodes.ping()
-  assert.match(
-    behind()!,
-    /does not have the policy 2/,
-    'node 1 claims to have seen it after the approvals had expired',
-  )
-  tellTruth(1)
+  assert.match(behind()!, /does not have the policy 2/)
+  // The honest peer sends the change.
+  nodes.connect(3)
   await nodes.ping()
   assert.equal(behind(), null)
   assert.equal(nodes.node(3).number, 2)
@@ -342,10 +333,195 @@ test('a later policy remains required after a repeated restoration and in the ne
   assert.match(behind()!, /does not have the policy 2/)
   nodes.node(3).start()
   assert.deepEqual(contentOf(await backup('twice')).policies, required)
+  lie(1, [first()])
   nodes.connect(3, [1])
   await nodes.ping()
   assert.equal(hashesAt(3).length, 1, 'it has the first document again, and no later one')
   assert.deepEqual(contentOf(await backup('partly')).policies, required)
+})
+
+test('nodes that are restored one after the other have the policy again', async () => {
+  await changed()
+  const expected = hashesAt(1)
+  const files = await backups([1, 2, 3], 'each')
+  for (const node of [3, 2, 1, 3]) {
+    // The approvals of the change have expired.
+    nodes.now += 30 * DAY_S
+    await restored(files.get(node)!, node)
+    assert.match(behind(node)!, /does not have the policy 2/)
+    nodes.connect(node)
+    await nodes.ping()
+    assert.deepEqual(hashesAt(node), expected)
+    assert.equal(behind(node), null)
+  }
+})
+
+/** Puts three more documents in force at all nodes, which change who may stop. */
+async function changedAgain(): Promise<void> {
+  for (const group of ['admins', 'treasury', 'admins']) {
+    const { exchange, policies } = nodes.node(1)
+    exchange.present(changeOf(policies.current(workspace)!, { stop: { group } }))
+    await nodes.ping()
+    nodes.now += DAY_S
+    assert.equal(behind(1), null)
+  }
+}
+
+/** Backups of the given nodes, by node. */
+async function backups(which: readonly number[], name: string): Promise<Map<number, string>> {
+  const files = new Map<number, string>()
+  for (const node of which) files.set(node, await backup(name, node))
+  return files
+}
+
+/** Loses nodes at the same time and restores each from its file, without the time between. */
+async function loseAll(files: ReadonlyMap<number, string>): Promise<void> {
+  for (const node of files.keys()) {
+    nodes.cut(node)
+    nodes.node(node).lose()
+  }
+  for (const [node, file] of files) await restore(file, node)
+  for (const node of files.keys()) nodes.connect(node)
+  await nodes.ping()
+  await nodes.ping()
+}
+
+test('two nodes that are lost at the same time have all later policies again', async () => {
+  await changed()
+  await changedAgain()
+  const expected = hashesAt(1)
+  assert.equal(expected.length, 5)
+  const files = await backups([2, 3], 'both')
+  nodes.now += 30 * DAY_S
+  await loseAll(files)
+  for (const node of [1, 2, 3]) {
+    assert.deepEqual(hashesAt(node), expected)
+    assert.equal(behind(node), null)
+  }
+  // A restarted node computes the same from its record.
+  nodes.node(2).start()
+  assert.deepEqual(hashesAt(2), expected)
+})
+
+test('after the loss of all nodes, the first document and the changes can be entered again', async () => {
+  const { change } = await changed()
+  const files = await backups([1, 2, 3], 'all')
+  nodes.now += 30 * DAY_S
+  await loseAll(files)
+  assert.match(behind()!, /does not have the policy 2/)
+  nodes.node(3).exchange.type(first())
+  nodes.node(3).exchange.present(change)
+  await nodes.ping()
+  await nodes.ping()
+  assert.deepEqual(nodes.numbers, [2, 2, 2])
+  assert.deepEqual([1, 2, 3].map(behind), [null, null, null])
+})
+
+test('a document after the newest one of a backup is accepted if both peers saw it in time', async () => {
+  await changed()
+  const older = await backups([2], 'older')
+  await changedAgain()
+  const newer = await backups([3], 'newer')
+  const expected = hashesAt(1)
+  nodes.now += 30 * DAY_S
+  await loseAll(new Map([...older, ...newer]))
+  // The backup of node 3 proves that the later documents were in force there.
+  for (const node of [2, 3]) {
+    assert.deepEqual(hashesAt(node), expected)
+    assert.equal(behind(node), null)
+  }
+  await loseAll(new Map([...older, [3, (await backups([3], 'again')).get(3)!]]))
+  assert.deepEqual(hashesAt(2), expected)
+})
+
+test('without such a backup or a second peer, a restored node remains at the newest one of its backup', async () => {
+  await changed()
+  const older = await backups([2, 3], 'older')
+  const expected = hashesAt(1)
+  await changedAgain()
+  nodes.now += 30 * DAY_S
+  await loseAll(older)
+  for (const node of [2, 3]) {
+    assert.deepEqual(hashesAt(node), expected)
+    assert.match(behind(node)!, /has seen the policy 3 too late/)
+  }
+})
+
+test('what has happened since does not count against a document that a backup proves', async () => {
+  const governance = await installed()
+  const change = changeOf(governance, { stop: { group: 'treasury' } })
+  nodes.node(1).exchange.present(change)
+  await nodes.ping()
+  const times = { at: nodes.now, expires: nodes.now + 3600 }
+  const target = { person: 'alice', key: 'k1' }
+  const revoke = signedBy(governance, 'alice', 'revoke', { ...times, target })
+  nodes.node(1).exchange.present({ kind: 'statement', workspace, signed: JSON.stringify(revoke) })
+  await nodes.ping()
+  nodes.now += DAY_S
+  assert.deepEqual(nodes.numbers, [2, 2, 2])
+  const { hash } = nodes.node(1).policies.current(workspace)!.policy
+  const file = await backup()
+  nodes.now += 30 * DAY_S
+  await restored(file)
+  const veto = signedBy(governance, 'carol', 'veto', { ...times, next: { number: 2, hash } })
+  const statements = [revoke, veto].map((signed): Item => ({
+    kind: 'statement',
+    workspace,
+    signed: JSON.stringify(signed),
+  }))
+  lie(1, [first(), ...statements, change], times.at)
+  nodes.connect(3, [1])
+  await nodes.ping()
+  assert.equal(nodes.node(3).policies.held(workspace).governance!.revoked.size, 1)
+  assert.equal(nodes.node(3).number, 2)
+})
+
+test('one hostile node cannot shorten a delay by restored nodes, which repeat its early time', async () => {
+  const governance = await installed()
+  const files = await backups([2, 3], 'each')
+  const claimed = nodes.now
+  const change = changeOf(governance, { stop: { group: 'treasury' } })
+  // Node 1 has kept the change from the others, and claims to have seen it when it was approved.
+  nodes.now += 3500
+  lie(1, [first(), change], claimed)
+  for (const node of [2, 3]) nodes.node(node).start()
+  const seen = nodes.now
+  for (let times = 0; times < 3; times++) {
+    await nodes.ping()
+    assert.deepEqual([nodes.node(2).number, nodes.node(3).number], [1, 1])
+    for (const node of [2, 3]) {
+      const { next } = nodes.node(node).policies.held(workspace).governance!
+      assert.ok(next!.acts_at_s >= seen + DAY_S)
+    }
+    for (const node of [3, 2]) {
+      nodes.now += 10
+      await restored(files.get(node)!, node)
+      nodes.connect(node)
+      await nodes.ping()
+      await nodes.ping()
+    }
+  }
+  nodes.now = seen + DAY_S - 1
+  assert.deepEqual([nodes.node(2).number, nodes.node(3).number], [1, 1])
+})
+
+test('a backup of an earlier version without the chain of documents is accepted', async () => {
+  await changed()
+  await changedAgain()
+  const expected = hashesAt(1)
+  const file = rewritten(await backup(), (content) => {
+    content.policies = content.policies!.map(({ chain: _chain, ...each }) => each)
+  })
+  nodes.now += 30 * DAY_S
+  await restored(file)
+  nodes.connect(3, [1])
+  await nodes.ping()
+  assert.deepEqual(hashesAt(3), expected.slice(0, 1), 'later documents need both peers')
+  assert.match(behind()!, /does not have the policy 5/)
+  nodes.connect(3)
+  await nodes.ping()
+  assert.deepEqual(hashesAt(3), expected)
+  assert.equal(behind(), null)
 })
 
 test('a backup of an earlier version without policies restores as before', async () => {
@@ -397,6 +573,10 @@ test('refuses malformed or forged policies of a backup, names the field, and rec
     [[without], /policies\.0\.first: /],
     [one({ number: 1 }), /policies\.0\.hash: must be equal to `first` if `number` is 1/],
     [one({ hash: policy.first }), /policies\.0\.hash: must be equal to `first`/],
+    [one({ chain: [] }), /policies\.0\.chain: must contain `number` different hashes/],
+    [one({ chain: [policy.first, other] }), /policies\.0\.chain: must contain/],
+    [one({ chain: [other, policy.hash] }), /policies\.0\.chain: must contain/],
+    [one({ chain: ['x', policy.hash] }), /policies\.0\.chain\.0: .*must match pattern/],
     [[policy, policy], /policies: must contain each workspace at most once/],
     [policy, /policies: /],
     [null, /policies: /],
@@ -423,8 +603,9 @@ test('refuses malformed or forged policies of a backup, names the field, and rec
   for (const forged of [
     removed,
     { ...content, policies: [] },
-    { ...content, policies: one({ hash: other }) },
-    { ...content, policies: one({ number: 1, hash: policy.first }) },
+    { ...content, policies: one({ hash: other, chain: [policy.first, other] }) },
+    { ...content, policies: one({ number: 1, hash: policy.first, chain: [policy.first] }) },
+    { ...content, policies: one({ chain: undefined }) },
     { ...content, policies: [policy, ...one({ workspace: 'beta' })] },
   ]) {
     const out = join(home, 'forged.json')

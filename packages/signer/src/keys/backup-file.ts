@@ -45,8 +45,8 @@ const drainSchema = z.strictObject({
 })
 /**
  * Policy of a workspace that was in force when the backup was made: its number and hash, and the
- * hash of the first document. Documents are not in backups; a restored node reads them from its
- * peers.
+ * hashes of the documents before it. Documents are not in backups; a restored node reads them from
+ * its peers.
  */
 const policySchema = GOVERNANCE['policy-known']
   .extend({ number: z.int().min(1) })
@@ -54,6 +54,15 @@ const policySchema = GOVERNANCE['policy-known']
     path: ['hash'],
     error: 'must be equal to `first` if `number` is 1, and only then',
   })
+  .refine(
+    ({ number, first, hash, chain }) =>
+      chain === undefined ||
+      (chain.length === number &&
+        new Set(chain).size === number &&
+        chain[0] === first &&
+        chain.at(-1) === hash),
+    { path: ['chain'], error: 'must contain `number` different hashes, from `first` to `hash`' },
+  )
 const policiesSchema = z
   .array(policySchema)
   .refine((each) => new Set(each.map(({ workspace }) => workspace)).size === each.length, {

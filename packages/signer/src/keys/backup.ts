@@ -357,7 +357,7 @@ export class Backups {
         key_fingerprint: fingerprintOfKey(parsePublicKey(public_key_pem)),
       })),
       drains,
-      policies,
+      policies: policies.map(({ chain: _chain, ...each }) => each),
       left_out,
       not_in_backup,
     }

@@ -400,7 +400,9 @@ test('a lost node restores which policy it had, and signs by it again', async ()
   const file = await backup(3, 'governed')
   const { hash } = policy
   const expected = [{ workspace: governed.name, first: hash, number: 1, hash }]
-  assert.deepEqual((JSON.parse(readFileSync(file, 'utf8')) as Json).policies, expected)
+  assert.deepEqual((JSON.parse(readFileSync(file, 'utf8')) as Json).policies, [
+    { ...expected[0], chain: [hash] },
+  ])
   await lose(3, file)
   assert.deepEqual((await restore(3, file, { preview: true })).body.policies, expected)
   assert.deepEqual((await restore(3, file)).body.policies, expected)

@@ -156,6 +156,16 @@ const SAMPLES: readonly NewEntry[] = [
     kind: 'policy-known',
     body: { workspace: 'acme', first: 'ab'.repeat(32), number: 7, hash: 'cd'.repeat(32) },
   },
+  {
+    kind: 'policy-known',
+    body: {
+      workspace: 'beta',
+      first: 'ab'.repeat(32),
+      number: 2,
+      hash: 'cd'.repeat(32),
+      chain: ['ab'.repeat(32), 'cd'.repeat(32)],
+    },
+  },
   { kind: 'registry', body: { frozen: { 'network:ETH': '["local"]' } } },
   {
     kind: 'enrol',
@@ -353,6 +363,7 @@ test('property: refuses to read or write an entry with an extra, missing or mist
     'fee_constant',
     'valid_until',
     'action',
+    'chain',
   ])
   const sample = fc
     .constantFrom(...SAMPLES)

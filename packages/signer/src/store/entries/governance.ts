@@ -51,13 +51,15 @@ export const GOVERNANCE = {
   'policy-confirmed': POLICY_ITEMS.confirmed.extend({ ...judged, node }),
   /**
    * From a backup: hash of the first document, and number and hash of the one in force at that time.
-   * The node signs nothing for the workspace before it has them again.
+   * The node signs nothing for the workspace before it has them again. `chain`: hashes of all
+   * documents up to the one in force, the first one first; absent in backups of earlier versions.
    */
   'policy-known': z.strictObject({
     workspace,
     first: sha256Hex,
     number: count,
     hash: sha256Hex,
+    chain: z.array(sha256Hex).optional(),
   }),
 }
 export type GovernanceKind = keyof typeof GOVERNANCE
