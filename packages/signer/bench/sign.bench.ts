@@ -10,6 +10,7 @@ import {
 } from '../../threshold/testing/helpers.ts'
 import { SignerCluster, pay, registry, transfer, Workspace } from '../testing/signer-cluster.ts'
 import { ethPayments, good, inFlight, PAIRS, type Item } from './flights.ts'
+import { GovernedAccount, type ApprovedItem } from './governed.ts'
 
 /**
  * Measures signatures through three real nodes, and with the bare engine, whose two parties run in
@@ -204,7 +205,49 @@ async function measure(curve: Curve): Promise<void> {
   })
 }
 
+/** Measures what a policy costs: the same payments with one and without. */
+async function measureGoverned(): Promise<void> {
+  const account = async (name: string, isGoverned: boolean): Promise<GovernedAccount> => {
+    const key = await cluster.post(1, '/key', { workspace: name, curve: 'secp256k1' })
+    good(key)
+    return GovernedAccount.start(cluster, new Workspace(cluster, name, key.body), isGoverned)
+  }
+  const accounts = {
+    plain: await account('bench-plain', false),
+    governed: await account('bench-governed', true),
+  }
+  const lists = { plain: [] as ApprovedItem[][], governed: [] as ApprovedItem[][] }
+  const waits = { plain: [] as number[], governed: [] as number[] }
+  // The first round of each warms the nodes up.
+  for (let round = 0; round <= rounds; round++)
+    for (const kind of ['plain', 'governed'] as const)
+      lists[kind].push(await accounts[kind].items(count))
+  const work = (kind: 'plain' | 'governed') => async (): Promise<number[]> => {
+    const times: number[] = []
+    for (const item of lists[kind].shift() as ApprovedItem[]) {
+      const begun = performance.now()
+      await accounts[kind].sign(item)
+      times.push(performance.now() - begun)
+    }
+    return times
+  }
+  for (const kind of ['plain', 'governed'] as const) await work(kind)()
+  const cost = await interleaved(rounds, {
+    plain: () => timed(work('plain'), nodesMs, waits.plain),
+    governed: () => timed(work('governed'), nodesMs, waits.governed),
+  })
+  report({
+    name: 'with 20 rules, 2 windows and 2 approvals, a processor second',
+    unit: '/s',
+    value: 1000 / cost.governed,
+    floor: 1000 / cost.plain,
+    target: { atLeast: 0.95 },
+    note: `floor: without a policy; p50 ${median(waits.governed).toFixed(0)} and ${median(waits.plain).toFixed(0)} ms`,
+  })
+}
+
 try {
+  await measureGoverned()
   await measure('secp256k1')
   await measure('ed25519')
 } finally {
