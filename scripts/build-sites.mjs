@@ -9,7 +9,12 @@ import { root, underPinnedNode } from './pinned-node.mjs'
 await underPinnedNode(fileURLToPath(import.meta.url))
 
 /** Package → display name. */
-const SITES = { checkout: 'checkout page', console: 'control panel', reference: 'API reference' }
+const SITES = {
+  approver: 'page of the approver',
+  checkout: 'checkout page',
+  console: 'control panel',
+  reference: 'API reference',
+}
 
 /**
  * Returns the inputs of a site: its sources, the build scripts, and the versions of bundled

@@ -44,7 +44,7 @@ const KINDS = {
       'packages/key-encryption/native/pkcs11.node',
       'packages/platform/data',
       'packages/chains/data',
-      ...['checkout', 'console', 'reference'].map((site) => `packages/${site}/dist`),
+      ...['approver', 'checkout', 'console', 'reference'].map((site) => `packages/${site}/dist`),
       'custody.config.example.json',
     ],
     // The database runs on another host or in a container; vite has already built the pages.

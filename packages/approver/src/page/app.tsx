@@ -1,0 +1,86 @@
+import { useEffect, useState } from 'preact/hooks'
+import type { StateView } from '../views.ts'
+import { call } from './api.ts'
+import { Approvals } from './approvals.tsx'
+import { Passkey } from './passkey.tsx'
+import { Failure, useWork } from './parts.tsx'
+import { PolicyDocument } from './policy-document.tsx'
+
+const VIEWS = [
+  ['approvals', 'Approvals'],
+  ['passkey', 'My passkey'],
+  ['document', 'Sign a document'],
+] as const
+type View = (typeof VIEWS)[number][0]
+
+/** Returns the view and the ID of a transfer in the fragment of the URL. */
+function placeOf(hash: string): { view: View; id: string | null } {
+  const [name, id] = hash.replace(/^#/, '').split('/')
+  const view = VIEWS.find(([each]) => each === name)?.[0] ?? 'approvals'
+  return { view, id: view === 'approvals' && id ? id : null }
+}
+
+export function App() {
+  const [place, setPlace] = useState(placeOf(location.hash))
+  const [state, setState] = useState<StateView | null>(null)
+  const { problem, start } = useWork()
+  useEffect(() => {
+    const follow = () => setPlace(placeOf(location.hash))
+    addEventListener('hashchange', follow)
+    start(async () => setState(await call<StateView>('state')))
+    return () => removeEventListener('hashchange', follow)
+  }, [])
+  const title = VIEWS.find(([view]) => view === place.view)?.[1]
+  useEffect(() => {
+    document.title = `${title} – Approver`
+  }, [title])
+  return (
+    <>
+      <a
+        class="skip"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault()
+          document.getElementById('main')?.focus()
+        }}
+      >
+        Skip to the content
+      </a>
+      <header class="top">
+        <div class="top-line">
+          <strong>Approver</strong>
+          {state === null ? null : (
+            <span class="muted">
+              {state.person}, workspace {state.workspace} / {state.sub_account}, {state.mode}
+            </span>
+          )}
+        </div>
+        <nav aria-label="Views">
+          {VIEWS.map(([view, text]) => (
+            <a key={view} href={`#${view}`} aria-current={view === place.view ? 'page' : undefined}>
+              {text}
+            </a>
+          ))}
+        </nav>
+      </header>
+      <main id="main" tabIndex={-1}>
+        <Failure problem={problem} />
+        {state === null ? null : place.view === 'approvals' ? (
+          <Approvals id={place.id} person={state.person} />
+        ) : place.view === 'passkey' ? (
+          <Passkey state={state} />
+        ) : (
+          <PolicyDocument person={state.person} />
+        )}
+      </main>
+      <footer class="muted">
+        {state === null ? null : (
+          <p>
+            This page runs on your computer at {state.origin}. It reads transfers from{' '}
+            {state.platform} and verifies them itself.
+          </p>
+        )}
+      </footer>
+    </>
+  )
+}

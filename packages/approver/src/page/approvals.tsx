@@ -1,0 +1,217 @@
+import { useEffect, useState } from 'preact/hooks'
+import type {
+  ApprovalDetailView,
+  ApprovalView,
+  ChallengeView,
+  DecisionView,
+  FactView,
+} from '../views.ts'
+import { call } from './api.ts'
+import { Failure, Grouped, KeyChoice, Needs, Note, Sentences, timeText, useWork } from './parts.tsx'
+import { signChallenge } from './webauthn.ts'
+
+interface List {
+  data: ApprovalView[]
+  next: string | null
+}
+
+export const Approvals = ({ id, person }: { id: string | null; person: string }) =>
+  id === null ? <ApprovalList /> : <Approval key={id} id={id} person={person} />
+
+function ApprovalList() {
+  const [list, setList] = useState<List | null>(null)
+  const work = useWork()
+  const load = (after?: string) =>
+    work.start(async () => {
+      const page = await call<List>('approvals', after === undefined ? {} : { after })
+      setList((before) =>
+        after === undefined ? page : { ...page, data: [...(before?.data ?? []), ...page.data] },
+      )
+    })
+  useEffect(() => load(), [])
+  return (
+    <>
+      <div class="title">
+        <h1>Approvals</h1>
+        <button type="button" class="button" disabled={work.isBusy} onClick={() => load()}>
+          Refresh
+        </button>
+      </div>
+      <Failure problem={work.problem} />
+      {list === null && work.isBusy ? <p class="muted">Reading the transfers…</p> : null}
+      {list?.data.length === 0 ? <p class="muted">No transfer waits for approvals.</p> : null}
+      <ul class="cards">
+        {list?.data.map((each) => (
+          <li key={each.id} class="card">
+            {each.refusal === null ? (
+              <Sentences lines={each.sentences} />
+            ) : (
+              <Note tone="bad">{each.refusal}</Note>
+            )}
+            <Needs needs={each.needs} />
+            <p class="muted">Expires {timeText(each.expires_at)}</p>
+            <a class="button" href={`#approvals/${each.id}`} aria-label={`Review ${each.id}`}>
+              Review
+            </a>
+          </li>
+        ))}
+      </ul>
+      {list?.next ? (
+        <button type="button" class="button" onClick={() => load(list.next as string)}>
+          More
+        </button>
+      ) : null}
+    </>
+  )
+}
+
+const Facts = ({ facts }: { facts: readonly FactView[] }) => (
+  <dl class="facts">
+    {facts.map(({ name, value, kind }) => (
+      <div key={name}>
+        <dt>{name}</dt>
+        <dd>{kind === 'address' ? <Grouped text={value} /> : value}</dd>
+      </div>
+    ))}
+  </dl>
+)
+
+/** Returns what happened, for the person. */
+const outcomeText = (state: string): string =>
+  ({
+    approved: 'The transfer has all approvals and continues.',
+    rejected: 'The transfer is rejected and will fail.',
+    open: 'Your decision is stored. The transfer waits for further approvals.',
+  })[state] ?? `The transfer is ${state}.`
+
+function Approval({ id, person }: { id: string; person: string }) {
+  const [detail, setDetail] = useState<ApprovalDetailView | null>(null)
+  const [result, setResult] = useState<DecisionView | null>(null)
+  const work = useWork()
+  const load = async () => setDetail(await call<ApprovalDetailView>('approval', { id }))
+  useEffect(() => work.start(load), [])
+  const decide = (key: string, decision: 'approve' | 'reject') =>
+    work.start(async () => {
+      try {
+        const challenge = await call<ChallengeView>('challenge', { id, key, decision })
+        const assertion = await signChallenge(challenge)
+        setResult(await call('decide', { attempt: challenge.attempt, ...assertion }))
+      } finally {
+        await load().catch(() => undefined)
+      }
+    })
+  return (
+    <>
+      <p>
+        <a href="#approvals">All approvals</a>
+      </p>
+      <h1>Transfer</h1>
+      <p class="muted">
+        <span class="code">{id}</span>
+      </p>
+      <Failure problem={work.problem} />
+      {result === null ? null : (
+        <Note tone="ok">
+          <p>{outcomeText(result.state)}</p>
+          <Needs needs={result.needs} />
+        </Note>
+      )}
+      {detail === null ? null : (
+        <Detail detail={detail} person={person} work={{ ...work, decide }} />
+      )}
+    </>
+  )
+}
+
+function Detail({
+  detail,
+  person,
+  work,
+}: {
+  detail: ApprovalDetailView
+  person: string
+  work: { isBusy: boolean; decide: (key: string, decision: 'approve' | 'reject') => void }
+}) {
+  const { refusal, facts, keys, policy, decisions } = detail
+  return (
+    <>
+      {refusal === null ? null : (
+        <Note tone="bad">
+          <p>This transfer must not be signed here.</p>
+          <p>Reason: {refusal}</p>
+        </Note>
+      )}
+      {facts.length === 0 ? null : (
+        <section class="card" aria-label="Facts">
+          <Sentences lines={detail.sentences} />
+          <Facts facts={facts} />
+          <p class="muted">
+            {detail.is_compared
+              ? 'The facts match the signed request of the caller.'
+              : 'The facts were not compared with the request of the caller. The signer nodes do that.'}
+          </p>
+        </section>
+      )}
+      <section class="card" aria-label="Approvals">
+        <p>State: {detail.state}</p>
+        <Needs needs={detail.needs} />
+        {decisions.map(({ by, decision }) => (
+          <p key={by}>
+            {by} {decision === 'approve' ? 'approves' : 'rejects'} it (signature verified).
+          </p>
+        ))}
+        <p class="muted">Expires {timeText(detail.expires_at)}</p>
+        {policy === null ? null : (
+          <p class="muted">
+            Policy document {policy.number}, hash <Grouped text={policy.hash} />
+          </p>
+        )}
+      </section>
+      {refusal !== null || detail.state !== 'open' ? null : keys.length === 0 ? (
+        <Note tone="warn">
+          The policy document has no passkey of {person} for this page. Create one in "My passkey",
+          and have it added to the document.
+        </Note>
+      ) : (
+        <Decide keys={keys} work={work} />
+      )}
+    </>
+  )
+}
+
+function Decide({
+  keys,
+  work,
+}: {
+  keys: ApprovalDetailView['keys']
+  work: { isBusy: boolean; decide: (key: string, decision: 'approve' | 'reject') => void }
+}) {
+  const [key, setKey] = useState(keys[0]?.id ?? '')
+  return (
+    <section class="decide" aria-label="Decision">
+      <KeyChoice keys={keys} value={key} onChange={setKey} />
+      <div class="buttons">
+        <button
+          type="button"
+          class="button primary"
+          disabled={work.isBusy}
+          onClick={() => work.decide(key, 'approve')}
+        >
+          Approve
+        </button>
+        <button
+          type="button"
+          class="button danger"
+          disabled={work.isBusy}
+          onClick={() => work.decide(key, 'reject')}
+        >
+          Reject
+        </button>
+      </div>
+      <p class="muted">
+        Your device asks for your passkey. An approval is valid for one day. One rejection ends the
+        transfer.
+      </p>
+    </section>
+  )
+}

@@ -1,0 +1,247 @@
+import {
+  challengeOf,
+  compile,
+  PolicyError,
+  statementSentences,
+  verifyStatement,
+  type Assertion,
+  type Passkey,
+  type Policy,
+  type PolicyDocument,
+  type Statement,
+  type StatementOf,
+} from '@custody/policy'
+import { randomBytes } from 'node:crypto'
+import { rpIdOf, type Config } from '../config.ts'
+import { ApproverError } from '../errors.ts'
+import {
+  decisionStatement,
+  detailView,
+  listedView,
+  passkeysOf,
+  verifyApproval,
+} from '../verify/approval.ts'
+import { keyOfCreation, type Creation } from '../verify/creation.ts'
+import { documentView, possessionStatement, withPossession } from '../verify/document.ts'
+import type { Documents } from '../verify/documents.ts'
+import type { Place } from '../verify/place.ts'
+import { fileText, judged, parseFile, type PolicyFile } from '../verify/policy-file.ts'
+import type { ChallengeView, CreationView, DecisionView, StateView } from '../views.ts'
+import { Attempts } from './attempts.ts'
+import type { Platform } from './platform.ts'
+
+/** Validity of an approval after its signature, in seconds: one day. */
+const APPROVAL_S = 86_400
+const CHALLENGE_BYTES = 32
+const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** What the calls of the page need. */
+export interface Services {
+  config: Config
+  place: Place
+  documents: Documents
+  platform: Platform
+  /** Milliseconds of Unix time. */
+  now: () => number
+}
+
+/** A statement that the page is about to sign. `file`: of a proof of possession. */
+interface Pending<S extends Statement = Statement> {
+  statement: S
+  policy: Policy
+  file?: PolicyFile
+}
+
+export type Call = (input: Record<string, unknown>) => Promise<unknown>
+
+function textOf(input: Record<string, unknown>, field: string): string {
+  const value = input[field]
+  if (typeof value !== 'string') throw new ApproverError('INPUT', `${field} must be a text`)
+  return value
+}
+
+function idOf(input: Record<string, unknown>): string {
+  const id = textOf(input, 'id')
+  if (!ID.test(id)) throw new ApproverError('INPUT', 'id must be the ID of a transfer')
+  return id
+}
+
+/** Returns the person's passkey with an ID. @throws ApproverError `NO_PASSKEY` */
+function passkeyOf({ config }: Services, document: PolicyDocument, id: string): Passkey {
+  const own = passkeysOf(document, config.person, config.origin)
+  const found = own.find((key) => key.id === id)
+  if (found) return found
+  throw new ApproverError(
+    'NO_PASSKEY',
+    `policy document ${document.number} has no passkey ${id} of ${config.person} for ${config.origin}`,
+  )
+}
+
+/** Calls of the view "Approvals". */
+function approvalCalls(services: Services): Record<string, Call> {
+  const { config, place, documents, platform, now } = services
+  const attempts = new Attempts<Pending<StatementOf<'approval'>>>(now)
+  const nowS = () => Math.floor(now() / 1000)
+  /** Reads a transfer, and the document in force if it is not known. */
+  const read = async (id: string) => {
+    const detail = await platform.read(id)
+    if (documents.find(detail.statement.policy.hash) === undefined)
+      documents.add(await platform.document())
+    return detail
+  }
+  return {
+    async approvals(input) {
+      const after = input['after'] === undefined ? undefined : textOf(input, 'after')
+      const { data, next } = await platform.list(after)
+      return { data: data.map((each) => listedView(place, each)), next }
+    },
+    async approval(input) {
+      const id = idOf(input)
+      const { person, origin } = config
+      return detailView(place, documents, id, await read(id), { person, origin, now_s: nowS() })
+    },
+    async challenge(input): Promise<ChallengeView> {
+      const id = idOf(input)
+      const decision = textOf(input, 'decision')
+      if (decision !== 'approve' && decision !== 'reject')
+        throw new ApproverError('INPUT', 'decision must be approve or reject')
+      const detail = await read(id)
+      if (detail.state !== 'open')
+        throw new ApproverError('APPROVAL_CLOSED', `the transfer is ${detail.state}`)
+      const verified = verifyApproval(place, documents, id, detail)
+      const key = passkeyOf(services, verified.document, textOf(input, 'key'))
+      const at = nowS()
+      const fields = { by: config.person, key: key.id, decision, at, expires: at + APPROVAL_S }
+      const statement = decisionStatement(verified, fields as never)
+      return challengeView(attempts.open({ statement, policy: verified.policy }), statement, key)
+    },
+    async decide(input): Promise<DecisionView> {
+      const { statement, policy } = attempts.take(textOf(input, 'attempt'))
+      const passkey = assertionOf(input)
+      assertSigned(policy, statement, passkey, nowS())
+      const { id, by, key, decision, at, expires } = statement
+      const given = await platform.give(id, { by, key, decision, at, expires, passkey })
+      return { state: given.state, needs: given.needs }
+    },
+  }
+}
+
+const challengeView = (attempt: string, statement: Statement, key: Passkey): ChallengeView => ({
+  attempt,
+  sentences: statementSentences(statement),
+  challenge: challengeOf(statement),
+  rp_id: key.rp_id,
+  credential: key.credential,
+})
+
+const assertionOf = (input: Record<string, unknown>): Assertion => ({
+  client_data: textOf(input, 'client_data'),
+  authenticator_data: textOf(input, 'authenticator_data'),
+  signature: textOf(input, 'signature'),
+})
+
+/** Verifies what the browser returned, as the signer nodes do. @throws ApproverError */
+function assertSigned(
+  policy: Policy,
+  statement: Statement,
+  passkey: Assertion,
+  now_s: number,
+): void {
+  try {
+    verifyStatement(policy, { statement, passkey }, { now_s, suspended: new Set() })
+  } catch (error) {
+    if (!(error instanceof PolicyError)) throw error
+    throw new ApproverError(error.code, `the passkey did not sign it correctly: ${error.message}`)
+  }
+}
+
+/** Calls of the view "My passkey". */
+function passkeyCalls({ config, now }: Services): Record<string, Call> {
+  const attempts = new Attempts<string>(now)
+  const rpId = rpIdOf(config)
+  return {
+    async creation(): Promise<CreationView> {
+      const challenge = randomBytes(CHALLENGE_BYTES).toString('base64url')
+      return {
+        attempt: attempts.open(challenge),
+        challenge,
+        rp: { id: rpId, name: 'Custody approver' },
+        user_id: randomBytes(CHALLENGE_BYTES).toString('base64url'),
+        user_name: config.person,
+      }
+    },
+    async created(input) {
+      const challenge = attempts.take(textOf(input, 'attempt'))
+      const { origin } = config
+      const creation: Creation = {
+        id: textOf(input, 'id'),
+        credential: textOf(input, 'credential'),
+        spki: textOf(input, 'spki'),
+        algorithm: Number(input['algorithm']),
+        client_data: textOf(input, 'client_data'),
+        authenticator_data: textOf(input, 'authenticator_data'),
+      }
+      return keyOfCreation(creation, { challenge, origin, rpId })
+    },
+  }
+}
+
+/** Calls of the view "Sign a document". */
+function documentCalls(services: Services): Record<string, Call> {
+  const { config, place, documents, now } = services
+  const attempts = new Attempts<Pending>(now)
+  const nowS = () => Math.floor(now() / 1000)
+  const view = (file: PolicyFile) =>
+    documentView(place, file, { person: config.person, origin: config.origin, now_s: nowS() })
+  /** Reads a file whose document may be signed or kept. @throws ApproverError */
+  const readUsable = (input: Record<string, unknown>) => {
+    const file = parseFile(textOf(input, 'text'))
+    const { refusal, hash } = view(file)
+    if (refusal !== null) throw new ApproverError('DOCUMENT', refusal)
+    return { file, hash }
+  }
+  return {
+    document: async (input) => view(parseFile(textOf(input, 'text'))),
+    async keep(input) {
+      const { file, hash } = readUsable(input)
+      documents.store(file.document)
+      return { hash }
+    },
+    async possession(input): Promise<ChallengeView> {
+      const { file, hash } = readUsable(input)
+      const key = passkeyOf(services, file.document, textOf(input, 'key'))
+      const statement = possessionStatement(file.document, hash, config.person, key.id)
+      const policy = judged(() => compile(file.document, place.registry))
+      return challengeView(attempts.open({ statement, policy, file }), statement, key)
+    },
+    async signed(input) {
+      const { statement, policy, file } = attempts.take(textOf(input, 'attempt'))
+      const passkey = assertionOf(input)
+      assertSigned(policy, statement, passkey, nowS())
+      const next = withPossession(file as PolicyFile, { statement, passkey })
+      return { text: fileText(next), document: view(next) }
+    },
+  }
+}
+
+/** Returns all calls of the page, by name. */
+export function callsOf(services: Services): Map<string, Call> {
+  const { config, place } = services
+  const state = async (): Promise<StateView> => ({
+    person: config.person,
+    origin: config.origin,
+    rp_id: rpIdOf(config),
+    platform: config.platform,
+    workspace: place.workspace,
+    sub_account: place.sub_account,
+    mode: place.mode,
+  })
+  return new Map(
+    Object.entries({
+      state,
+      ...approvalCalls(services),
+      ...passkeyCalls(services),
+      ...documentCalls(services),
+    }),
+  )
+}

@@ -1,0 +1,167 @@
+// What the page refuses to sign: everything that the platform returns may be false.
+import assert from 'node:assert/strict'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { canonicalText } from '@custody/policy'
+import { assertionOf } from '../../../policy/testing/passkeys.ts'
+import { alice, approvalOf, documentOf, NOW_S, PAYEE, place } from '../../testing/fixture.ts'
+import {
+  decisionStatement,
+  detailView,
+  listedView,
+  verifyApproval,
+  type DetailedApproval,
+} from './approval.ts'
+import { Documents } from './documents.ts'
+
+const document = documentOf()
+const approval = await approvalOf(document)
+const own = { person: 'alice', origin: 'http://localhost:24873', now_s: NOW_S }
+
+function documentsWith(...values: unknown[]): Documents {
+  const documents = new Documents(mkdtempSync(join(tmpdir(), 'custody-approver-')), null)
+  for (const value of values) documents.add(value)
+  return documents
+}
+const documents = documentsWith(document)
+
+const viewOf = (detail: DetailedApproval, known = documents) =>
+  detailView(place, known, approval.id, detail, own)
+const withStatement = (fields: object): DetailedApproval => ({
+  ...approval,
+  statement: { ...approval.statement, ...fields },
+})
+const withFacts = (fields: object) =>
+  withStatement({ facts: { ...(approval.statement.facts as object), ...fields } })
+
+test('returns verified facts, sentences and the passkeys of the person', () => {
+  const view = viewOf(approval)
+  assert.equal(view.refusal, null)
+  assert.equal(view.is_compared, true)
+  assert.match(view.sentences[0] ?? '', /^Transfer 0\.6 ETH from sub-account "main" to 0xd8dA/)
+  assert.deepEqual(
+    view.facts.find(({ kind }) => kind === 'address'),
+    { name: 'Destination', value: PAYEE, kind: 'address' },
+  )
+  assert.deepEqual(view.keys, [{ id: 'a1', alg: 'ES256', credential: alice.key.credential }])
+  assert.deepEqual(listedView(place, approval).sentences, view.sentences)
+})
+
+test('a document is accepted from any source, as value or text, if its hash is the one in the statement', () => {
+  for (const value of [document, canonicalText(document)])
+    assert.equal(viewOf(approval, documentsWith(value)).refusal, null)
+  const other = documentOf(undefined, { number: 2, previous: 'ab'.repeat(32) })
+  for (const known of [documentsWith(), documentsWith(other), documentsWith('{}', 5, null)])
+    assert.match(
+      viewOf(approval, known).refusal ?? '',
+      /policy document 1 with hash \w+ is missing/,
+    )
+})
+
+test('attack: a transfer with changed facts is refused', () => {
+  for (const [fields, expected] of [
+    [{ amount: '700000000000000000' }, /the amount differs/],
+    [{ to: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8' }, /the destination differs/],
+    [{ to: PAYEE.toLowerCase() }, /destination is/],
+    [{ to: 'not an address' }, /fields that this page does not know/],
+    [{ tag: '7' }, /the tag differs/],
+    [{ asset: 'BTC' }, /network is ETH there and BTC here/],
+    [{ asset: 'NONE' }, /not known to this installation/],
+    [{ sub_account: 'other' }, /another sub-account/],
+    [{ label: 'Known payee' }, /fields that this page does not know/],
+  ] as const) {
+    const view = viewOf(withFacts(fields))
+    assert.match(view.refusal ?? 'accepted', expected, JSON.stringify(fields))
+    assert.deepEqual([view.sentences, view.facts, view.keys], [[], [], []])
+  }
+})
+
+test('attack: facts that differ from the registry of this installation are refused', () => {
+  for (const [fields, expected] of [
+    [{ decimals: 17 }, /decimals is 17 there and 18 here/],
+    [{ fee_decimals: 17 }, /decimals of the fee asset is 17/],
+    [{ contract: PAYEE }, /contract is/],
+    [{ network: 'OP_ETH' }, /network is OP_ETH/],
+    [{ fee_asset: 'BTC', fee_decimals: 8 }, /fee asset is BTC/],
+  ] as const) {
+    assert.match(viewOf(withFacts(fields)).refusal ?? 'accepted', expected, JSON.stringify(fields))
+    const listed = { ...approval, facts: { ...(approval.facts as object), ...fields } }
+    assert.match(listedView(place, listed).refusal ?? 'accepted', expected)
+  }
+})
+
+test('attack: a statement or document of another installation is refused', async () => {
+  for (const field of ['mode', 'workspace', 'nodes'])
+    assert.match(
+      viewOf(withStatement({ [field]: 'other' })).refusal ?? 'accepted',
+      /is for another installation/,
+    )
+  const foreign = documentOf(undefined, { nodes: 'ab'.repeat(32) })
+  const claimed = await approvalOf(foreign)
+  assert.match(
+    viewOf(
+      { ...claimed, statement: { ...claimed.statement, nodes: place.nodes } },
+      documentsWith(foreign),
+    ).refusal ?? 'accepted',
+    /the policy document is for another installation: its nodes/,
+  )
+  assert.match(
+    viewOf(withStatement({ policy: { ...approval.statement.policy, number: 2 } })).refusal ?? '',
+    /the number of the policy document/,
+  )
+})
+
+test('attack: another transfer, or a request that does not belong to it, is refused', () => {
+  const id = '7c9e6679-7425-40de-944b-e07fc1f90ae7'
+  const request = (fields: object) => ({ ...approval, request: { ...approval.request, ...fields } })
+  for (const [detail, expected] of [
+    [{ ...approval, id }, /another transfer/],
+    [withStatement({ id }), /another transfer/],
+    [withStatement({ v: 2 }), /a version/],
+    [request({ body: approval.request.body.replace('0.6', '0.7') }), /the body differs/],
+    [request({ uri: '/dac/v1/other' }), /the path differs/],
+    [request({ method: 'GET' }), /the path differs/],
+    [request({ token: 'x' }), /the token differs/],
+  ] as const)
+    assert.match(viewOf(detail as DetailedApproval).refusal ?? 'accepted', expected)
+  const other = { ...approval, id, statement: { ...approval.statement, id } }
+  assert.match(detailView(place, documents, id, other, own).refusal ?? '', /the ID differs/)
+})
+
+test('a refund is displayed, and states that it was not compared with a request', () => {
+  const view = viewOf({ ...withStatement({ action: 'refund' }), action: 'refund' })
+  assert.deepEqual([view.refusal, view.is_compared], [null, false])
+})
+
+test('only decisions whose signatures verify are displayed', () => {
+  const verified = verifyApproval(place, documents, approval.id, approval)
+  const fields = {
+    by: 'alice',
+    key: 'a1',
+    decision: 'approve',
+    at: NOW_S - 5,
+    expires: NOW_S + 60,
+  } as const
+  const passkey = assertionOf(alice, decisionStatement(verified, fields))
+  const view = viewOf({
+    ...approval,
+    have: [
+      { ...fields, passkey },
+      { ...fields, by: 'bob', key: 'b1', passkey },
+      { ...fields, at: NOW_S - 6, passkey },
+      { ...fields, by: 'carol', key: 'c1', signature: 'AAAA' },
+    ],
+  })
+  assert.deepEqual(view.decisions, [{ by: 'alice', decision: 'approve' }])
+})
+
+test('only passkeys of the person for this origin can sign', () => {
+  for (const other of [
+    { ...own, person: 'bob' },
+    { ...own, person: 'mallory' },
+    { ...own, origin: 'http://localhost:24874' },
+  ])
+    assert.deepEqual(detailView(place, documents, approval.id, approval, other).keys, [])
+})

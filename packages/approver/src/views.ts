@@ -1,0 +1,105 @@
+/** What the server sends to the page. The page displays every text as a text node. */
+
+/** One quorum of a transfer. */
+export interface NeedView {
+  group: string
+  k: number
+  have: number
+}
+
+/** A verified fact. `kind`: addresses are displayed in groups of four characters. */
+export interface FactView {
+  name: string
+  value: string
+  kind: 'text' | 'address'
+}
+
+/** A passkey of the person that this page can use. */
+export interface KeyView {
+  id: string
+  alg: string
+  credential: string
+}
+
+/** A transfer that waits for approvals. */
+export interface ApprovalView {
+  id: string
+  state: string
+  /** Verified facts as sentences; empty if the transfer was refused. */
+  sentences: string[]
+  needs: NeedView[]
+  expires_at: string
+  /** Why it must not be signed; null if everything was verified. */
+  refusal: string | null
+}
+
+export interface ApprovalDetailView extends ApprovalView {
+  facts: FactView[]
+  /** Whether the facts were compared with the signed request of the caller. */
+  is_compared: boolean
+  policy: { number: number; hash: string } | null
+  /** Decisions whose signatures were verified. */
+  decisions: { by: string; decision: 'approve' | 'reject' }[]
+  keys: KeyView[]
+}
+
+export interface StateView {
+  person: string
+  origin: string
+  rp_id: string
+  platform: string
+  workspace: string
+  sub_account: string
+  mode: string
+}
+
+/** What `navigator.credentials.get` signs. */
+export interface ChallengeView {
+  attempt: string
+  /** The statement as sentences. */
+  sentences: string[]
+  /** Base64url of 32 bytes. */
+  challenge: string
+  rp_id: string
+  credential: string
+}
+
+/** Options of `navigator.credentials.create`. */
+export interface CreationView {
+  attempt: string
+  challenge: string
+  rp: { id: string; name: string }
+  /** Base64url of random bytes. */
+  user_id: string
+  user_name: string
+}
+
+/** A created passkey, as the list `keys` of a person in a policy document contains it. */
+export interface CreatedView {
+  key: string
+  fingerprint: string
+}
+
+export interface DocumentView {
+  number: number
+  hash: string
+  mode: string
+  workspace: string
+  /** Why it must not be signed; null if it is for this installation and has no error. */
+  refusal: string | null
+  people: {
+    id: string
+    name: string
+    keys: { id: string; kind: string; alg: string; fingerprint: string; proof: string | null }[]
+  }[]
+  groups: { name: string; members: string[] }[]
+  governance: string[]
+  rules: string[]
+  findings: { severity: 'error' | 'warning'; path: string; message: string }[]
+  keys: KeyView[]
+}
+
+export interface DecisionView {
+  state: string
+  needs: NeedView[]
+}

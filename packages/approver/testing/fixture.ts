@@ -1,0 +1,222 @@
+import { checkDocument, documentHash, factsOf, type PolicyDocument } from '@custody/policy'
+import { signRequest } from '@custody/request-auth'
+import { transactionId } from '@custody/request-auth/web'
+import { generateKeyPairSync } from 'node:crypto'
+import { mkdtempSync } from 'node:fs'
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Trust } from '@custody/client'
+import { documentWith, newKey } from '../../policy/testing/documents.ts'
+import { newPasskey, type TestPasskey } from '../../policy/testing/passkeys.ts'
+import type { Config } from '../src/config.ts'
+import { handlerOf } from '../src/server/handler.ts'
+import type { Platform } from '../src/server/platform.ts'
+import type { DetailedApproval, GivenDecision } from '../src/verify/approval.ts'
+import { Documents } from '../src/verify/documents.ts'
+import { placeOf } from '../src/verify/place.ts'
+
+export const API_KEY = '4f7bd0a2-6f0e-4b5c-9d3e-2a8f1c5b7e90'
+export const NOW_S = 1_900_000_000
+export const PAYEE = '0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045'
+const NONCE = 'nonce-1'
+
+const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 4096 })
+export const PRIVATE_KEY = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
+
+const identity = () =>
+  generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }) as string
+
+export const trust: Trust = {
+  version: 1,
+  network: 'mainnet',
+  workspace: 'acme',
+  sub_account: 'main',
+  sub_account_index: 1,
+  nodes: [1, 2, 3].map((node) => ({ node, identity: identity() })),
+}
+export const place = placeOf(trust)
+
+export const alice: TestPasskey = newPasskey('a1')
+const BOB = newKey('b1').key
+const CAROL = newKey('c1').key
+
+/** Returns a document in which alice has a passkey and bob a key. */
+export function documentOf(
+  key: object = alice.key,
+  fields: Parameters<typeof documentWith>[1] = {},
+): PolicyDocument {
+  const people = [
+    { id: 'alice', name: 'Alice', api_keys: [], keys: [key] },
+    { id: 'bob', name: 'Bob', api_keys: [], keys: [BOB] },
+    { id: 'carol', name: 'Carol', api_keys: [], keys: [CAROL] },
+  ]
+  return checkDocument(
+    documentWith(
+      [
+        {
+          id: 'large',
+          effect: 'allow',
+          match: { action: ['transfer'], assets: ['ETH'], to: 'any' },
+          amount: { max: { ETH: '10' } },
+          approvals: [{ group: 'treasury', k: 2 }],
+        },
+      ],
+      {
+        nodes: place.nodes,
+        people,
+        groups: { admins: ['alice', 'bob', 'carol'], treasury: ['alice', 'bob', 'carol'] },
+        ...fields,
+      },
+    ),
+  )
+}
+
+/** Returns a transfer of 0.6 ETH as the platform returns it. */
+export async function approvalOf(document: PolicyDocument): Promise<DetailedApproval> {
+  const body = JSON.stringify({
+    asset: 'ETH',
+    amount: '0.6',
+    source_type: 'INTERNAL',
+    destination_type: 'EXTERNAL',
+    destination_address: PAYEE,
+  })
+  const request = await signRequest({
+    apiKey: API_KEY,
+    privateKey,
+    method: 'POST',
+    uri: '/dac/v1/transaction',
+    body,
+    now: NOW_S - 10,
+    nonce: NONCE,
+  })
+  const id = transactionId(API_KEY, NONCE)
+  const facts = factsOf(
+    {
+      sub_account: 'main',
+      asset: 'ETH',
+      network: 'ETH',
+      amount: 600_000_000_000_000_000n,
+      to: { address: PAYEE, tag: null, own: null },
+      fee: { max: 1n, limit: 100_000_000_000_000_000n },
+      standing: null,
+      resource: null,
+    } as never,
+    place.registry,
+  )
+  const { mode, workspace, nodes, number } = document
+  return {
+    id,
+    state: 'open',
+    action: 'transfer',
+    facts,
+    needs: [{ group: 'treasury', k: 2, have: 0 }],
+    have: [],
+    expires_at: new Date((NOW_S + 500_000) * 1000).toISOString(),
+    statement: {
+      v: 1,
+      mode,
+      workspace,
+      nodes,
+      policy: { number, hash: documentHash(document) },
+      id,
+      subject: 'ef'.repeat(32),
+      action: 'transfer',
+      facts,
+    },
+    request,
+  }
+}
+
+/** A platform with one transfer that waits for approvals. */
+export class TestPlatform implements Platform {
+  approval: DetailedApproval
+  policy: unknown = null
+  readonly given: GivenDecision[] = []
+  /** Error of the next call. */
+  failure: Error | null = null
+
+  constructor(approval: DetailedApproval) {
+    this.approval = approval
+  }
+
+  #fail(): void {
+    const { failure } = this
+    this.failure = null
+    if (failure !== null) throw failure
+  }
+
+  async list() {
+    this.#fail()
+    return { data: [this.approval], next: null }
+  }
+
+  async read() {
+    this.#fail()
+    return this.approval
+  }
+
+  async give(_id: string, decision: GivenDecision) {
+    this.#fail()
+    this.given.push(decision)
+    const state = decision.decision === 'reject' ? 'rejected' : 'open'
+    const needs = [{ group: 'treasury', k: 2, have: decision.decision === 'reject' ? 0 : 1 }]
+    this.approval = { ...this.approval, state, needs, have: [...this.approval.have, decision] }
+    return { state, needs }
+  }
+
+  async document() {
+    return this.policy
+  }
+}
+
+/** A page that listens on a free port of this machine. */
+export interface TestPage {
+  origin: string
+  config: Config
+  dir: string
+  close(): void
+}
+
+const portOf = (server: Server): number => (server.address() as AddressInfo).port
+
+/** Starts the page in this process. */
+export async function startPage(
+  platform: Platform,
+  o: { now?: () => number; origin?: string } = {},
+): Promise<TestPage> {
+  let handler = (_request: IncomingMessage, response: { end(): void }): void => {
+    response.end()
+  }
+  const server = createServer((request, response) => handler(request, response))
+  await new Promise<void>((done) => {
+    server.listen(0, '127.0.0.1', done)
+  })
+  const origin = o.origin ?? `http://localhost:${portOf(server)}`
+  const dir = mkdtempSync(join(tmpdir(), 'custody-approver-'))
+  const config: Config = {
+    version: 1,
+    person: 'alice',
+    platform: 'http://platform.example',
+    api_key: API_KEY,
+    private_key_file: '',
+    trust_file: '',
+    document_file: null,
+    origin,
+    host: null,
+    port: portOf(server),
+  }
+  const now = o.now ?? Date.now
+  const documents = new Documents(dir, null)
+  handler = handlerOf({ config, place, documents, platform, now }) as typeof handler
+  return {
+    origin,
+    config,
+    dir,
+    close() {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
