@@ -238,6 +238,8 @@ test('a session runs every documented command, or the list of exceptions contain
     'packages/devnet/README.md',
     // The commands are run by cli/policy-docs.test.ts, with three nodes.
     'docs/policies.md',
+    // The commands are run by cli/approver.test.ts.
+    'docs/approver.md',
     // The commands are run by banned-node.long.test.ts.
     'docs/production/replacing-a-banned-node.md',
     // The commands are run by production.long.test.ts, with bundles.

@@ -132,6 +132,7 @@ const RANKS: Record<string, readonly Rank[]> = {
     'deposits',
     'wallets',
     'transactions',
+    'policies',
     'auto-forwarding',
   ],
   'platform/commerce': ['exchanges', 'trading', 'exchange-transfers', 'invoices', 'checkout'],

@@ -106,6 +106,7 @@ export default defineConfig({
         'docs/mainnet',
         'docs/enrolment',
         'docs/policies',
+        'docs/approver',
         'docs/settings',
         'docs/operating',
         'docs/production/timers',

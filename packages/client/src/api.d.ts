@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document e765bdbe31fda61a0585dae2c5e779dd207197f13dcfeaa01cb89fae5855b25c
-// types a7d1db804cdaa84aad577aa4e130545200cdf3868605c6cc2015f56929a15eb6
+// document 761286f628fafcfa82b128561600719a14d4fcc6c8a5bf42868bee5f91e093d7
+// types 7660e254a232f18569c79969d192caaacde5a0ff514c61ec9d5aa2a85c30c88e
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -79,8 +79,9 @@ export interface components {
             at: number;
             /** @description Time at which it stops counting, in Unix seconds */
             expires: number;
-            /** @description Base64 of 64 bytes */
-            signature: string;
+            /** @description Base64 of 64 bytes, by a key that signs itself; absent for a passkey */
+            signature?: string;
+            passkey?: components["schemas"]["PasskeyAssertion"];
         };
         ApprovalDetail: {
             /** @description ID of the transfer */
@@ -744,6 +745,60 @@ export interface components {
              */
             l1_fee?: Decimal;
         };
+        EvaluatePolicyRequest: {
+            /**
+             * @description Method of the request
+             * @enum {string}
+             */
+            method: "POST";
+            /**
+             * @description Path of the request: `/dac/v1/transaction`, `/dav/v1/stake`, or that of a refund
+             * @example /dac/v1/transaction
+             */
+            uri: string;
+            /**
+             * @description Body of the request
+             * @example {
+             *       "asset": "ETH",
+             *       "amount": "0.7"
+             *     }
+             */
+            body: {
+                [key: string]: unknown;
+            };
+            /** @description API key of the sub-account that would sign the request; by default the calling key. Required in the control panel and for read-only keys, which cannot sign such a request */
+            api_key?: string | null;
+        };
+        EvaluatePolicyResponse: {
+            /**
+             * @description `approve`: the rule `via` requires the approvals in `needs`. `none`: the workspace has no policy, so nothing limits the request
+             * @enum {string}
+             */
+            effect: "allow" | "approve" | "deny" | "none";
+            /**
+             * @description Rule by which the request passes
+             * @example small
+             */
+            via: string | null;
+            needs: components["schemas"]["ApprovalNeed"][];
+            tried: components["schemas"]["PolicyTried"][];
+            windows: components["schemas"]["PolicyWindow"][];
+            /** @description Why the signer nodes would refuse a signature now; null: they would not */
+            refusal: {
+                code: string;
+                message: string;
+                frees_at: string | null;
+            } | null;
+            policy: components["schemas"]["PolicyReference"] | null;
+            /**
+             * @description Signer nodes that evaluated it
+             * @example [
+             *       "node 1",
+             *       "node 3"
+             *     ]
+             */
+            by: string[];
+        };
         ExchangeAccount: {
             id: string;
             exchange: string;
@@ -1036,7 +1091,8 @@ export interface components {
             at: number;
             /** @description Time at which the decision stops counting, in Unix seconds: at most 7 days after `at` */
             expires: number;
-            signature: string;
+            signature?: string | null;
+            passkey?: components["schemas"]["PasskeyAssertion"] | null;
         };
         GiveApprovalResponse: {
             id: string;
@@ -1220,7 +1276,7 @@ export interface components {
         ListEventsResponse: {
             data: {
                 /** @enum {string} */
-                type: "transaction.created" | "transaction.updated" | "transaction.confirmed" | "transaction.failed" | "deposit.detected" | "deposit.confirmed" | "deposit.frozen" | "deposit.released" | "deposit.suspended" | "deposit.reverted" | "address.created" | "address.frozen" | "address.unfrozen" | "wallet.created" | "wallet.updated" | "gas_tank.low" | "gas_tank.empty" | "prepaid_fee.low" | "prepaid_fee.empty" | "prepaid_fee.tier_changed" | "staking.staked" | "staking.unstaked" | "staking.releasable" | "staking.released" | "auto_forwarding.created" | "auto_forwarding.deleted" | "aml.screening_overdue" | "invoice.created" | "invoice.updated" | "invoice.processing" | "invoice.paid" | "invoice.expired" | "invoice.invalid" | "exchange_account.created" | "exchange_account.updated" | "exchange_account.failing" | "exchange_account.difference" | "exchange_account.deleted" | "order.created" | "order.updated" | "exchange_transfer.created" | "exchange_transfer.updated" | "webhook.test" | "webhook.disabled";
+                type: "transaction.created" | "transaction.updated" | "transaction.confirmed" | "transaction.failed" | "approval.requested" | "approval.updated" | "approval.closed" | "deposit.detected" | "deposit.confirmed" | "deposit.frozen" | "deposit.released" | "deposit.suspended" | "deposit.reverted" | "address.created" | "address.frozen" | "address.unfrozen" | "wallet.created" | "wallet.updated" | "gas_tank.low" | "gas_tank.empty" | "prepaid_fee.low" | "prepaid_fee.empty" | "prepaid_fee.tier_changed" | "staking.staked" | "staking.unstaked" | "staking.releasable" | "staking.released" | "auto_forwarding.created" | "auto_forwarding.deleted" | "aml.screening_overdue" | "invoice.created" | "invoice.updated" | "invoice.processing" | "invoice.paid" | "invoice.expired" | "invoice.invalid" | "exchange_account.created" | "exchange_account.updated" | "exchange_account.failing" | "exchange_account.difference" | "exchange_account.deleted" | "order.created" | "order.updated" | "exchange_transfer.created" | "exchange_transfer.updated" | "webhook.test" | "webhook.disabled";
                 /** @description Time of the change, ISO 8601 */
                 timestamp: string;
                 data: {
@@ -1347,6 +1403,16 @@ export interface components {
             page: number;
             limit: number;
             total: number;
+        };
+        ListPolicyVersionsResponse: {
+            data: components["schemas"]["PolicyVersion"][];
+            /**
+             * @description Cursor of the next page: pass it as `after`; null on the last page
+             * @example 3
+             */
+            next: string | null;
+            /** @description Whether there are more records */
+            has_more: boolean;
         };
         ListPrepaidFeeEntriesResponse: {
             data: {
@@ -1563,6 +1629,376 @@ export interface components {
                 at: string;
             }[];
         };
+        /** @description Response of a passkey to `navigator.credentials.get`, each field in base64url without padding: `clientDataJSON`, `authenticatorData` and `signature`. Its challenge is the SHA-256 of the bytes that a key would sign. */
+        PasskeyAssertion: {
+            client_data: string;
+            authenticator_data: string;
+            signature: string;
+        };
+        PolicyProposal: {
+            /** @description Number of the document */
+            number: number;
+            /**
+             * @description Hash of the document, which people sign
+             * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
+             */
+            hash: string;
+            /**
+             * @description A policy document (docs/policies.md)
+             * @example {
+             *       "kind": "custody-policy",
+             *       "v": 1,
+             *       "mode": "local",
+             *       "workspace": "acme",
+             *       "number": 1,
+             *       "previous": "0000000000000000000000000000000000000000000000000000000000000000",
+             *       "nodes": "c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25",
+             *       "people": [
+             *         {
+             *           "id": "alice",
+             *           "name": "alice",
+             *           "api_keys": [],
+             *           "keys": [
+             *             {
+             *               "id": "k1",
+             *               "kind": "key",
+             *               "alg": "Ed25519",
+             *               "spki": "MCowBQYDK2VwAyEAA2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
+             *             }
+             *           ]
+             *         },
+             *         {
+             *           "id": "bob",
+             *           "name": "bob",
+             *           "api_keys": [],
+             *           "keys": [
+             *             {
+             *               "id": "k1",
+             *               "kind": "key",
+             *               "alg": "Ed25519",
+             *               "spki": "MCowBQYDK2VwAyEAB2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
+             *             }
+             *           ]
+             *         },
+             *         {
+             *           "id": "safe",
+             *           "name": "safe",
+             *           "api_keys": [],
+             *           "keys": [
+             *             {
+             *               "id": "k1",
+             *               "kind": "key",
+             *               "alg": "Ed25519",
+             *               "spki": "MCowBQYDK2VwAyEAC2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
+             *             }
+             *           ]
+             *         }
+             *       ],
+             *       "groups": {
+             *         "admins": [
+             *           "alice",
+             *           "bob",
+             *           "safe"
+             *         ]
+             *       },
+             *       "change": {
+             *         "approvals": [
+             *           {
+             *             "group": "admins",
+             *             "k": 2
+             *           }
+             *         ],
+             *         "delay_s": 3600,
+             *         "veto": "admins"
+             *       },
+             *       "stop": {
+             *         "group": "admins"
+             *       },
+             *       "resume": {
+             *         "approvals": [
+             *           {
+             *             "group": "admins",
+             *             "k": 2
+             *           }
+             *         ]
+             *       },
+             *       "rules": [
+             *         {
+             *           "id": "daily",
+             *           "effect": "allow",
+             *           "match": {
+             *             "action": [
+             *               "transfer"
+             *             ],
+             *             "assets": [
+             *               "ETH"
+             *             ],
+             *             "to": "any"
+             *           },
+             *           "windows": [
+             *             {
+             *               "name": "day",
+             *               "hours": 24,
+             *               "per": "workspace",
+             *               "max": {
+             *                 "ETH": "5"
+             *               },
+             *               "share": "1"
+             *             }
+             *           ]
+             *         }
+             *       ]
+             *     }
+             */
+            document: {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description Time from which it is in force, unless it is vetoed
+             * @example 2026-11-27T12:00:00.000Z
+             */
+            acts_at: string;
+            /**
+             * @description What it changes, as sentences
+             * @example [
+             *       "The rule daily is removed."
+             *     ]
+             */
+            changes: string[];
+            /** @description Person whom the change removes and who has vetoed it: the operators of two nodes must confirm it */
+            vetoed_by: string | null;
+            /**
+             * @description Signer nodes that have it
+             * @example [
+             *       1,
+             *       2,
+             *       3
+             *     ]
+             */
+            held: number[];
+        };
+        /**
+         * @example {
+         *       "number": 1,
+         *       "hash": "c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25"
+         *     }
+         */
+        PolicyReference: {
+            /** @description Number of the document */
+            number: number;
+            /**
+             * @description Hash of the document, which people sign
+             * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
+             */
+            hash: string;
+        };
+        PolicyRule: {
+            /** @description ID of the rule */
+            id: string;
+            /**
+             * @description The rule in plain English
+             * @example daily: Allow transfers of ETH to any address, up to 5 ETH in 24 hours for the workspace.
+             */
+            sentence: string;
+        };
+        PolicyStop: {
+            /**
+             * @description Hash of the document, which people sign
+             * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
+             */
+            hash: string;
+            /** @description null: the stop is for the whole workspace */
+            sub_account: string | null;
+            /**
+             * @description ID of the person in the policy document
+             * @example alice
+             */
+            by: string;
+            at: string;
+        };
+        /**
+         * @example {
+         *       "rule": "small",
+         *       "fits": false,
+         *       "why": "amount: 0.7 ETH is above 0.5"
+         *     }
+         */
+        PolicyTried: {
+            rule: string;
+            /** @description The rule applies: an `allow` allows the request, any other rule restricts it */
+            fits: boolean;
+            /** @description Why the rule does not fit, or what it adds */
+            why: string | null;
+        };
+        PolicyVersion: {
+            /** @description Number of the document */
+            number: number;
+            /**
+             * @description Hash of the document, which people sign
+             * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
+             */
+            hash: string;
+            /** @description Time from which it was in force */
+            since: string;
+            /**
+             * @description A policy document (docs/policies.md)
+             * @example {
+             *       "kind": "custody-policy",
+             *       "v": 1,
+             *       "mode": "local",
+             *       "workspace": "acme",
+             *       "number": 1,
+             *       "previous": "0000000000000000000000000000000000000000000000000000000000000000",
+             *       "nodes": "c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25",
+             *       "people": [
+             *         {
+             *           "id": "alice",
+             *           "name": "alice",
+             *           "api_keys": [],
+             *           "keys": [
+             *             {
+             *               "id": "k1",
+             *               "kind": "key",
+             *               "alg": "Ed25519",
+             *               "spki": "MCowBQYDK2VwAyEAA2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
+             *             }
+             *           ]
+             *         },
+             *         {
+             *           "id": "bob",
+             *           "name": "bob",
+             *           "api_keys": [],
+             *           "keys": [
+             *             {
+             *               "id": "k1",
+             *               "kind": "key",
+             *               "alg": "Ed25519",
+             *               "spki": "MCowBQYDK2VwAyEAB2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
+             *             }
+             *           ]
+             *         },
+             *         {
+             *           "id": "safe",
+             *           "name": "safe",
+             *           "api_keys": [],
+             *           "keys": [
+             *             {
+             *               "id": "k1",
+             *               "kind": "key",
+             *               "alg": "Ed25519",
+             *               "spki": "MCowBQYDK2VwAyEAC2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
+             *             }
+             *           ]
+             *         }
+             *       ],
+             *       "groups": {
+             *         "admins": [
+             *           "alice",
+             *           "bob",
+             *           "safe"
+             *         ]
+             *       },
+             *       "change": {
+             *         "approvals": [
+             *           {
+             *             "group": "admins",
+             *             "k": 2
+             *           }
+             *         ],
+             *         "delay_s": 3600,
+             *         "veto": "admins"
+             *       },
+             *       "stop": {
+             *         "group": "admins"
+             *       },
+             *       "resume": {
+             *         "approvals": [
+             *           {
+             *             "group": "admins",
+             *             "k": 2
+             *           }
+             *         ]
+             *       },
+             *       "rules": [
+             *         {
+             *           "id": "daily",
+             *           "effect": "allow",
+             *           "match": {
+             *             "action": [
+             *               "transfer"
+             *             ],
+             *             "assets": [
+             *               "ETH"
+             *             ],
+             *             "to": "any"
+             *           },
+             *           "windows": [
+             *             {
+             *               "name": "day",
+             *               "hours": 24,
+             *               "per": "workspace",
+             *               "max": {
+             *                 "ETH": "5"
+             *               },
+             *               "share": "1"
+             *             }
+             *           ]
+             *         }
+             *       ]
+             *     }
+             */
+            document: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description Who approved the change; for the first document, who proved that they hold its keys
+             * @example [
+             *       {
+             *         "person": "alice",
+             *         "key": "k1",
+             *         "at": "2026-11-27T12:00:00.000Z"
+             *       }
+             *     ]
+             */
+            signed_by: {
+                /**
+                 * @description ID of the person in the policy document
+                 * @example alice
+                 */
+                person: string;
+                /** @description ID of the key of that person */
+                key: string;
+                at: string | null;
+            }[];
+            /**
+             * @description Signer nodes that have it
+             * @example [
+             *       1,
+             *       2,
+             *       3
+             *     ]
+             */
+            held: number[];
+        };
+        PolicyWindow: {
+            rule: string;
+            name: string;
+            /** @description null: the window counts requests, not amounts */
+            asset: string | null;
+            /** @description true: the part of one sub-account in a window of the whole workspace */
+            share: boolean;
+            /**
+             * @description Without this request, in the unit of the asset
+             * @example 1.5
+             */
+            used: string;
+            /** @description null: the window does not name the asset, so the request does not fit */
+            max: string | null;
+            fits: boolean;
+            /** @description Time from which the request would fit; null: now, or never */
+            frees_at: string | null;
+        };
         Price: {
             asset: string;
             /** Format: decimal */
@@ -1717,6 +2153,26 @@ export interface components {
                 amount: Decimal;
             }[];
             at: string;
+        };
+        ReadPolicyResponse: {
+            number: number | null;
+            hash: string | null;
+            document: {
+                [key: string]: unknown;
+            } | null;
+            /** @description The rules of `document`, as sentences */
+            rules: components["schemas"]["PolicyRule"][];
+            /**
+             * @description Signer nodes that have it
+             * @example [
+             *       1,
+             *       2,
+             *       3
+             *     ]
+             */
+            held: number[];
+            pending: components["schemas"]["PolicyProposal"][];
+            stops: components["schemas"]["PolicyStop"][];
         };
         ReadPrepaidFeeRequest: Record<string, never>;
         ReadPrepaidFeeResponse: {
@@ -1912,6 +2368,152 @@ export interface components {
             }[] | null;
             tolerance?: (Decimal | string) | null;
             expires_in?: number | null;
+        };
+        SimulatePolicyRequest: {
+            /**
+             * @description A policy document (docs/policies.md)
+             * @example {
+             *       "kind": "custody-policy",
+             *       "v": 1,
+             *       "mode": "local",
+             *       "workspace": "acme",
+             *       "number": 1,
+             *       "previous": "0000000000000000000000000000000000000000000000000000000000000000",
+             *       "nodes": "c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25",
+             *       "people": [
+             *         {
+             *           "id": "alice",
+             *           "name": "alice",
+             *           "api_keys": [],
+             *           "keys": [
+             *             {
+             *               "id": "k1",
+             *               "kind": "key",
+             *               "alg": "Ed25519",
+             *               "spki": "MCowBQYDK2VwAyEAA2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
+             *             }
+             *           ]
+             *         },
+             *         {
+             *           "id": "bob",
+             *           "name": "bob",
+             *           "api_keys": [],
+             *           "keys": [
+             *             {
+             *               "id": "k1",
+             *               "kind": "key",
+             *               "alg": "Ed25519",
+             *               "spki": "MCowBQYDK2VwAyEAB2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
+             *             }
+             *           ]
+             *         },
+             *         {
+             *           "id": "safe",
+             *           "name": "safe",
+             *           "api_keys": [],
+             *           "keys": [
+             *             {
+             *               "id": "k1",
+             *               "kind": "key",
+             *               "alg": "Ed25519",
+             *               "spki": "MCowBQYDK2VwAyEAC2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
+             *             }
+             *           ]
+             *         }
+             *       ],
+             *       "groups": {
+             *         "admins": [
+             *           "alice",
+             *           "bob",
+             *           "safe"
+             *         ]
+             *       },
+             *       "change": {
+             *         "approvals": [
+             *           {
+             *             "group": "admins",
+             *             "k": 2
+             *           }
+             *         ],
+             *         "delay_s": 3600,
+             *         "veto": "admins"
+             *       },
+             *       "stop": {
+             *         "group": "admins"
+             *       },
+             *       "resume": {
+             *         "approvals": [
+             *           {
+             *             "group": "admins",
+             *             "k": 2
+             *           }
+             *         ]
+             *       },
+             *       "rules": [
+             *         {
+             *           "id": "daily",
+             *           "effect": "allow",
+             *           "match": {
+             *             "action": [
+             *               "transfer"
+             *             ],
+             *             "assets": [
+             *               "ETH"
+             *             ],
+             *             "to": "any"
+             *           },
+             *           "windows": [
+             *             {
+             *               "name": "day",
+             *               "hours": 24,
+             *               "per": "workspace",
+             *               "max": {
+             *                 "ETH": "5"
+             *               },
+             *               "share": "1"
+             *             }
+             *           ]
+             *         }
+             *       ]
+             *     }
+             */
+            document: {
+                [key: string]: unknown;
+            };
+            /** @description Number of transfers of the workspace that are replayed; by default 1000, or fewer if the two documents have more than 200 rules together */
+            last?: number | null;
+        };
+        SimulatePolicyResponse: {
+            /** @description Number of transfers of the sub-account with the same result */
+            same: number;
+            /**
+             * @description Transfers that the document would deny
+             * @example [
+             *       "7c9e6679-7425-40de-944b-e07fc1f90ae7"
+             *     ]
+             */
+            newly_denied: string[];
+            /**
+             * @description Transfers that would need approvals, and were allowed or denied
+             * @example [
+             *       "7c9e6679-7425-40de-944b-e07fc1f90ae7"
+             *     ]
+             */
+            newly_approval: string[];
+            /**
+             * @description Transfers that would need no approvals, and were denied or needed some
+             * @example [
+             *       "7c9e6679-7425-40de-944b-e07fc1f90ae7"
+             *     ]
+             */
+            newly_allowed: string[];
+            /**
+             * @description Rules that had no part in any result
+             * @example [
+             *       "large"
+             *     ]
+             */
+            unused_rules: string[];
         };
         SpeedUpTransactionRequest: {
             /** @description New maximum network fee rate, in the unit of the chain family */
@@ -2273,6 +2875,8 @@ export type DeleteWebhookResponse = components['schemas']['DeleteWebhookResponse
 export type Delivery = components['schemas']['Delivery'];
 export type EstimateFeeRequest = components['schemas']['EstimateFeeRequest'];
 export type EstimateFeeResponse = components['schemas']['EstimateFeeResponse'];
+export type EvaluatePolicyRequest = components['schemas']['EvaluatePolicyRequest'];
+export type EvaluatePolicyResponse = components['schemas']['EvaluatePolicyResponse'];
 export type ExchangeAccount = components['schemas']['ExchangeAccount'];
 export type ExchangeAccountTest = components['schemas']['ExchangeAccountTest'];
 export type ExchangeAccountWithBalances = components['schemas']['ExchangeAccountWithBalances'];
@@ -2302,6 +2906,7 @@ export type ListInvoicesResponse = components['schemas']['ListInvoicesResponse']
 export type ListKeysResponse = components['schemas']['ListKeysResponse'];
 export type ListMarketsResponse = components['schemas']['ListMarketsResponse'];
 export type ListOrdersResponse = components['schemas']['ListOrdersResponse'];
+export type ListPolicyVersionsResponse = components['schemas']['ListPolicyVersionsResponse'];
 export type ListPrepaidFeeEntriesResponse = components['schemas']['ListPrepaidFeeEntriesResponse'];
 export type ListReservesResponse = components['schemas']['ListReservesResponse'];
 export type ListTransactionsResponse = components['schemas']['ListTransactionsResponse'];
@@ -2309,6 +2914,14 @@ export type ListWebhooksResponse = components['schemas']['ListWebhooksResponse']
 export type MarkInvoiceRequest = components['schemas']['MarkInvoiceRequest'];
 export type Order = components['schemas']['Order'];
 export type OrderWithFills = components['schemas']['OrderWithFills'];
+export type PasskeyAssertion = components['schemas']['PasskeyAssertion'];
+export type PolicyProposal = components['schemas']['PolicyProposal'];
+export type PolicyReference = components['schemas']['PolicyReference'];
+export type PolicyRule = components['schemas']['PolicyRule'];
+export type PolicyStop = components['schemas']['PolicyStop'];
+export type PolicyTried = components['schemas']['PolicyTried'];
+export type PolicyVersion = components['schemas']['PolicyVersion'];
+export type PolicyWindow = components['schemas']['PolicyWindow'];
 export type Price = components['schemas']['Price'];
 export type Problem = components['schemas']['Problem'];
 export type QuoteConversionRequest = components['schemas']['QuoteConversionRequest'];
@@ -2317,6 +2930,7 @@ export type ReadLivenessResponse = components['schemas']['ReadLivenessResponse']
 export type ReadNetworkFeeRatesResponse = components['schemas']['ReadNetworkFeeRatesResponse'];
 export type ReadOpenApiResponse = components['schemas']['ReadOpenApiResponse'];
 export type ReadOrderBookResponse = components['schemas']['ReadOrderBookResponse'];
+export type ReadPolicyResponse = components['schemas']['ReadPolicyResponse'];
 export type ReadPrepaidFeeRequest = components['schemas']['ReadPrepaidFeeRequest'];
 export type ReadPrepaidFeeResponse = components['schemas']['ReadPrepaidFeeResponse'];
 export type ReadReadinessResponse = components['schemas']['ReadReadinessResponse'];
@@ -2331,6 +2945,8 @@ export type ReservesStatement = components['schemas']['ReservesStatement'];
 export type RotateWebhookSecretRequest = components['schemas']['RotateWebhookSecretRequest'];
 export type SaveAmlSettingsRequest = components['schemas']['SaveAmlSettingsRequest'];
 export type SaveInvoiceSettingsRequest = components['schemas']['SaveInvoiceSettingsRequest'];
+export type SimulatePolicyRequest = components['schemas']['SimulatePolicyRequest'];
+export type SimulatePolicyResponse = components['schemas']['SimulatePolicyResponse'];
 export type SpeedUpTransactionRequest = components['schemas']['SpeedUpTransactionRequest'];
 export type StakeRequest = components['schemas']['StakeRequest'];
 export type StakingAnswer = components['schemas']['StakingAnswer'];
@@ -2773,6 +3389,84 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["GiveApprovalResponse"];
+                };
+            };
+        };
+    };
+    readPolicy: {
+        parameters: {
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReadPolicyResponse"];
+                };
+            };
+        };
+    };
+    listPolicyVersions: {
+        parameters: {
+            query?: {
+                /** @description `next` of an earlier response: returns the documents that follow */
+                after?: number;
+                /** @description Maximum number of documents in the response; by default 10 */
+                limit?: number;
+            };
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListPolicyVersionsResponse"];
+                };
+            };
+        };
+    };
+    evaluatePolicy: {
+        parameters: {
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["EvaluatePolicyRequest"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvaluatePolicyResponse"];
+                };
+            };
+        };
+    };
+    simulatePolicy: {
+        parameters: {
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["SimulatePolicyRequest"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SimulatePolicyResponse"];
                 };
             };
         };
@@ -3922,7 +4616,7 @@ export interface operations {
                 content: {
                     "text/event-stream": {
                         /** @enum {string} */
-                        type: "transaction.created" | "transaction.updated" | "transaction.confirmed" | "transaction.failed" | "deposit.detected" | "deposit.confirmed" | "deposit.frozen" | "deposit.released" | "deposit.suspended" | "deposit.reverted" | "address.created" | "address.frozen" | "address.unfrozen" | "wallet.created" | "wallet.updated" | "gas_tank.low" | "gas_tank.empty" | "prepaid_fee.low" | "prepaid_fee.empty" | "prepaid_fee.tier_changed" | "staking.staked" | "staking.unstaked" | "staking.releasable" | "staking.released" | "auto_forwarding.created" | "auto_forwarding.deleted" | "aml.screening_overdue" | "invoice.created" | "invoice.updated" | "invoice.processing" | "invoice.paid" | "invoice.expired" | "invoice.invalid" | "exchange_account.created" | "exchange_account.updated" | "exchange_account.failing" | "exchange_account.difference" | "exchange_account.deleted" | "order.created" | "order.updated" | "exchange_transfer.created" | "exchange_transfer.updated" | "webhook.test" | "webhook.disabled";
+                        type: "transaction.created" | "transaction.updated" | "transaction.confirmed" | "transaction.failed" | "approval.requested" | "approval.updated" | "approval.closed" | "deposit.detected" | "deposit.confirmed" | "deposit.frozen" | "deposit.released" | "deposit.suspended" | "deposit.reverted" | "address.created" | "address.frozen" | "address.unfrozen" | "wallet.created" | "wallet.updated" | "gas_tank.low" | "gas_tank.empty" | "prepaid_fee.low" | "prepaid_fee.empty" | "prepaid_fee.tier_changed" | "staking.staked" | "staking.unstaked" | "staking.releasable" | "staking.released" | "auto_forwarding.created" | "auto_forwarding.deleted" | "aml.screening_overdue" | "invoice.created" | "invoice.updated" | "invoice.processing" | "invoice.paid" | "invoice.expired" | "invoice.invalid" | "exchange_account.created" | "exchange_account.updated" | "exchange_account.failing" | "exchange_account.difference" | "exchange_account.deleted" | "order.created" | "order.updated" | "exchange_transfer.created" | "exchange_transfer.updated" | "webhook.test" | "webhook.disabled";
                         /** @description Time of the change, ISO 8601 */
                         timestamp: string;
                         data: {

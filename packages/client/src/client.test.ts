@@ -462,6 +462,30 @@ test('each method sends a signed request to its endpoint, and each API operation
       '/dac/v1/approvals/t',
       '{"by":"bob","key":"k1","decision":"approve","at":1,"expires":2,"signature":"s"}',
     ],
+    [() => custody.policy.read(), 'GET', '/dac/v1/policy', ''],
+    [
+      () => custody.policy.versions({ after: 3, limit: 2 }),
+      'GET',
+      '/dac/v1/policy/versions?after=3&limit=2',
+      '',
+    ],
+    [
+      () =>
+        custody.policy.evaluate({
+          method: 'POST',
+          uri: '/dac/v1/transaction',
+          body: { asset: 'ETH', amount: '0.7' },
+        }),
+      'POST',
+      '/dac/v1/policy/evaluate',
+      '{"method":"POST","uri":"/dac/v1/transaction","body":{"asset":"ETH","amount":"0.7"}}',
+    ],
+    [
+      () => custody.policy.simulate({ document: { v: 1 }, last: 5 }),
+      'POST',
+      '/dac/v1/policy/simulate',
+      '{"document":{"v":1},"last":5}',
+    ],
     [() => custody.reserves.list({ limit: 2 }), 'GET', '/dac/v1/reserves?limit=2', ''],
     [() => custody.reserves.proof('r'), 'GET', '/dac/v1/reserves/r/proof', ''],
     [() => custody.service.index(), 'GET', '/', ''],

@@ -58,6 +58,7 @@ import type {
 } from './types.ts'
 import { Webhooks } from './webhooks.ts'
 import { Approvals } from './approvals.ts'
+import { Policy } from './policy.ts'
 import { decimals, isGiven, query } from './wire.ts'
 
 /** Options of a {@link CustodyClient}. */
@@ -92,7 +93,8 @@ export class CustodyClient implements RequestSender {
   readonly webhooks: Webhooks
   readonly checkout: CheckoutFace
   readonly reserves: Reserves
-  readonly approvals: Approvals
+  readonly approvals: Approvals = new Approvals(this)
+  readonly policy: Policy = new Policy(this)
   readonly service: Service
   readonly #transport: Transport
   readonly #checks: Checks | null
@@ -113,7 +115,6 @@ export class CustodyClient implements RequestSender {
     this.webhooks = new Webhooks(this)
     this.checkout = new CheckoutFace(this)
     this.reserves = new Reserves(this, options.trust)
-    this.approvals = new Approvals(this)
     this.service = new Service(this)
   }
 

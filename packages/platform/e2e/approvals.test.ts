@@ -8,6 +8,7 @@ import { after, before, test } from 'node:test'
 import { documentHash, readDocument, statementBytes, type Statement } from '@custody/policy'
 import { assertionOf, newPasskey, signWithPasskey, UP } from '../../policy/testing/passkeys.ts'
 import { readSigningKey } from '../src/server/operator/policy/files.ts'
+import { testEmittedEvents } from '../testing/event-assertions.ts'
 import {
   assertConfirmed,
   balance,
@@ -454,3 +455,8 @@ test('attack: a database that claims approvals gets nothing signed', async () =>
   }
   await auditIsClean()
 })
+
+testEmittedEvents(
+  () => platform.database,
+  ['approval.requested', 'approval.updated', 'approval.closed'],
+)

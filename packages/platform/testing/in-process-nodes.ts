@@ -2,9 +2,10 @@ import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'n
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { assemble, loadRegistry, signing, type Network } from '@custody/chains'
+import { assemble, loadRegistry, policyRegistry, signing, type Network } from '@custody/chains'
 import { platformCall } from '../../signer/src/api/index.ts'
 import { errorAnswer, Refusal } from '../../signer/src/errors.ts'
+import { Policies } from '../../signer/src/governance/policies.ts'
 import { HostClock } from '../../signer/src/transport/host-clock.ts'
 import type { Peers } from '../../signer/src/transport/peers.ts'
 import type { NodeContext } from '../../signer/src/node-context.ts'
@@ -98,6 +99,18 @@ export class InProcessNodes {
       judge,
       coordinator,
       config: { node, identity: identityOf(node) },
+      // No workspace has a policy at these nodes.
+      governance: {
+        policies: new Policies({
+          store,
+          rules: {
+            registry: policyRegistry(registry),
+            place: { mode: 'local', nodes: '0'.repeat(64) },
+          },
+          log: () => undefined,
+        }),
+        exchange: { firstsOf: () => [] },
+      },
       restoring: () => false,
     } as unknown as NodeContext)
   }

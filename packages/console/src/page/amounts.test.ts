@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from '../../../../testing/property.ts'
-import { amountText, usd, usdShort } from './amounts.ts'
+import { amountText, usd, unitsText, usdShort } from './amounts.ts'
 import { worth } from './api/decimal.ts'
 
 /** Returns the decimal number of a displayed text. */
@@ -74,4 +74,15 @@ test('calculates the value of an amount exactly', () => {
   assert.equal(worth('0.000000000000000001', '3000.5'), '0.0000000000000030005')
   assert.equal(worth('2', '0.5'), '1')
   assert.equal(worth('1,5', '2'), null)
+})
+
+test('converts the smallest unit to a decimal', () => {
+  const shown = [
+    ['600000000000000000', 18],
+    ['1', 8],
+    ['0', 6],
+    ['123456789', 6],
+    ['5', 0],
+  ].map(([digits, decimals]) => amountText(unitsText(String(digits), Number(decimals))))
+  assert.deepEqual(shown, ['0.6', '0.00000001', '0', '123.456789', '5'])
 })

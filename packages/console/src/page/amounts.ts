@@ -39,3 +39,13 @@ export function usdShort(value: string | null | undefined): { text: string; exac
     exact: cents === '−$0.00' ? null : exact,
   }
 }
+
+/**
+ * Converts an amount in the smallest unit to a decimal.
+ * @param digits whole number of the smallest unit
+ */
+export function unitsText(digits: string, decimals: number): string {
+  const padded = digits.padStart(decimals + 1, '0')
+  const at = padded.length - decimals
+  return decimals === 0 ? padded : `${padded.slice(0, at)}.${padded.slice(at)}`
+}

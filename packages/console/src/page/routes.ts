@@ -30,6 +30,8 @@ export const routes: Record<string, Load> = {
     import('./pages/transactions.tsx').then(({ Transactions }) => Transactions),
   '/transactions/:id': () =>
     import('./pages/transaction.tsx').then(({ TransactionPage }) => TransactionPage),
+  '/approvals': () => import('./pages/approvals.tsx').then(({ Approvals }) => Approvals),
+  '/approvals/:id': () => import('./pages/approval.tsx').then(({ ApprovalPage }) => ApprovalPage),
   '/receive': () => import('./pages/receive.tsx').then(({ ReceivePage }) => ReceivePage),
   '/send': () => import('./pages/send.tsx').then(({ Send }) => Send),
   '/batch': () => import('./pages/batch.tsx').then(({ Batch }) => Batch),
@@ -47,6 +49,7 @@ export const routes: Record<string, Load> = {
   '/tanks': () => import('./pages/tanks.tsx').then(({ Tanks }) => Tanks),
   '/tanks/:network': () => import('./pages/tank.tsx').then(({ TankPage }) => TankPage),
   '/prepaid': () => import('./pages/prepaid.tsx').then(({ Prepaid }) => Prepaid),
+  '/policy': () => import('./pages/policy.tsx').then(({ PolicyPage }) => PolicyPage),
   '/prices': () => import('./pages/prices.tsx').then(({ Prices }) => Prices),
   '/webhooks': () => import('./pages/webhooks.tsx').then(({ Webhooks }) => Webhooks),
   '/webhooks/:id': () => import('./pages/webhook.tsx').then(({ WebhookPage }) => WebhookPage),

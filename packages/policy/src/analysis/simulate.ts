@@ -64,24 +64,27 @@ class Replay {
   }
 
   #usesOf(key: string, hours: number, now: number): Use[] {
-    return this.#admittedIn(key)
-      .filter(({ at_s }) => now - at_s <= (hours + 1) * 3600)
-      .map(({ step, at_s, amounts }) => ({ step, age_s: now - at_s, amounts }))
+    const admitted = this.#admittedIn(key)
+    // The times only grow, so what has left the window never counts again.
+    while (admitted[0] !== undefined && now - admitted[0].at_s > (hours + 1) * 3600)
+      admitted.shift()
+    return admitted.map(({ step, at_s, amounts }) => ({ step, age_s: now - at_s, amounts }))
   }
 }
 
 /**
  * Judges acts of the past by a new document and by the one in force, each with windows of its own.
- * Approvals are not part of the past: an act that needs them passes in both.
+ * Approvals are not part of the past: an act that needs them passes in both. The generator yields
+ * after each act, so that a server can process requests between two acts.
  * @param current the document in force; null: none, so every act was allowed
  * @param past in any order; they are judged in the order of their time
  * @throws PolicyError `ACT` or `UNKNOWN_ASSET` if an act contradicts itself
  */
-export function simulate(
+export function* simulation(
   next: Policy,
   current: Policy | null,
   past: readonly PastAct[],
-): Simulation {
+): Generator<undefined, Simulation> {
   const [before, after] = [current && new Replay(current), new Replay(next)]
   const changed: Record<Evaluation['effect'], string[]> = { allow: [], approve: [], deny: [] }
   let same = 0
@@ -90,6 +93,7 @@ export function simulate(
     const is = after.judge(each)
     if (was === is) same++
     else changed[is].push(each.act.id)
+    yield
   }
   return {
     same,
@@ -97,5 +101,18 @@ export function simulate(
     newly_approval: changed.approve,
     newly_allowed: changed.allow,
     unused_rules: next.document.rules.map(({ id }) => id).filter((id) => !after.used.has(id)),
+  }
+}
+
+/** Like {@link simulation}, without pauses. */
+export function simulate(
+  next: Policy,
+  current: Policy | null,
+  past: readonly PastAct[],
+): Simulation {
+  const steps = simulation(next, current, past)
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done === true) return value
   }
 }

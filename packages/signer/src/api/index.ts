@@ -2,6 +2,7 @@ import { z } from 'zod'
 import packageFile from '../../package.json' with { type: 'json' }
 import { Refusal } from '../errors.ts'
 import { orderSchema } from '../policy/order.ts'
+import { dryRunBodySchema } from '../policy/governed/dry-run.ts'
 import { previewBodySchema } from '../policy/governed/preview.ts'
 import { RUN_MAX } from '../policy/run.ts'
 import { parseBody, shaped } from '../transport/body.ts'
@@ -10,6 +11,7 @@ import type { NodeContext } from '../node-context.ts'
 import { attest, attestBodySchema } from './attest.ts'
 import { history, historyBodySchema } from './history.ts'
 import { policy, policyBodySchema, presentBodySchema, presentPolicy } from './policy.ts'
+import { versions, versionsBodySchema } from './policy-versions.ts'
 import { receipt, receiptBodySchema, receipts, receiptsBodySchema } from './receipt.ts'
 import { voidBodySchema, voidIntent } from './void.ts'
 
@@ -93,6 +95,10 @@ export async function platformCall(
       return { status: 200, body: policy(parts, shapedText(policyBodySchema, text)) }
     case 'POST /policy/judge':
       return { status: 200, body: await parts.judge.preview(shapedText(previewBodySchema, text)) }
+    case 'POST /policy/evaluate':
+      return { status: 200, body: parts.judge.dryRun(shapedText(dryRunBodySchema, text)) }
+    case 'POST /policy/versions':
+      return { status: 200, body: versions(parts, shapedText(versionsBodySchema, text)) }
     case 'POST /policy/present':
       return { status: 200, body: await presentPolicy(parts, shapedText(presentBodySchema, text)) }
     case 'POST /attest':

@@ -15,6 +15,7 @@ import { assertLeftover } from './leftover.ts'
 import { accountOf, assertNonce } from './nonce.ts'
 import { assertRun, each, eachNow, NOTHING_AHEAD, type Ahead } from './run.ts'
 import type { PolicyJudge } from './governed/policy-judge.ts'
+import { dryRun } from './governed/dry-run.ts'
 import { preview } from './governed/preview.ts'
 import { namesOf, type Order, type Signed, type Verdict } from './order.ts'
 import { chargedBy, recordedPolicy } from './governed/windows.ts'
@@ -45,6 +46,11 @@ export class Judge {
   /** Judges a request by the policy of its workspace; see `governed/preview.ts`. */
   async preview(body: Parameters<typeof preview>[2]): Promise<Record<string, unknown>> {
     return this.#policy ? preview(this.#parts, this.#policy, body) : { policy: null }
+  }
+
+  /** Evaluates a request that was not signed; see `governed/dry-run.ts`. */
+  dryRun(body: Parameters<typeof dryRun>[2]): Record<string, unknown> {
+    return this.#policy ? dryRun(this.#parts, this.#policy, body) : { policy: null }
   }
 
   /** Returns the hash of the policy in force for a workspace; null if there is none. */

@@ -36,6 +36,9 @@ const STATES: Record<string, readonly [Tone, string]> = {
   rejected: ['bad', 'Rejected'],
   unknown: ['warn', 'Unknown'],
   completed: ['ok', 'Completed'],
+  // Approvals.
+  approved: ['ok', 'Approved'],
+  ended: ['neutral', 'Ended'],
   // Rules, accounts, tanks.
   active: ['ok', 'Active'],
   inactive: ['neutral', 'Inactive'],

@@ -157,13 +157,19 @@ test('the table of roles contains every route, with the role that the route decl
     ],
   )
   const mirrored = panelEndpoints.filter(isMirror)
-  assert.equal(mirrored.length, 46)
+  assert.equal(mirrored.length, 50)
   assert.ok(mirrored.every(({ needs }) => needs === 'viewer'))
   // These routes only read, although some use POST. No route of the panel writes data that the API
   // writes.
   assert.deepEqual(
     mirrored.filter(({ method }) => method !== 'GET').map(({ path }) => path.split('/api/').at(-1)),
-    ['dac/v1/validate-address', 'dac/v1/estimate-fee', 'dac/v1/prepaid-fee'],
+    [
+      'dac/v1/validate-address',
+      'dac/v1/policy/evaluate',
+      'dac/v1/policy/simulate',
+      'dac/v1/estimate-fee',
+      'dac/v1/prepaid-fee',
+    ],
   )
 })
 

@@ -8,6 +8,8 @@ const WORDS: Partial<Record<EventType, ['info' | 'warn', string]>> = {
   'transaction.created': ['info', 'transfer created'],
   'transaction.confirmed': ['info', 'transfer confirmed'],
   'transaction.failed': ['info', 'transfer failed'],
+  'approval.requested': ['info', 'transfer waits for approvals'],
+  'approval.closed': ['info', 'approval request closed'],
   'deposit.confirmed': ['info', 'deposit credited'],
   'deposit.frozen': ['warn', 'deposit held by screening'],
   'deposit.suspended': ['warn', 'deposit in suspense: it belongs to no wallet'],
@@ -40,6 +42,7 @@ const FIELDS = [
   'address',
   'failure_reason',
   'sub_status',
+  'state',
 ] as const
 
 /** Logs one line for a committed event. */

@@ -9,6 +9,7 @@ import { ownPathsOf } from '../../core/signing/own-paths.ts'
 import type { FoundApproval } from './find-approval.ts'
 import type { Judgement, Need } from './judgement.ts'
 import { noteNeeds, writeDecision } from './requests.ts'
+import { tellApproval } from './tell.ts'
 import type { Outcome, WorkspacePolicies } from './workspace-policies.ts'
 
 interface Services {
@@ -109,6 +110,7 @@ async function decideOnce(
     if (row?.state !== 'APPROVAL') throw closed(found)
     await writeDecision(tx, found, decision)
     await noteNeeds(tx, found, judgement)
+    await tellApproval(tx, found, 'approval.updated')
     await wakeOne(tx, workspace, id)
     return true
   })

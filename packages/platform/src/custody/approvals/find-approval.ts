@@ -1,6 +1,6 @@
 import type { Queryable } from '../../core/database/pool.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
-import type { ApprovalRequest } from './requests.ts'
+import type { ApprovalRequest } from './approval-request.ts'
 
 /** A request for approvals with its transfer. */
 export type FoundApproval = ApprovalRequest &

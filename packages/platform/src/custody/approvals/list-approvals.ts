@@ -5,7 +5,7 @@ import { endpoint } from '../../core/http/endpoint.ts'
 import { integer, LIMIT_MAX, oneOf } from '../../core/http/schemas.ts'
 import { decisionsOfAll } from '../../core/signing/approvals.ts'
 import { approvalShape, presentApproval } from './present.ts'
-import { REQUEST_STATES, type ApprovalRequest } from './requests.ts'
+import { REQUEST_STATES, type ApprovalRequest } from './approval-request.ts'
 
 interface Services {
   database: Database

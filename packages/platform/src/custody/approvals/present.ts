@@ -1,7 +1,7 @@
 import { assertion, LIMITS, type CarriedApproval } from '@custody/policy'
 import { z } from 'zod'
 import { factsShape, needShape, statementShape } from './judgement.ts'
-import { REQUEST_STATES, type ApprovalRequest } from './requests.ts'
+import { REQUEST_STATES, type ApprovalRequest } from './approval-request.ts'
 
 /** Latest time of a statement, in Unix seconds. */
 const SECONDS_MAX = 9_999_999_999
@@ -96,7 +96,10 @@ export function presentApproval(
     action: statement.action,
     facts: statement.facts,
     needs,
-    have: decisions.map(({ id: _, ...decision }) => decision),
+    have: decisions.map((decision) => {
+      const { id: _, ...shown } = decision
+      return shown
+    }),
     created_at: created_at.toISOString(),
     expires_at: expires_at.toISOString(),
   }

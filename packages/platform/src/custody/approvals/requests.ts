@@ -1,24 +1,9 @@
 import { LIMITS, type CarriedApproval } from '@custody/policy'
 import type { Queryable } from '../../core/database/pool.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
-import type { Judgement, Need, Statement } from './judgement.ts'
-
-export const REQUEST_STATES = ['open', 'approved', 'rejected', 'expired', 'ended'] as const
-/**
- * `ended`: the transfer failed or was cancelled for another reason before it was approved or
- * rejected.
- */
-export type RequestState = (typeof REQUEST_STATES)[number]
-
-/** A row of `approval_requests`. */
-export interface ApprovalRequest {
-  transaction_id: string
-  state: RequestState
-  statement: Statement
-  needs: Need[]
-  expires_at: Date
-  created_at: Date
-}
+import type { RequestState } from './approval-request.ts'
+import type { Judgement } from './judgement.ts'
+import { tellApproval } from './tell.ts'
 
 type Owned = Pick<TransactionRow, 'id' | 'workspace_id'>
 
@@ -28,6 +13,10 @@ export async function openRequest(
   row: Owned & Pick<TransactionRow, 'sub_account_id'>,
   { statement, needs, issued_at: issuedAt }: Judgement,
 ): Promise<void> {
+  const before = await tx.one<{ state: RequestState }>(
+    'select state from approval_requests where workspace_id = $1 and transaction_id = $2',
+    [row.workspace_id, row.id],
+  )
   await tx.query(
     `insert into approval_requests (workspace_id, transaction_id, sub_account_id, state, statement,
        needs, expires_at, created_at)
@@ -44,6 +33,7 @@ export async function openRequest(
       tx.now(),
     ],
   )
+  if (before?.state !== 'open') await tellApproval(tx, row, 'approval.requested')
 }
 
 /** Stores how many people have approved an open request. */
@@ -65,11 +55,12 @@ export async function closeRequest(
   row: Owned,
   state: Exclude<RequestState, 'open'>,
 ): Promise<void> {
-  await tx.query(
+  const closed = await tx.one(
     `update approval_requests set state = $3 where workspace_id = $1 and transaction_id = $2
-      and state = 'open'`,
+      and state = 'open' returning transaction_id`,
     [row.workspace_id, row.id, state],
   )
+  if (closed) await tellApproval(tx, row, 'approval.closed')
 }
 
 /** Returns the time at which the request of a transfer expires; undefined if it has none. */

@@ -30,6 +30,9 @@ export function objectOf(
         `address:${String(payload['network'])}:${String(payload['address'])}${tag === null ? '' : `:${String(tag)}`}`
       )
     }
+    case 'approval':
+      // It has the ID of its transfer, and numbers of its own.
+      return `approval:${String(payload['id'])}`
     default:
       return idOf(payload) ?? `${String(group)}:${workspace}`
   }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { addressShape } from '../../custody/addresses/present.ts'
+import { approvalShape } from '../../custody/approvals/present.ts'
 import { ruleShape } from '../../custody/auto-forwarding/rule.ts'
 import { EVENT_TYPES, type EventType } from '../../core/database/event-types.ts'
 import { accountShape } from '../../commerce/exchanges/account.ts'
@@ -16,6 +17,7 @@ interface EventOf {
   /** Kind of object whose changes `version` counts. */
   object:
     | 'transaction'
+    | 'approval'
     | 'address'
     | 'wallet'
     | 'gas tank'
@@ -52,6 +54,13 @@ const frozen = z.object({
   risk_level: z.string(),
   transaction_id: z.string(),
   frozen_at: z.string(),
+})
+
+const approval = (says: string): EventOf => ({
+  says,
+  object: 'approval',
+  scope: 'sub-account',
+  data: approvalShape,
 })
 
 const staked = z.object({
@@ -137,6 +146,11 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
   'transaction.confirmed': transaction('The transaction is final on the chain'),
   'transaction.failed': transaction(
     'The transaction failed permanently, or the chain reverted it; the reserved amount is available again',
+  ),
+  'approval.requested': approval('A transfer waits for approvals that the policy requires'),
+  'approval.updated': approval('A person approved or rejected a transfer that waits'),
+  'approval.closed': approval(
+    'A transfer no longer waits for approvals: it was approved or rejected, it expired, or it ended for another reason',
   ),
   'deposit.detected': transaction(
     'A block contains a payment to one of your addresses, which is not credited yet',

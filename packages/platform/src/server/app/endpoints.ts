@@ -64,6 +64,10 @@ import { readOrder } from '../../commerce/trading/read-order.ts'
 import { giveApproval } from '../../custody/approvals/give-approval.ts'
 import { listApprovals } from '../../custody/approvals/list-approvals.ts'
 import { readApproval } from '../../custody/approvals/read-approval.ts'
+import { evaluatePolicy } from '../../custody/policies/evaluate-policy.ts'
+import { listPolicyVersions } from '../../custody/policies/list-versions.ts'
+import { readPolicy } from '../../custody/policies/read-policy.ts'
+import { simulatePolicy } from '../../custody/policies/simulate-policy.ts'
 import { cancelTransaction } from '../../custody/transactions/cancel.ts'
 import { createTransaction } from '../../custody/transactions/create-transaction.ts'
 import { listTransactions } from '../../custody/transactions/list-transactions.ts'
@@ -107,6 +111,10 @@ export const endpoints: readonly Endpoint<Application>[] = [
   listApprovals,
   readApproval,
   giveApproval,
+  readPolicy,
+  listPolicyVersions,
+  evaluatePolicy,
+  simulatePolicy,
   listGasTanks,
   listTankEntries,
   networkFeeRates,

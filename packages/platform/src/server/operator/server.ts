@@ -14,6 +14,7 @@ import { releaseDeposit } from './aml-release.ts'
 import { createApiUser, listApiUsers, revokeApiUser } from './api-users.ts'
 import { OperatorError, type Command } from './command.ts'
 import { giveDecision, listOpenApprovals, showApproval } from './policy/approvals.ts'
+import { policyHistory } from './policy/history.ts'
 import { exportAuditLog, inviteToConsole, listConsolePeople, resetPerson } from './console.ts'
 import { doctorFacts } from './doctor/database.ts'
 import { eventsAfter } from './events.ts'
@@ -74,6 +75,7 @@ const COMMANDS: Record<string, Command<Application>> = {
   'gas-tank drain': drainTank,
   'gas-tank set': setTank,
   'gas-tank stake': stakeTank,
+  'policy history': policyHistory,
   'prepaid-fee adjust': adjustPrepaidFee,
   'prepaid-fee show': showPrepaidFee,
   'rescan start': startRescan,
@@ -129,6 +131,7 @@ const WHILE_HELD = new Set([
   'approval list',
   'approval show',
   'gas-tank list',
+  'policy history',
   'prepaid-fee show',
   'suspense list',
   'sweep show',

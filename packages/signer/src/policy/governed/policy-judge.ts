@@ -13,6 +13,7 @@ import {
   type Evaluation,
   type Governance,
   type PersonKey,
+  type Proof,
   type Statement,
 } from '@custody/policy'
 import { Refusal } from '../../errors.ts'
@@ -84,6 +85,12 @@ export class PolicyJudge {
   /** Hash of the document in force for a workspace; null if there is none. */
   hashOf(workspace: string): string | null {
     return this.#parts.policies.current(workspace)?.policy.hash ?? null
+  }
+
+  /** Number and hash of the document in force for a workspace; null if there is none. */
+  inForce(workspace: string): { number: number; hash: string } | null {
+    const policy = this.#parts.policies.current(workspace)?.policy
+    return policy ? { number: policy.document.number, hash: policy.hash } : null
   }
 
   /**
@@ -225,8 +232,8 @@ export class PolicyJudge {
     const context = {
       now_s: store.seconds(),
       suspended: blockedKeys({ policy, ...governance }),
-      isSigned: (key: PersonKey, statement: Statement, signature: string) =>
-        this.#isSigned(key, statement, signature),
+      isSigned: (key: PersonKey, statement: Statement, proof: Proof) =>
+        this.#isSigned(key, statement, proof),
     }
     const decisions = verifyDecisions(policy, act, carried, context)
     const evaluation = evaluate(policy, act, {
@@ -242,10 +249,10 @@ export class PolicyJudge {
    * Verifies a signature, once for each statement. The statement names the document and the key, so
    * its hash stands for them too.
    */
-  #isSigned(key: PersonKey, statement: Statement, signature: string): boolean {
-    const name = `${statementHash(statement)} ${signature}`
+  #isSigned(key: PersonKey, statement: Statement, proof: Proof): boolean {
+    const name = `${statementHash(statement)} ${JSON.stringify(proof)}`
     if (this.#verified.has(name)) return true
-    if (!isSignedByKey(key, statement, signature)) return false
+    if (!isSignedByKey(key, statement, proof)) return false
     this.#verified.add(name)
     if (this.#verified.size > VERIFIED_MAX)
       for (const oldest of this.#verified) {

@@ -35,7 +35,7 @@ type PreviewBody = z.infer<typeof previewBodySchema>
  * Returns what a request wants that policies judge.
  * @throws Refusal `ACTION_NOT_ALLOWED` for another request
  */
-function requestedBy(proven: Proven, want: Intent): Requested {
+export function requestedBy(proven: Proven, want: Intent): Requested {
   if (want.action === 'pay')
     return requestedPay({ proven, want, step: JSON.stringify(['pay', want.key]) })
   if (want.action === 'stake') return requestedStake({ proven, want })[0]!
@@ -92,7 +92,7 @@ export async function preview(
 }
 
 /** Returns an evaluation in the form of a response. */
-function describe(
+export function describe(
   policy: Policy,
   { evaluation, decisions: { rejections, ignored }, refusal }: Judged,
 ): Record<string, unknown> {

@@ -5,6 +5,7 @@ export const TAGS = {
   Addresses: 'Deposit addresses, and the certificates that prove their ownership.',
   Transactions: 'Transfers, deposits and their state on the chain.',
   Approvals: 'Transfers that require approvals of people by the policy of the workspace.',
+  Policy: 'The policy of the workspace: documents, evaluation and simulation.',
   Fees: 'Network fee rates and estimates.',
   'Gas tanks': 'Reserves of the workspace that pay network fees.',
   'Prepaid fee account': 'The USD account that pays platform fees.',

@@ -9,6 +9,7 @@ import {
   wordsOf,
   type Definition,
 } from './definition.ts'
+import { APPROVER_COMMANDS } from './approver-commands.ts'
 import { DEVNET_COMMANDS } from './devnet-commands.ts'
 import { POLICY_COMMANDS } from './policy-commands.ts'
 import { SIGNER_COMMANDS } from './signer-commands.ts'
@@ -553,6 +554,7 @@ export const COMMANDS: readonly Definition[] = [
     run: async () => (await secretsKey()).change,
   },
   ...POLICY_COMMANDS,
+  ...APPROVER_COMMANDS,
   ...SIGNER_COMMANDS,
 ]
 

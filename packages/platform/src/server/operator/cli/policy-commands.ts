@@ -3,6 +3,7 @@ import { WORKSPACE, type Definition } from './definition.ts'
 const policy = () => import('./policy.ts')
 const stops = () => import('./policy-stop.ts')
 const signer = () => import('./signer-policy.ts')
+const analysis = () => import('./policy-analysis.ts')
 
 const SIGN = {
   '!as PERSON': 'ID of the person in the policy document',
@@ -69,6 +70,31 @@ export const POLICY_COMMANDS: readonly Definition[] = [
       'Print the policy in force at the signer nodes of this machine, the pending change and the stops; exit 1 if the nodes differ.',
     options: WORKSPACE,
     run: async () => (await policy()).show,
+  },
+  {
+    usage: 'policy diff <FILE>',
+    summary:
+      'Compare a policy file with the document in force: print what each change allows or forbids; exit 1 if the file has an error.',
+    args: { FILE: 'policy file, or a file with a document alone' },
+    run: async () => (await analysis()).compare,
+  },
+  {
+    usage: 'policy simulate <FILE>',
+    summary:
+      'Judge past transfers of a workspace by a policy file and by the document in force, and list those whose result differs.',
+    args: { FILE: 'policy file, or a file with a document alone' },
+    options: {
+      ...WORKSPACE,
+      'last N': 'number of transfers to judge, from 1 to 10000 (default: 1000)',
+    },
+    run: async () => (await analysis()).simulateFile,
+  },
+  {
+    usage: 'policy draft',
+    summary:
+      'Print a policy document that would have allowed the transfers of the last 90 days, with the fields to fill in.',
+    options: WORKSPACE,
+    run: async () => (await import('./policy-draft.ts')).draft,
   },
   {
     usage: 'policy propose',

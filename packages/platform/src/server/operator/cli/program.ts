@@ -29,6 +29,7 @@ const GROUPS: Record<string, string> = {
   reserves: 'Publish and print proofs of reserves.',
   suspense: 'Manage deposits that belong to no wallet.',
   policy: 'Manage the policies of workspaces.',
+  approver: 'Serve a local page on which a person approves transfers with a passkey.',
   signer: 'Manage the signer nodes.',
   'signer policy': 'Manage the policy at one signer node.',
   'secrets-key': 'Manage the key that encrypts the secrets in the database.',

@@ -1,0 +1,288 @@
+// What the API says about a policy when signer nodes lie, differ or are silent.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { loadRegistry } from '@custody/chains'
+import { canonicalText } from '@custody/policy'
+import { allow, policyWith } from '../../../../policy/testing/documents.ts'
+import type { Environment } from '../../core/environment.ts'
+import { ApiError } from '../../core/errors.ts'
+import { NodeRefused, NodeUnavailable, type SignerNodes } from '../../core/signing/nodes.ts'
+import { evaluatePolicy } from './evaluate-policy.ts'
+import { listPolicyVersions } from './list-versions.ts'
+import { readPolicy } from './read-policy.ts'
+import { lastOf } from './simulate-policy.ts'
+
+const { document, hash } = policyWith([allow('pay')])
+const OTHER = policyWith([allow('other')])
+const SINK = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+const AWAY = 'away'
+type Says = object | typeof AWAY | NodeRefused
+
+/** Returns services over three nodes that say the given things. */
+function servicesOf(...says: [Says, Says, Says]) {
+  const calls: [number, string, Record<string, unknown>][] = []
+  const signers = {
+    peers: [1, 2, 3].map((node) => ({ node })),
+    isPenalised: () => false,
+    call(node: number, _method: string, path: string, body: Record<string, unknown>) {
+      calls.push([node, path, body])
+      const said = says[node - 1] as Says
+      if (said === AWAY) return Promise.reject(new NodeUnavailable(node, 'no response'))
+      return said instanceof NodeRefused ? Promise.reject(said) : Promise.resolve(said)
+    },
+  } as unknown as SignerNodes
+  return {
+    calls,
+    services: {
+      signers,
+      environment: { now: () => 0 } as Environment,
+      registry: loadRegistry('local'),
+      networks: { has: () => true, get: () => ({ unfit: () => null }) },
+      database: { one: () => Promise.resolve(undefined) },
+    },
+  }
+}
+const caller = {
+  workspace: 'acme',
+  workspaceId: 'w',
+  subAccountId: 's',
+  apiKey: 'k',
+  role: 'full',
+}
+// oxlint-disable-next-line typescript/no-explicit-any -- the handlers are called without a server
+const bodyOf = async (endpoint: { handler: any }, context: object, services: object) =>
+  ((await endpoint.handler({ caller, ...context }, services)) as { body: Record<string, never> })
+    .body
+const fails = (code: string, field?: string) => (error: unknown) =>
+  error instanceof ApiError && error.code === code && error.field === field
+
+const view = (policy = { document, hash }, more: object = {}) => ({
+  number: policy.document.number,
+  hash: policy.hash,
+  document: canonicalText(policy.document),
+  next: null,
+  stops: [],
+  ...more,
+})
+const NONE = { number: null, hash: null, document: null }
+
+test('the document in force is the one that two nodes have', async () => {
+  const read = (...says: [Says, Says, Says]) => bodyOf(readPolicy, {}, servicesOf(...says).services)
+  for (const [says, held] of [
+    [
+      [view(), view(), view()],
+      [1, 2, 3],
+    ],
+    [
+      [view(), view(OTHER), view()],
+      [1, 3],
+    ],
+    [
+      [AWAY, view(), view()],
+      [2, 3],
+    ],
+    [
+      [NONE, view(), view()],
+      [2, 3],
+    ],
+  ] as const) {
+    const policy = await read(...(says as [Says, Says, Says]))
+    assert.deepEqual([policy['hash'], policy['held']], [hash, held])
+    assert.deepEqual(policy['document'], document)
+  }
+  assert.equal((await read(NONE, NONE, view()))['hash'], null)
+  for (const says of [
+    [view(), view(OTHER), AWAY],
+    [view(), AWAY, AWAY],
+    [view(), NONE, {}],
+    [AWAY, AWAY, AWAY],
+  ] as [Says, Says, Says][])
+    await assert.rejects(read(...says), fails('SIGNERS_UNAVAILABLE'))
+})
+
+test('a document whose text does not have the hash is not returned', async () => {
+  const forged = view(undefined, { document: canonicalText(OTHER.document) })
+  const { services } = servicesOf(forged, forged, AWAY)
+  await assert.rejects(bodyOf(readPolicy, {}, services), fails('SIGNERS_UNAVAILABLE'))
+  const one = await bodyOf(readPolicy, {}, servicesOf(forged, view(), AWAY).services)
+  assert.deepEqual(one['document'], document)
+})
+
+test('lists pending changes with the nodes that have them, and every stop once', async () => {
+  const next = {
+    number: 2,
+    hash: OTHER.hash,
+    document: canonicalText(OTHER.document),
+    acts_at: 1_800_000_000,
+    vetoed_by: null,
+  }
+  const stop = { hash: 'ef'.repeat(32), sub_account: null, by: 'carol', at: 1_800_000_000 }
+  const policy = await bodyOf(
+    readPolicy,
+    {},
+    servicesOf(view(undefined, { next }), view(undefined, { next, stops: [stop] }), view())
+      .services,
+  )
+  const [pending, ...more] = policy['pending'] as unknown as Record<string, unknown>[]
+  assert.deepEqual(more, [])
+  assert.deepEqual(
+    { ...pending, changes: null },
+    {
+      ...next,
+      document: OTHER.document,
+      acts_at: '2027-01-15T08:00:00.000Z',
+      held: [1, 2],
+      changes: null,
+    },
+  )
+  assert.deepEqual(policy['stops'], [{ ...stop, at: '2027-01-15T08:00:00.000Z' }])
+})
+
+test('lists the versions that two nodes have on record, in pages', async () => {
+  const version = (policy = { document, hash }, number = 1) => ({
+    number,
+    hash: policy.hash,
+    since: 1_800_000_000,
+    document: canonicalText(policy.document),
+    signed_by: [{ person: 'alice', key: 'k1', at: null }],
+  })
+  const second = policyWith([allow('pay')], { number: 2, previous: hash })
+  const both = { versions: [version(second, 2), version()] }
+  const list = (query: object, ...says: [Says, Says, Says]) =>
+    bodyOf(listPolicyVersions, { query: { limit: 10, ...query } }, servicesOf(...says).services)
+  const all = await list({}, both, both, { versions: [version()] })
+  assert.deepEqual(
+    (all['data'] as unknown as { number: number; held: number[] }[]).map(({ number, held }) => [
+      number,
+      held,
+    ]),
+    [
+      [2, [1, 2]],
+      [1, [1, 2, 3]],
+    ],
+  )
+  assert.deepEqual([all['next'], all['has_more']], [null, false])
+  const page = await list({ limit: 1 }, both, both, AWAY)
+  assert.deepEqual([page['next'], page['has_more']], ['2', true])
+  const { calls, services } = servicesOf({ versions: [version()] }, { versions: [version()] }, AWAY)
+  await bodyOf(listPolicyVersions, { query: { limit: 1, after: 2 } }, services)
+  assert.deepEqual(calls[0], [1, '/policy/versions', { workspace: 'acme', before: 2, limit: 2 }])
+  const alone = await list({}, both, { versions: [] }, { versions: [version(OTHER)] })
+  assert.deepEqual(alone['data'], [], 'one node alone proves nothing')
+  await assert.rejects(list({}, both, AWAY, AWAY), fails('SIGNERS_UNAVAILABLE'))
+})
+
+const evaluation = (
+  effect: 'allow' | 'approve' | 'deny',
+  code: string | null,
+  more: object = {},
+) => ({
+  policy: { number: 1, hash },
+  effect,
+  via: effect === 'deny' ? null : 'pay',
+  needs: [],
+  tried: [],
+  windows: [],
+  refusal: code === null ? null : { code, message: 'because', frees_at: 1_800_000_000 },
+  ...more,
+})
+const ALLOWS = evaluation('allow', null)
+const FULL = evaluation('deny', 'POLICY_WINDOW')
+const request = {
+  method: 'POST',
+  uri: '/dac/v1/transaction',
+  body: {
+    asset: 'ETH',
+    amount: '1',
+    destination_address: SINK,
+    destination_type: 'EXTERNAL',
+    source_type: 'INTERNAL',
+  },
+}
+const evaluated = (says: [Says, Says, Says], more: object = {}, who: object = caller) =>
+  bodyOf(
+    evaluatePolicy,
+    { body: { ...request, ...more }, caller: who },
+    servicesOf(...says).services,
+  )
+
+test('two nodes evaluate a request, and the third one only if they differ', async () => {
+  const { calls, services } = servicesOf(ALLOWS, ALLOWS, FULL)
+  const first = await bodyOf(evaluatePolicy, { body: request }, services)
+  assert.deepEqual([first['effect'], first['by'], calls.length], ['allow', ['node 1', 'node 2'], 2])
+  assert.deepEqual(calls[0]?.[2], {
+    workspace: 'acme',
+    api_key: 'k',
+    method: 'POST',
+    uri: request.uri,
+    body: JSON.stringify(request.body),
+  })
+  for (const [says, effect, by] of [
+    [[ALLOWS, FULL, FULL], 'deny', ['node 2', 'node 3']],
+    [[FULL, ALLOWS, ALLOWS], 'allow', ['node 2', 'node 3']],
+    [[AWAY, ALLOWS, ALLOWS], 'allow', ['node 2', 'node 3']],
+    // What is full at one node is full at every pair.
+    [[ALLOWS, FULL, AWAY], 'deny', ['node 1', 'node 2']],
+    [[{ policy: null }, { policy: null }, AWAY], 'none', ['node 1', 'node 2']],
+  ] as const) {
+    const result = await evaluated([...says] as [Says, Says, Says])
+    assert.deepEqual([result['effect'], result['by']], [effect, by])
+  }
+  const full = await evaluated([FULL, FULL, AWAY])
+  assert.deepEqual(full['refusal'], {
+    code: 'POLICY_WINDOW',
+    message: 'because',
+    frees_at: '2027-01-15T08:00:00.000Z',
+  })
+})
+
+test('an evaluation fails if no two nodes agree, and with 400 if they refuse the request', async () => {
+  const refused = (code: string, more: object = {}) =>
+    new NodeRefused(1, 422, { error: code, message: 'amount: is wrong', ...more })
+  for (const says of [
+    [ALLOWS, AWAY, AWAY],
+    [ALLOWS, { policy: null }, AWAY],
+    [ALLOWS, evaluation('allow', null, { policy: { number: 2, hash: OTHER.hash } }), AWAY],
+    [refused('POLICY_BEHIND'), refused('POLICY_BEHIND'), AWAY],
+    [refused('NOT_FOUND'), refused('NOT_FOUND'), refused('NOT_FOUND')],
+    [{ policy: 1 }, {}, AWAY],
+  ] as [Says, Says, Says][])
+    await assert.rejects(evaluated(says), fails('SIGNERS_UNAVAILABLE'))
+  for (const [code, api, field] of [
+    ['BAD_REQUEST_FIELD', 'INVALID_REQUEST', 'body.amount'],
+    ['UNKNOWN_ASSET', 'UNSUPPORTED_ASSET', 'body.asset'],
+    ['NOT_ENROLLED', 'INVALID_REQUEST', 'api_key'],
+  ] as const) {
+    const error = refused(code, { field: 'amount' })
+    await assert.rejects(evaluated([error, error, AWAY]), fails(api, field))
+  }
+})
+
+test('a read-only caller, such as a session of the panel, must name an API key', async () => {
+  const session = {
+    ...caller,
+    role: 'read-only',
+    get apiKey(): string {
+      throw new Error('a session has no API key')
+    },
+  }
+  await assert.rejects(
+    evaluated([ALLOWS, ALLOWS, AWAY], {}, session),
+    fails('INVALID_REQUEST', 'api_key'),
+  )
+  for (const key of ['x', '7c9e6679-7425-40de-944b-e07fc1f90ae7'])
+    await assert.rejects(
+      evaluated([ALLOWS, ALLOWS, AWAY], { api_key: key }, session),
+      fails('INVALID_REQUEST', 'api_key'),
+    )
+})
+
+test('a simulation of many rules replays fewer transfers', () => {
+  const withRules = (count: number) =>
+    policyWith(Array.from({ length: count }, (_, at) => allow(`rule-${at}`)))
+  assert.equal(lastOf(undefined, withRules(3), null), 1000)
+  assert.equal(lastOf(7, withRules(3), withRules(3)), 7)
+  assert.equal(lastOf(undefined, withRules(200), withRules(200)), 500)
+  assert.equal(lastOf(500, withRules(200), withRules(200)), 500)
+  assert.throws(() => lastOf(501, withRules(200), withRules(200)), fails('INVALID_REQUEST', 'last'))
+})

@@ -1,0 +1,110 @@
+import { documentHash, PolicyError, readDocument, type PolicyDocument } from '@custody/policy'
+import { z } from 'zod'
+import type { SignerNodes } from '../../core/signing/nodes.ts'
+import { agreedOf, askAll, disagreement } from './node-answers.ts'
+
+const hash = z.string().regex(/^[0-9a-f]{64}$/)
+const seconds = z.int().min(0)
+
+const pendingShape = z.object({
+  number: z.int(),
+  hash,
+  document: z.string(),
+  acts_at: seconds,
+  vetoed_by: z.string().max(64).nullable(),
+})
+const stopShape = z.object({
+  hash,
+  sub_account: z.string().max(200).nullable(),
+  by: z.string().max(64),
+  at: seconds,
+})
+/** Response of a node to `POST /policy` (packages/signer/README.md). */
+const viewShape = z.object({
+  number: z.int().nullable(),
+  hash: hash.nullable(),
+  document: z.string().nullable(),
+  next: pendingShape.nullish(),
+  stops: z.array(stopShape).max(1000).optional(),
+})
+type View = z.output<typeof viewShape>
+type Pending = z.output<typeof pendingShape>
+
+/** A document that nodes hold as pending. */
+type Proposal = Omit<Pending, 'document'> & { document: PolicyDocument; held: number[] }
+
+/** The policy of a workspace, as at least two nodes have it in force. */
+export interface PolicyInForce {
+  number: number
+  hash: string
+  document: PolicyDocument
+  /** Nodes that have it in force. */
+  held: number[]
+  pending: Proposal[]
+  /** Stops at any of these nodes. `at`: Unix seconds. */
+  stops: z.output<typeof stopShape>[]
+}
+
+/** Reads a document that a node returned; null if its text does not have the hash. */
+export function documentOf(text: string, expected: string): PolicyDocument | null {
+  try {
+    const document = readDocument(text)
+    return documentHash(document) === expected ? document : null
+  } catch (error) {
+    if (error instanceof PolicyError) return null
+    throw error
+  }
+}
+
+/** Returns the pending documents of nodes, each once. */
+function pendingOf(views: readonly { node: number; view: View }[]): Proposal[] {
+  const proposals = new Map<string, Proposal>()
+  for (const { node, view } of views) {
+    if (!view.next) continue
+    const known = proposals.get(view.next.hash)
+    const document = known?.document ?? documentOf(view.next.document, view.next.hash)
+    if (known) known.held.push(node)
+    else if (document) proposals.set(view.next.hash, { ...view.next, document, held: [node] })
+  }
+  return [...proposals.values()]
+}
+
+/**
+ * Queries the signer nodes for the policy of a workspace.
+ * @param workspace name of the workspace
+ * @returns null if it has none
+ * @throws ApiError `SIGNERS_UNAVAILABLE` if no two nodes agree
+ */
+export async function policyInForce(
+  signers: SignerNodes,
+  workspace: string,
+): Promise<PolicyInForce | null> {
+  const answers = await askAll(signers, viewShape, '/policy', { workspace })
+  const agreed = agreedOf(answers, ({ hash: each }) => each ?? '')
+  if (!agreed) throw disagreement(answers)
+  const { value, nodes } = agreed
+  if (value.hash === null) return null
+  const views = answers.flatMap((answer) =>
+    'value' in answer && answer.value.hash === value.hash
+      ? [{ node: answer.node, view: answer.value }]
+      : [],
+  )
+  const document = views
+    .map(({ view }) => documentOf(view.document ?? '', value.hash as string))
+    .find((each) => each !== null)
+  if (!document) throw disagreement(answers)
+  const stops = new Map(
+    views.flatMap(({ view }) => (view.stops ?? []).map((each) => [each.hash, each] as const)),
+  )
+  return {
+    number: document.number,
+    hash: value.hash,
+    document,
+    held: nodes,
+    pending: pendingOf(views),
+    stops: [...stops.values()],
+  }
+}
+
+/** Converts Unix seconds to a time of the API. */
+export const timeOf = (at_s: number): string => new Date(at_s * 1000).toISOString()

@@ -1,0 +1,123 @@
+import { diff, LIMITS, ruleSentence } from '@custody/policy'
+import { z } from 'zod'
+import { endpoint } from '../../core/http/endpoint.ts'
+import type { SignerNodes } from '../../core/signing/nodes.ts'
+import { policyInForce, timeOf } from './policy-in-force.ts'
+import { documentShape, heldShape, personId, policyHash, policyNumber } from './shapes.ts'
+
+interface Services {
+  signers: SignerNodes
+}
+
+const STOPS_MAX = 1000
+const SENTENCE_EXAMPLE =
+  'daily: Allow transfers of ETH to any address, up to 5 ETH in 24 hours for the workspace.'
+/** Greatest number of differences in a response: of rules, people, groups and other fields. */
+const DIFFERENCES_MAX = 1000
+
+const proposalShape = z
+  .object({
+    number: policyNumber,
+    hash: policyHash,
+    document: documentShape,
+    acts_at: z
+      .string()
+      .max(30)
+      .meta({
+        description: 'Time from which it is in force, unless it is vetoed',
+        examples: ['2026-11-27T12:00:00.000Z'],
+      }),
+    changes: z
+      .array(z.string().max(LIMITS.documentBytes))
+      .max(DIFFERENCES_MAX)
+      .meta({
+        description: 'What it changes, as sentences',
+        examples: [['The rule daily is removed.']],
+      }),
+    vetoed_by: personId.nullable().meta({
+      description:
+        'Person whom the change removes and who has vetoed it: the operators of two nodes must confirm it',
+    }),
+    held: heldShape,
+  })
+  .meta({ id: 'PolicyProposal' })
+
+const ruleShape = z
+  .object({
+    id: z.string().max(64).meta({ description: 'ID of the rule' }),
+    sentence: z
+      .string()
+      .max(LIMITS.documentBytes)
+      .meta({ description: 'The rule in plain English', examples: [SENTENCE_EXAMPLE] }),
+  })
+  .meta({ id: 'PolicyRule' })
+
+const stopShape = z
+  .object({
+    hash: policyHash,
+    sub_account: z
+      .string()
+      .nullable()
+      .meta({ description: 'null: the stop is for the whole workspace' }),
+    by: personId,
+    at: z.string(),
+  })
+  .meta({ id: 'PolicyStop' })
+
+/** Returns the policy document in force for the caller's workspace. */
+export const readPolicy = endpoint({
+  id: 'readPolicy',
+  tag: 'Policy',
+  description:
+    'Returns the policy document that at least two signer nodes have in force for the workspace, the nodes that have it, the pending change, and the stops. `number`, `hash` and `document` are null if the workspace has no policy.',
+  errors: ['SIGNERS_UNAVAILABLE'],
+  method: 'GET',
+  path: '/dac/v1/policy',
+  summary: 'Read the policy in force',
+  access: 'read',
+  response: z.object({
+    number: policyNumber.nullable(),
+    hash: policyHash.nullable(),
+    document: documentShape.nullable(),
+    rules: z
+      .array(ruleShape)
+      .max(LIMITS.rules)
+      .meta({ description: 'The rules of `document`, as sentences' }),
+    held: heldShape,
+    pending: z.array(proposalShape).max(3),
+    stops: z.array(stopShape).max(STOPS_MAX),
+  }),
+  async handler({ caller }, { signers }: Services) {
+    const policy = await policyInForce(signers, caller.workspace)
+    if (policy === null)
+      return {
+        body: {
+          number: null,
+          hash: null,
+          document: null,
+          rules: [],
+          held: [],
+          pending: [],
+          stops: [],
+        },
+      }
+    const { number, hash, document, held, pending, stops } = policy
+    return {
+      body: {
+        number,
+        hash,
+        document,
+        rules: document.rules.map((rule) => ({ id: rule.id, sentence: ruleSentence(rule) })),
+        held,
+        pending: pending.map((each) => ({
+          ...each,
+          acts_at: timeOf(each.acts_at),
+          changes: diff(document, each.document)
+            .slice(0, DIFFERENCES_MAX)
+            .map(({ sentence }) => sentence),
+        })),
+        stops: stops.slice(0, STOPS_MAX).map((each) => ({ ...each, at: timeOf(each.at) })),
+      },
+    }
+  },
+})

@@ -1,0 +1,159 @@
+import { policyRegistry, type Registry } from '@custody/chains'
+import {
+  checkDocument,
+  compile,
+  LIMITS,
+  PolicyError,
+  simulation,
+  type PastAct,
+  type Policy,
+  type Simulation,
+} from '@custody/policy'
+import { stringifyJson } from '@custody/request-auth'
+import { setImmediate as turn } from 'node:timers/promises'
+import { z } from 'zod'
+import type { Database } from '../../core/database/pool.ts'
+import { ApiError } from '../../core/errors.ts'
+import { endpoint, type Caller } from '../../core/http/endpoint.ts'
+import { wholeNumber } from '../../core/http/schemas.ts'
+import type { SignerNodes } from '../../core/signing/nodes.ts'
+import { actsOfTransfers, pastTransfers } from './past-acts.ts'
+import { policyInForce } from './policy-in-force.ts'
+import { DOCUMENT_EXAMPLE, documentShape } from './shapes.ts'
+
+interface Services {
+  database: Database
+  registry: Registry
+  signers: SignerNodes
+}
+
+const LAST_MAX = 1000
+/** Largest product of transfers and rules: about three seconds of processor time. */
+const WORK_MAX = 200_000
+const ids = (description: string) =>
+  z
+    .array(z.string().max(64))
+    .max(LAST_MAX)
+    .meta({ description, examples: [['7c9e6679-7425-40de-944b-e07fc1f90ae7']] })
+
+/** Replays past transfers of the workspace with another policy document. */
+export const simulatePolicy = endpoint({
+  id: 'simulatePolicy',
+  tag: 'Policy',
+  description:
+    'Judges the last transfers and refunds of the workspace again, in the order of their time, by the document in force and by the document in the request, each with its time windows, and lists the transfers of the sub-account whose result differs. Without a policy in force, every transfer was allowed. Nothing is created or changed. `npx custody policy simulate` does the same for the whole workspace.',
+  errors: ['SIGNERS_UNAVAILABLE'],
+  method: 'POST',
+  path: '/dac/v1/policy/simulate',
+  summary: 'Simulate a policy document',
+  access: 'read',
+  body: z.strictObject({
+    document: documentShape,
+    last: wholeNumber(
+      1,
+      LAST_MAX,
+      `Number of transfers of the workspace that are replayed; by default 1000, or fewer if the two documents have more than ${WORK_MAX / LAST_MAX} rules together`,
+    ).optional(),
+  }),
+  example: { document: DOCUMENT_EXAMPLE, last: 1000 },
+  response: z.object({
+    same: z
+      .int()
+      .min(0)
+      .max(LAST_MAX)
+      .meta({ description: 'Number of transfers of the sub-account with the same result' }),
+    newly_denied: ids('Transfers that the document would deny'),
+    newly_approval: ids('Transfers that would need approvals, and were allowed or denied'),
+    newly_allowed: ids('Transfers that would need no approvals, and were denied or needed some'),
+    unused_rules: z
+      .array(z.string().max(64))
+      .max(LIMITS.rules)
+      .meta({ description: 'Rules that had no part in any result', examples: [['large']] }),
+  }),
+  async handler({ caller, body }, { database, registry, signers }: Services) {
+    const next = compiledOf(registry, caller, body.document)
+    const inForce = await policyInForce(signers, caller.workspace)
+    const current = inForce && compile(inForce.document, policyRegistry(registry))
+    const last = lastOf(body.last, next, current)
+    const transfers = await pastTransfers(database, caller.workspaceId, { last })
+    const acts = actsOfTransfers(registry, caller.workspace, transfers)
+    const own = new Set(
+      transfers.flatMap(({ id, sub_account_id: owner }) =>
+        owner === caller.subAccountId ? [id] : [],
+      ),
+    )
+    return { body: onlyOwn(await simulated(next, current, acts), acts, own) }
+  },
+})
+
+/**
+ * Returns how many transfers are replayed.
+ * @throws ApiError `INVALID_REQUEST` if it would take too long
+ */
+export function lastOf(
+  requested: number | undefined,
+  ...policies: readonly (Pick<Policy, 'document'> | null)[]
+): number {
+  const rules = policies.reduce((sum, policy) => sum + (policy?.document.rules.length ?? 0), 0)
+  const most = Math.min(LAST_MAX, Math.floor(WORK_MAX / Math.max(1, rules)))
+  if (requested === undefined || requested <= most) return requested ?? most
+  throw new ApiError(
+    'INVALID_REQUEST',
+    `last: must be at most ${most}, because the two documents have ${rules} rules together`,
+    { field: 'last' },
+  )
+}
+
+/**
+ * Compiles the document of a request.
+ * @throws ApiError `INVALID_REQUEST` that names the field of the document
+ */
+function compiledOf(registry: Registry, { workspace }: Caller, input: object): Policy {
+  const invalid = (path: string, message: string): ApiError =>
+    new ApiError('INVALID_REQUEST', `document${path === '' ? '' : `.${path}`}: ${message}`, {
+      field: `document${path === '' ? '' : `.${path}`}`,
+    })
+  try {
+    const document = checkDocument(JSON.parse(stringifyJson(input)))
+    if (document.workspace !== workspace)
+      throw invalid('workspace', `must be ${workspace}, the workspace of the API key`)
+    return compile(document, policyRegistry(registry))
+  } catch (error) {
+    if (!(error instanceof PolicyError)) throw error
+    const { path, message } = error
+    throw invalid(path, message.startsWith(`${path}: `) ? message.slice(path.length + 2) : message)
+  }
+}
+
+/** Simulates a document, and processes other requests between two acts. */
+async function simulated(
+  next: Policy,
+  current: Policy | null,
+  acts: readonly PastAct[],
+): Promise<Simulation> {
+  const steps = simulation(next, current, acts)
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done === true) return value
+    await turn()
+  }
+}
+
+/** Leaves out the transfers of other sub-accounts, which only fill the windows. */
+function onlyOwn(
+  { newly_denied, newly_approval, newly_allowed, unused_rules }: Simulation,
+  acts: readonly PastAct[],
+  own: ReadonlySet<string>,
+): Simulation {
+  const [denied, approval, allowed] = [newly_denied, newly_approval, newly_allowed].map((list) =>
+    list.filter((id) => own.has(id)),
+  ) as [string[], string[], string[]]
+  const count = acts.filter(({ act }) => own.has(act.id)).length
+  return {
+    same: count - denied.length - approval.length - allowed.length,
+    newly_denied: denied,
+    newly_approval: approval,
+    newly_allowed: allowed,
+    unused_rules,
+  }
+}
