@@ -7,6 +7,12 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { documentHash, readDocument, statementBytes, type Statement } from '@custody/policy'
 import { assertionOf, newPasskey, signWithPasskey, UP } from '../../policy/testing/passkeys.ts'
+import { clientOf, readTrustFile, type Config } from '../../approver/src/config.ts'
+import { callsOf } from '../../approver/src/server/calls.ts'
+import { platformOf } from '../../approver/src/server/platform.ts'
+import { Documents } from '../../approver/src/verify/documents.ts'
+import { placeOf } from '../../approver/src/verify/place.ts'
+import type { ApprovalDetailView, ChallengeView } from '../../approver/src/views.ts'
 import { readSigningKey } from '../src/server/operator/policy/files.ts'
 import { testEmittedEvents } from '../testing/event-assertions.ts'
 import {
@@ -14,6 +20,8 @@ import {
   balance,
   call,
   fundedWallet,
+  PRIVATE_KEY,
+  PUBLIC_KEY,
   terminal,
   TestPlatform,
   transferBody,
@@ -249,6 +257,72 @@ test('a token transfer takes no fuel until it is approved', async () => {
   await auditIsClean()
 })
 
+/** Carol's approver: its server, with the platform behind it and her authenticator before it. */
+async function carolsApprover() {
+  const path = (name: string) => join(platform.home, name)
+  writeFileSync(path('carol-api.pem'), PRIVATE_KEY)
+  writeFileSync(path('carol-api.pem.pub'), PUBLIC_KEY)
+  const made = await result(
+    'api-user',
+    'create',
+    '--workspace',
+    'approved',
+    '--sub-account',
+    'main',
+    '--role',
+    'full',
+    '--public-key',
+    path('carol-api.pem.pub'),
+    '--trust-file',
+    path('carol-trust.json'),
+  )
+  const config: Config = {
+    version: 1,
+    person: 'carol',
+    platform: platform.base,
+    api_key: String(made['api_key']),
+    private_key_file: path('carol-api.pem'),
+    trust_file: path('carol-trust.json'),
+    document_file: null,
+    origin: String(PASSKEY.key.origins[0]),
+    host: null,
+    port: 0,
+  }
+  const calls = callsOf({
+    config,
+    place: placeOf(readTrustFile(config)),
+    documents: new Documents(platform.home, null),
+    platform: platformOf(clientOf(config)),
+    now: Date.now,
+  })
+  return <T>(name: string, input: Record<string, unknown>) => calls.get(name)!(input) as Promise<T>
+}
+
+test('a person approves with a passkey at the approver, which verifies what the platform returns', async () => {
+  const ask = await carolsApprover()
+  const { id } = (await send('0.8')).body
+  await waits(id)
+  const { data } = await ask<{ data: { id: string; sentences: string[] }[] }>('approvals', {})
+  assert.match(data.find((each) => each.id === id)?.sentences[0] ?? '', /^Transfer 0.8 ETH from/)
+  const shown = await ask<ApprovalDetailView>('approval', { id })
+  assert.deepEqual(
+    [shown.refusal, shown.is_compared, shown.keys.map(({ id: key }) => key)],
+    [null, true, ['p1']],
+  )
+  const begun = await ask<ChallengeView>('challenge', { id, decision: 'approve', key: 'p1' })
+  const { statement } = await unproven(id, { by: 'carol', key: 'p1' })
+  const client = { challenge: begun.challenge }
+  const given = await ask<{ state: string }>('decide', {
+    attempt: begun.attempt,
+    ...assertionOf(PASSKEY, statement, { client }),
+  })
+  assert.equal(given.state, 'open')
+  await result('approve', id, ...by('bob'))
+  await assertConfirmed(user, id)
+  const after = await ask<ApprovalDetailView>('approval', { id })
+  assert.deepEqual(after.decisions.map((each) => each.by).sort(), ['bob', 'carol'])
+})
+
 test('of two approvals that arrive together, one completes the transfer', async () => {
   const { id } = (await send('0.7')).body
   await waits(id)
@@ -283,6 +357,17 @@ test('a transfer to an own address passes by the rule for own addresses', async 
   const body = transferBody('USDT_ETH', '150', await addressOf(savings, 'USDT_ETH'))
   const tokens = (await call<Transfer>(user, 'POST', '/dac/v1/transaction', body)).body
   await assertConfirmed(user, tokens.id)
+  const evaluated = await call<{ effect: string; via: string }>(
+    user,
+    'POST',
+    '/dac/v1/policy/evaluate',
+    { method: 'POST', uri: '/dac/v1/transaction', body: JSON.parse(body) as object },
+  )
+  assert.deepEqual(
+    [evaluated.body.effect, evaluated.body.via],
+    ['allow', 'own'],
+    JSON.stringify(evaluated.body),
+  )
   const foreign = await send('12', {}, await addressOf(await platform.user('stranger-own'), 'ETH'))
   assert.deepEqual([foreign.status, foreign.body.code], [403, 'POLICY_DENIED'])
 })

@@ -34,7 +34,7 @@ export const platformOf = (client: CustodyClient): Platform => ({
   list: (after) =>
     called(client.approvals.list({ limit: 20, after }) as unknown as ReturnType<Platform['list']>),
   read: (id) => called(client.approvals.read(id) as unknown as ReturnType<Platform['read']>),
-  give: (id, decision) => called(client.approvals.give(id, decision as never)),
+  give: (id, decision) => called(client.approvals.give(id, decision)),
   async document() {
     try {
       // As text, because the client converts numbers of JSON values to decimal texts.

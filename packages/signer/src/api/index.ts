@@ -96,7 +96,7 @@ export async function platformCall(
     case 'POST /policy/judge':
       return { status: 200, body: await parts.judge.preview(shapedText(previewBodySchema, text)) }
     case 'POST /policy/evaluate':
-      return { status: 200, body: parts.judge.dryRun(shapedText(dryRunBodySchema, text)) }
+      return { status: 200, body: await parts.judge.dryRun(shapedText(dryRunBodySchema, text)) }
     case 'POST /policy/versions':
       return { status: 200, body: versions(parts, shapedText(versionsBodySchema, text)) }
     case 'POST /policy/present':

@@ -49,7 +49,7 @@ export class Judge {
   }
 
   /** Evaluates a request that was not signed; see `governed/dry-run.ts`. */
-  dryRun(body: Parameters<typeof dryRun>[2]): Record<string, unknown> {
+  async dryRun(body: Parameters<typeof dryRun>[2]): Promise<Record<string, unknown>> {
     return this.#policy ? dryRun(this.#parts, this.#policy, body) : { policy: null }
   }
 

@@ -12,6 +12,7 @@ import { ApiError } from '../../core/errors.ts'
 import { endpoint, type Caller } from '../../core/http/endpoint.ts'
 import { oneOf } from '../../core/http/schemas.ts'
 import { readBody } from '../../core/http/validate.ts'
+import { ownPath } from '../../core/signing/own-paths.ts'
 import type { SignerNodes } from '../../core/signing/nodes.ts'
 import {
   evaluationShape,
@@ -84,24 +85,48 @@ export const evaluatePolicy = endpoint({
   },
   response: evaluationShape,
   async handler({ caller, body: request }, services: Services) {
-    const text = checkedText(services, request)
+    const { text, to } = checked(services, request)
     const api_key = await keyOf(services.database, caller, request.api_key)
     const { method, uri } = request
     const { workspace } = caller
     return {
-      body: await evaluateAtTwo(services, { workspace, api_key, method, uri, body: text }),
+      body: await evaluateAtTwo(services, {
+        workspace,
+        api_key,
+        method,
+        uri,
+        body: text,
+        ...(await ownPathOf(services, caller, to)),
+      }),
     }
   },
 })
 
+/** Destination of a payment that a policy may know as the workspace's own. */
+interface Destination {
+  network: string
+  address: string
+}
+
+/** Returns the field that names the path of an own destination to the signer nodes. */
+async function ownPathOf(
+  services: Services,
+  { workspaceId }: Caller,
+  to: Destination | null,
+): Promise<{ to_path?: number[] }> {
+  const path = to ? await ownPath(services, workspaceId, to.network, to.address) : undefined
+  return path ? { to_path: path } : {}
+}
+
 /**
- * Checks the body of a request as its endpoint does, and returns it as text.
+ * Checks the body of a request as its endpoint does.
+ * @returns the body as text, and where a payment without a tag goes
  * @throws ApiError 400 that names the field, such as `body.amount`
  */
-function checkedText(
+function checked(
   services: Services,
   { uri, body: fields }: Pick<z.output<typeof body>, 'uri' | 'body'>,
-): string {
+): { text: string; to: Destination | null } {
   const text = stringifyJson(fields)
   const isStake = uri === STAKE
   if (!isStake && uri !== TRANSFER && !REFUND.test(uri))
@@ -111,8 +136,9 @@ function checkedText(
       { field: 'uri' },
     )
   try {
-    if (isStake) checkStake(services, text)
-    else checkPayment(services, text, REFUND.test(uri))
+    if (!isStake) return { text, to: checkPayment(services, text, REFUND.test(uri)) }
+    checkStake(services, text)
+    return { text, to: null }
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     const field = error.field === undefined || error.field === 'body' ? null : error.field
@@ -120,17 +146,17 @@ function checkedText(
       field: field === null ? 'body' : `body.${field}`,
     })
   }
-  return text
 }
 
-function checkPayment(services: Services, text: string, isRefund: boolean): void {
+function checkPayment(services: Services, text: string, isRefund: boolean): Destination | null {
   const transfer = readBody(transferBody, text)
   if (isRefund && transfer.destination_type !== 'EXTERNAL')
     throw new ApiError('INVALID_REQUEST', 'destination_type: must be EXTERNAL for a refund', {
       field: 'destination_type',
     })
   const { asset, network } = findAsset(services, transfer.asset)
-  checkTransfer(services, transfer, asset, network)
+  const { destination, addressTag } = checkTransfer(services, transfer, asset, network)
+  return addressTag === null ? { network: network.code, address: destination } : null
 }
 
 function checkStake(services: Services, text: string): void {

@@ -6,7 +6,7 @@ import type { Proven } from '../../intent/request.ts'
 import { networkOf, type Context } from '../context.ts'
 import { actOf } from './acts.ts'
 import type { PolicyJudge } from './policy-judge.ts'
-import { describe, requestedBy } from './preview.ts'
+import { describe, ownOf, ownPathSchema, requestedBy } from './preview.ts'
 
 /** A request that was not signed, and the API key that would sign it. */
 export const dryRunBodySchema = z.strictObject({
@@ -15,6 +15,7 @@ export const dryRunBodySchema = z.strictObject({
   method: z.string().max(16),
   uri: z.string().max(2048),
   body: z.string().max(SIGNED_BODY_BYTES_MAX),
+  to_path: ownPathSchema.optional(),
 })
 type DryRunBody = z.infer<typeof dryRunBodySchema>
 
@@ -53,17 +54,19 @@ function unproven(
  * @returns `policy`: null if the workspace has none, and then nothing else
  * @throws Refusal if the API key is not enrolled, the request is not valid, or `POLICY_BEHIND`
  */
-export function dryRun(
+export async function dryRun(
   context: Context,
   judge: PolicyJudge,
   body: DryRunBody,
-): Record<string, unknown> {
+): Promise<Record<string, unknown>> {
   const proven = unproven(context, body)
   const inForce = judge.inForce(body.workspace)
   if (inForce === null) return { policy: null }
   const requested = requestedBy(proven, intentOf(context.registry, proven))
   const network = networkOf(context, requested.asset)
-  const act = actOf(context, requested, { network, own: null, fee: 0n })
+  const { workspace, to_path: path } = body
+  const own = await ownOf(context, requested, { workspace, path, network })
+  const act = actOf(context, requested, { network, own, fee: 0n })
   try {
     const judged = judge.preview(
       { act, via: undefined, decisions: [] },

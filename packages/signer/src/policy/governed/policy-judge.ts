@@ -2,7 +2,6 @@ import {
   blockedKeys,
   chargesOf,
   evaluate,
-  isSignedByKey,
   isStopped,
   PolicyError,
   statementHash,
@@ -17,6 +16,7 @@ import {
   type Statement,
 } from '@custody/policy'
 import { Refusal } from '../../errors.ts'
+import { isSignedNatively } from '../../governance/native-verify.ts'
 import type { PolicyExchange } from '../../governance/exchange.ts'
 import type { Policies } from '../../governance/policies.ts'
 import type { Store } from '../../store/index.ts'
@@ -252,7 +252,7 @@ export class PolicyJudge {
   #isSigned(key: PersonKey, statement: Statement, proof: Proof): boolean {
     const name = `${statementHash(statement)} ${JSON.stringify(proof)}`
     if (this.#verified.has(name)) return true
-    if (!isSignedByKey(key, statement, proof)) return false
+    if (!isSignedNatively(key, statement, proof)) return false
     this.#verified.add(name)
     if (this.#verified.size > VERIFIED_MAX)
       for (const oldest of this.#verified) {

@@ -1,3 +1,4 @@
+import type { Network } from '@custody/chains'
 import { approvalStatement, carriedApproval, LIMITS, mayReject, type Policy } from '@custody/policy'
 import { z } from 'zod'
 import { Refusal } from '../../errors.ts'
@@ -11,11 +12,13 @@ import { TRIED_MAX, type Judged, type PolicyJudge } from './policy-judge.ts'
 /** Greatest number of windows that are described. */
 const WINDOWS_MAX = 100
 
+/** Derivation path of the destination, if it is an own address of the workspace. */
+export const ownPathSchema = z.array(z.int().min(0).max(0x7fffffff)).length(3)
+
 /** A caller's request to judge before there is a transaction for it. */
 export const previewBodySchema = z.strictObject({
   request: signedRequestSchema,
-  /** Derivation path of the destination, if it is an own address of the workspace. */
-  to_path: z.array(z.int().min(0).max(0x7fffffff)).length(3).optional(),
+  to_path: ownPathSchema.optional(),
   /** Fee of the planned transaction, in the smallest unit of the native coin; default 0. */
   fee_max: z
     .string()
@@ -62,11 +65,7 @@ export async function preview(
   if (judge.hashOf(workspace) === null) return { policy: null }
   const requested = requestedBy(proven, want)
   const network = networkOf(context, requested.asset)
-  const own = path
-    ? ownDestination({ path, network, key: await context.keyOf(workspace, network.curve) }, [
-        requested,
-      ])
-    : null
+  const own = await ownOf(context, requested, { workspace, path, network })
   const limit = BigInt(network.fee_cap)
   const planned = BigInt(fee)
   const act = actOf(context, requested, { network, own, fee: planned > limit ? limit : planned })
@@ -89,6 +88,17 @@ export async function preview(
     statement,
     ...describe(policy, judged),
   }
+}
+
+/** Returns the own address at the path that the platform names; null if it names none. */
+export async function ownOf(
+  context: Context,
+  requested: Requested,
+  { workspace, path, network }: { workspace: string; path: number[] | undefined; network: Network },
+): Promise<ReturnType<typeof ownDestination>> {
+  if (path === undefined) return null
+  const key = await context.keyOf(workspace, network.curve)
+  return ownDestination({ path, network, key }, [requested])
 }
 
 /** Returns an evaluation in the form of a response. */
