@@ -107,6 +107,7 @@ export default defineConfig({
         'docs/enrolment',
         'docs/policies',
         'docs/approver',
+        'docs/policy-examples',
         'docs/policy-lock-outs',
         'docs/settings',
         'docs/operating',

@@ -9,6 +9,7 @@ import {
   evaluate,
   lint,
   readDocument,
+  ruleSentence,
   type Act,
   type EvaluationContext,
   type PolicyDocument,
@@ -33,10 +34,18 @@ function judge(
 
 const btc = (units: number): bigint => BigInt(Math.round(units * 1e8))
 
-for (const name of ['two-person-startup', 'exchange-hot-wallet', 'treasury-with-compliance'])
+const NAMES = ['two-person-startup', 'exchange-hot-wallet', 'treasury-with-compliance']
+for (const name of NAMES)
   test(`${name} has no finding`, () => {
     assert.deepEqual(lint(example(name), { registry }), [])
   })
+
+test('the page of worked examples contains each of their rules', () => {
+  const page = readFileSync(new URL('../../../docs/policy-examples.md', import.meta.url), 'utf8')
+  for (const name of NAMES)
+    for (const rule of example(name).rules)
+      assert.ok(page.includes(`\n- ${ruleSentence(rule)}\n`), `${name}: ${ruleSentence(rule)}`)
+})
 
 test('two-person startup: small payments pass, larger ones need the other person', () => {
   const document = example('two-person-startup')
