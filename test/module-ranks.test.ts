@@ -99,6 +99,7 @@ const RANKS: Record<string, readonly Rank[]> = {
       'errors.ts',
       'environment.ts',
       'decimals.ts',
+      'time-cursor.ts',
       'metrics.ts',
       'data-dir.ts',
       'devnet.ts',

@@ -7,22 +7,13 @@ import type { Networks } from '../../core/engine/networks.ts'
 import { ApiError } from '../../core/errors.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { assetName, integer, LIMIT_MAX } from '../../core/http/schemas.ts'
+import { after, pageFields, pageOf, readCursor } from '../../core/time-cursor.ts'
 
 interface Services {
   database: Database
   registry: Registry
   networks: Networks
 }
-
-/**
- * Position in the list: the time at which a coin was found, in milliseconds of Unix time, and its
- * id.
- */
-const CURSOR = /^(\d{1,14})\.([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$/
-
-const CURSOR_MAX = 51
-
-const CURSOR_EXAMPLE = '1795600000000.7c9e6679-7425-40de-944b-e07fc1f90ae7'
 
 const coinShape = z
   .object({
@@ -117,15 +108,7 @@ export const listCoinsAside = endpoint({
       .max(50)
       .optional()
       .meta({ description: 'Code of a network', examples: ['BCH'] }),
-    after: z
-      .string()
-      .max(CURSOR_MAX)
-      .regex(CURSOR, 'must be `next` of an earlier response')
-      .optional()
-      .meta({
-        description: '`next` of an earlier response: returns the outputs that follow',
-        examples: [CURSOR_EXAMPLE],
-      }),
+    after: after('outputs'),
     limit: integer(
       1,
       LIMIT_MAX,
@@ -134,16 +117,9 @@ export const listCoinsAside = endpoint({
   }),
   response: z.object({
     data: z.array(coinShape).max(LIMIT_MAX),
-    next: z
-      .string()
-      .nullable()
-      .meta({
-        description: 'Cursor of the next page: pass it as `after`; null on the last page',
-        examples: [CURSOR_EXAMPLE],
-      }),
-    has_more: z.boolean().meta({ description: 'Whether there are more records' }),
+    ...pageFields,
   }),
-  async handler({ caller, query: { asset, network, after, limit } }, services: Services) {
+  async handler({ caller, query: { asset, network, after: cursor, limit } }, services: Services) {
     assertKnownAsset(services, asset)
     if (network !== undefined && !services.registry.network(network)) {
       throw new ApiError('INVALID_REQUEST', `network: ${network} is unknown; see GET /assets`, {
@@ -156,8 +132,8 @@ export const listCoinsAside = endpoint({
           (network ?? code) === code && (asset ?? native) === native,
       )
       .map(({ code }) => code)
-    const [, match = null, id = null] = (after === undefined ? null : CURSOR.exec(after)) ?? []
-    const rows = await services.database.query<Row>(
+    const { at, id } = readCursor(cursor)
+    const read = await services.database.query<Row>(
       `select id, network, txid, vout, address, value::text, reason, token_category, token_amount,
          nft_capability, nft_commitment,
          block_height::text, block_hash, found_at
@@ -165,22 +141,13 @@ export const listCoinsAside = endpoint({
        where workspace_id = $1 and sub_account_id = $2 and network = any($3)
          and ($4::timestamptz is null or (found_at, id) < ($4, $5::uuid))
        order by found_at desc, id desc limit $6`,
-      [
-        caller.workspaceId,
-        caller.subAccountId,
-        networks,
-        match === null ? null : new Date(Number(match)),
-        id,
-        limit + 1,
-      ],
+      [caller.workspaceId, caller.subAccountId, networks, at, id, limit + 1],
     )
-    const shown = rows.slice(0, limit)
-    const last = rows.length > limit ? shown.at(-1) : undefined
+    const { rows, page } = pageOf(read, limit, (row) => ({ at: row.found_at, id: row.id }))
     return {
       body: {
-        data: shown.map((row) => present(services, row)),
-        next: last ? `${last.found_at.getTime()}.${last.id}` : null,
-        has_more: last !== undefined,
+        data: rows.map((row) => present(services, row)),
+        ...page,
       },
     }
   },

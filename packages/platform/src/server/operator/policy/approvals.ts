@@ -6,7 +6,7 @@ import { presentDetail } from '../../../custody/approvals/read-approval.ts'
 import type { WorkspacePolicies } from '../../../custody/approvals/workspace-policies.ts'
 import type { Database } from '../../../core/database/pool.ts'
 import { ApiError } from '../../../core/errors.ts'
-import type { SignerNodes } from '../../../core/signing/nodes.ts'
+import { NodeRefused, NodeUnavailable, type SignerNodes } from '../../../core/signing/nodes.ts'
 import { argument, OperatorError, type Command } from '../command.ts'
 
 interface Services {
@@ -37,7 +37,11 @@ async function documentOf({ signers }: Services, workspace: string): Promise<str
   for (const { node } of signers.peers) {
     const view = await signers
       .call<{ document: string | null }>(node, 'POST', '/policy', { workspace }, NODE_TIMEOUT_MS)
-      .catch(() => null)
+      .catch((error: unknown) => {
+        // Another node may have it; a defect of this program must not look like silence.
+        if (error instanceof NodeUnavailable || error instanceof NodeRefused) return null
+        throw error
+      })
     if (view?.document) return view.document
   }
   return null
