@@ -1,5 +1,5 @@
 // Made by scripts/api-types.mjs.
-// document 761286f628fafcfa82b128561600719a14d4fcc6c8a5bf42868bee5f91e093d7
+// document f33c87d25732e235321252baf7b752dcc968eed2202bf86f1c8090ea0f4b62c4
 // types 7660e254a232f18569c79969d192caaacde5a0ff514c61ec9d5aa2a85c30c88e
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;

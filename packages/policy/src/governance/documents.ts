@@ -57,7 +57,9 @@ export type Witnesses = readonly [number, number] | null
  * Accepts the next document, whose approvals must be complete. It comes into force at the time that
  * the approvals name, or later: never before `delay_s` has passed since it was first seen here. Only
  * the words of both other nodes can prove an earlier sight, because one of them may be hostile. If
- * the same change is pending here, those words can only make it come into force earlier.
+ * the same change is pending here, those words can only make it come into force earlier. A suspension
+ * or revocation that was seen here does not count against a change that both other nodes have
+ * accepted, because it may be later than the change.
  * @param present time at which the proposal is seen here
  * @throws PolicyError the first fault; `PENDING` if another change is pending
  */
@@ -68,7 +70,10 @@ export function propose(
   present: Present,
   witnesses: Witnesses = null,
 ): Governance {
-  const { next, revoked, vetoed } = governance
+  const { next, vetoed } = governance
+  // Of the two other nodes one is honest, and it accepted the change before these came into effect.
+  const without = { ...governance, suspensions: [], revoked: new Set<string>() }
+  const counted = witnesses === null ? governance : without
   const previous = assertSuccessor(governance, document)
   const policy = withoutFaults(document, { ...context, previous: previous.document }, present)
   const isPending = next?.policy.hash === policy.hash
@@ -79,10 +84,11 @@ export function propose(
     refuse('VETOED', '', 'The change was vetoed')
   for (const [person, keys] of policy.people)
     for (const { id, spki } of keys.values())
-      if (revoked.has(spki)) refuse('KEY_REVOKED', 'people', `${id} of ${person} is revoked`)
+      if (counted.revoked.has(spki))
+        refuse('KEY_REVOKED', 'people', `${id} of ${person} is revoked`)
   // What both other nodes have seen by then was approved by then.
   const seen = Math.min(present.now_s, witnesses ? Math.max(...witnesses) : Infinity)
-  const actsAt = assertApprovals(governance, policy, approvals, { ...present, now_s: seen })
+  const actsAt = assertApprovals(counted, policy, approvals, { ...present, now_s: seen })
   assertPossessions(policy, keysOf(previous), possessions, present)
   const { delay_s } = previous.document.change
   const isInTime = seen + delay_s <= actsAt + LIMITS.sightSlackS

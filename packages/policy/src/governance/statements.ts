@@ -188,14 +188,18 @@ function revokedKeys({ policy, revoked }: Governance): KeyRef[] {
   )
 }
 
-/** Revokes one of the signer's own keys, at once and permanently. */
+/**
+ * Revokes one of the signer's own keys, at once and permanently.
+ * @returns the same value if the key is already revoked
+ */
 export function revoke(
   governance: Governance,
   signed: SignedStatement,
   present: Present,
 ): Governance {
   const { statement } = verified(governance, 'revoke', signed, present)
+  const { policy, revoked } = governance
   const { person, key } = statement.target
-  const { spki } = governance.policy.people.get(person)!.get(key)!
-  return { ...governance, revoked: new Set([...governance.revoked, spki]) }
+  const { spki } = policy.people.get(person)!.get(key)!
+  return revoked.has(spki) ? governance : { ...governance, revoked: new Set([...revoked, spki]) }
 }

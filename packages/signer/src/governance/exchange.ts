@@ -1,4 +1,4 @@
-import { LIMITS, PolicyError, readDocument, type Governance } from '@custody/policy'
+import { LIMITS, PolicyError, readDocument, readSigned, type Governance } from '@custody/policy'
 import { z } from 'zod'
 import { Refusal } from '../errors.ts'
 import { reason, type Log } from '../log.ts'
@@ -7,19 +7,19 @@ import type { Store } from '../store/index.ts'
 import type { Peers } from '../transport/peers.ts'
 import { entryOf } from './entries.ts'
 import { FirstDocuments } from './firsts.ts'
-import type { Judged } from './held.ts'
+import type { Held, Judged } from './held.ts'
 import { ItemPages, pageSchema, type Sent } from './item-pages.ts'
-import { sizeOfItem, type Item, type ItemOf } from './items.ts'
+import type { Item, ItemOf } from './items.ts'
 import type { Policies } from './policies.ts'
 import { Sightings } from './sightings.ts'
+import { WaitingItems, type Facts, type Judgement } from './waiting.ts'
 
 const ITEMS = '/peer/policy/items'
 const NEWS = '/peer/policy/news'
 /** Maximum number of pages that are read in a row from a peer. */
 const PAGES_MAX = 10_000
-/** Maximum number of a peer's items that depend on others, and their size in characters. */
-const WAITING_MAX = 10_000
-const WAITING_CHARACTERS = 64 * 1024 * 1024
+/** Seconds after which an item is judged again whose time was in the future. */
+const PERIOD_S = 60
 /**
  * Time for which a node signs under a policy without reading the policies of a peer, in
  * milliseconds. It limits how long two nodes without contact can have different documents.
@@ -51,7 +51,7 @@ interface Peer {
   isWarned: boolean
   reading: Promise<void> | null
   /** Items that were refused, and that may be accepted after others. */
-  waiting: Sent[]
+  readonly waiting: WaitingItems
 }
 
 interface Parts {
@@ -76,6 +76,9 @@ export class PolicyExchange {
   readonly #sightings = new Sightings()
   /** Number of a document that a peer has in force and that was seen too late here, by workspace. */
   readonly #late = new Map<string, number>()
+  /** Numbers of the values that this node has held, to recognize a value. */
+  readonly #heldNumbers = new WeakMap<Held, number>()
+  #heldCount = 0
   /** Hashes of policies with which the operator lets this node sign without a peer. */
   readonly #accepted = new Set<string>()
 
@@ -89,7 +92,7 @@ export class PolicyExchange {
         heardAt: null,
         isWarned: false,
         reading: null,
-        waiting: [],
+        waiting: new WaitingItems(),
       })
     parts.peers.handle(ITEMS, async (_node, body) =>
       pages.page(z.strictObject({ after: count }).parse(body).after),
@@ -155,6 +158,8 @@ export class PolicyExchange {
     // A read that had begun before may have ended below that position.
     for (let times = 0; times < 2 && !isKnown(); times++) await this.#read(node)
     if (!isKnown()) throw unknownFormat(node)
+    // Time alone can have made an item acceptable.
+    this.#retryAndAnnounce()
     this.#noteRead(peer)
   }
 
@@ -334,31 +339,57 @@ export class PolicyExchange {
         continue
       }
       if (!is_last && to <= after) throw unknownFormat(node)
-      peer.waiting.push(...items)
-      assertFew(node, peer.waiting)
-      const before = this.position()?.height
-      this.#retry()
-      peer.known = { generation, height: Math.max(after, to) }
-      if (this.position()?.height !== before) void this.announce()
+      const isAll = items.every((sent) => peer.waiting.add(sent))
+      if (isAll) peer.known = { generation, height: Math.max(after, to) }
+      this.#retryAndAnnounce()
+      if (!isAll)
+        throw new Refusal(
+          'TOO_BUSY',
+          `Node ${node} has sent more about policies than this node can keep`,
+        )
       if (is_last) return
     }
     throw unknownFormat(node)
+  }
+
+  #retryAndAnnounce(): void {
+    const before = this.position()?.height
+    this.#retry()
+    if (this.position()?.height !== before) void this.announce()
   }
 
   /** Judges the waiting items of all peers until none of them is accepted any more. */
   #retry(): void {
     for (let isProgress = true; isProgress;) {
       isProgress = false
-      for (const [node, peer] of this.#peers) {
-        const results = peer.waiting.map((sent) => this.#take(node, sent))
-        peer.waiting = peer.waiting.filter((_, at) => results[at] === 'waits')
-        isProgress ||= results.includes('recorded')
-      }
+      for (const [node, { waiting }] of this.#peers)
+        if (
+          waiting.judge(
+            (item) => this.#factsOf(item),
+            (sent) => this.#take(node, sent),
+          )
+        )
+          isProgress = true
     }
   }
 
-  #take(node: number, sent: Sent): 'recorded' | 'known' | 'waits' {
-    const { item, seen_at_s, is_held } = sent
+  /** Returns what the judgement of an item depends on. */
+  #factsOf(item: Item): Facts {
+    const period = Math.floor(this.#parts.store.seconds() / PERIOD_S)
+    try {
+      const held = this.#parts.policies.held(item.workspace)
+      const known = this.#heldNumbers.get(held) ?? ++this.#heldCount
+      this.#heldNumbers.set(held, known)
+      const state = `${known} ${this.#sightings.byBoth(item)?.join() ?? ''}`
+      return { state, period, number: held.governance?.policy.document.number ?? 0 }
+    } catch (error) {
+      if (error instanceof PolicyError || error instanceof Refusal)
+        return { state: error.code, period, number: 0 }
+      throw error
+    }
+  }
+
+  #take(node: number, { item, seen_at_s, is_held }: Sent): Judgement {
     try {
       if (item.kind === 'first') return this.#firsts.add(node, item) ? 'recorded' : 'known'
       // The change is not in force at the peer; what ended it follows in the peer's record.
@@ -366,9 +397,8 @@ export class PolicyExchange {
       this.#sightings.add(node, item, seen_at_s)
       return this.#recordOf(node, item, seen_at_s) ? 'recorded' : 'known'
     } catch (error) {
-      if (error instanceof PolicyError) return 'waits'
-      // The policy of this workspace cannot be read; those of others can.
-      if (error instanceof Refusal) return 'waits'
+      // A refusal: the policy of this workspace cannot be read; those of others can.
+      if (error instanceof PolicyError || error instanceof Refusal) return error
       throw error
     }
   }
@@ -389,7 +419,7 @@ export class PolicyExchange {
             ? Math.max(...both)
             : now
       if (item.kind === 'change') this.#noteLate(item, seen_at_s)
-      if (seen >= now) throw error
+      if (seen >= now || isEnded(item, seen, now)) throw error
       return this.#record(item, seen, node)
     }
   }
@@ -400,8 +430,10 @@ export class PolicyExchange {
    */
   #noteLate(item: ItemOf<'change'>, seen_at_s: number): void {
     const { policies } = this.#parts
+    const { number } = readDocument(item.document)
+    if (this.#late.get(item.workspace) === number) return
     if (!policies.isAcceptable(this.#entryOf(item, seen_at_s, this.#parts.node))) return
-    this.#late.set(item.workspace, readDocument(item.document).number)
+    this.#late.set(item.workspace, number)
   }
 
   #record(item: Item, at_s: number, node = this.#parts.node): boolean {
@@ -414,11 +446,14 @@ export class PolicyExchange {
   }
 }
 
-function assertFew(node: number, waiting: readonly Sent[]): void {
-  const size = waiting.reduce((sum, { item }) => sum + sizeOfItem(item), 0)
-  if (waiting.length <= WAITING_MAX && size <= WAITING_CHARACTERS) return
-  throw new Refusal('TOO_BUSY', `Node ${node} has sent more about policies than this node can keep`)
-}
+/**
+ * Returns whether an item is a suspension that has ended. Such a suspension would change nothing, and
+ * nodes that record it again and inform each other would never end.
+ */
+const isEnded = (item: Item, seen_at_s: number, now_s: number): boolean =>
+  item.kind === 'statement' &&
+  readSigned(item.signed).statement.kind === 'suspend' &&
+  seen_at_s + LIMITS.suspensionS <= now_s
 
 const unknownFormat = (node: number): Refusal =>
   new Refusal(

@@ -13,6 +13,7 @@ import {
   statementHash,
   stop,
   suspend,
+  verifyStatement,
   veto,
   type Governance,
   type Place,
@@ -22,6 +23,7 @@ import {
   type SignedStatement,
 } from '@custody/policy'
 import type { GovernanceEntry } from './items.ts'
+import { isSignedNatively } from './native-verify.ts'
 
 /** The first document as an operator has entered it or a peer has sent it. */
 export interface First {
@@ -112,6 +114,9 @@ export function heldAt(held: Held, now_s: number): Held {
   return { ...held, governance, chain: [...held.chain, { hash, seen_at_s, acts_at_s }] }
 }
 
+const verify: Present['verify'] = (policy, signed, context) =>
+  verifyStatement(policy, signed, { ...context, isSigned: isSignedNatively })
+
 const signedOf = (texts: readonly string[]): SignedStatement[] => texts.map(readSigned)
 
 const provenOf = (body: { document: string; possessions: readonly string[] }): ProvenDocument => ({
@@ -126,7 +131,12 @@ function firstOf(
   now_s: number,
 ): Governance {
   const { workspace } = body
-  return install(provenOf(body), { ...place, workspace }, { registry }, { now_s, isOnRecord })
+  return install(
+    provenOf(body),
+    { ...place, workspace },
+    { registry },
+    { now_s, isOnRecord, verify },
+  )
 }
 
 /**
@@ -185,7 +195,7 @@ function reinstated(
   { registry }: Rules,
 ): Governance {
   const proposal = { ...provenOf(body), approvals: signedOf(body.approvals) }
-  return reinstate(governance, proposal, { registry }, { now_s: body.at_s })
+  return reinstate(governance, proposal, { registry }, { now_s: body.at_s, verify })
 }
 
 function withFirst(
@@ -222,7 +232,7 @@ function applied(
   entry: Extract<Judged, { kind: Later }>,
   { registry, isOnRecord = false }: Rules,
 ): Governance {
-  const present: Present = { now_s: entry.body.at_s, isOnRecord }
+  const present: Present = { now_s: entry.body.at_s, isOnRecord, verify }
   switch (entry.kind) {
     case 'policy-change': {
       const { approvals, witnesses } = entry.body

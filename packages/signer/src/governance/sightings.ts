@@ -1,7 +1,7 @@
 import { documentHash, readDocument, readSigned, statementHash } from '@custody/policy'
 import type { Item } from './items.ts'
 
-/** Maximum number of changes and ends of stops whose sightings are stored in memory. */
+/** Maximum number of changes and ends of stops of each peer whose sightings are in memory. */
 const NAMES_MAX = 10_000
 
 /**
@@ -9,21 +9,25 @@ const NAMES_MAX = 10_000
  * an item depends on both peers.
  */
 export class Sightings {
-  /** Times by the name of the item and by node. */
-  readonly #times = new Map<string, Map<number, number>>()
+  /** Times by node and by the name of the item. A peer cannot displace the times of the other. */
+  readonly #times = new Map<number, Map<string, number>>()
+  /** Names of items, whose documents would otherwise be parsed for each comparison. */
+  readonly #names = new WeakMap<Item, { name: string | null }>()
 
   /** Stores when a peer received an item; the earliest time counts. */
   add(node: number, item: Item, seen_at_s: number): void {
-    const name = nameOf(item)
+    const name = this.#nameOf(item)
     if (name === null) return
-    const times = this.#times.get(name) ?? new Map<number, number>()
-    if (this.#times.size < NAMES_MAX) this.#times.set(name, times)
-    times.set(node, Math.min(times.get(node) ?? Infinity, seen_at_s))
+    const times = this.#times.get(node) ?? new Map<string, number>()
+    this.#times.set(node, times)
+    times.set(name, Math.min(times.get(name) ?? Infinity, seen_at_s))
+    if (times.size > NAMES_MAX) times.delete(times.keys().next().value!)
   }
 
   /** Returns the times at which both peers received an item; null if one of them has not sent it. */
   byBoth(item: Item): [number, number] | null {
-    const [one, two] = [...(this.#times.get(nameOf(item) ?? '')?.values() ?? [])]
+    const name = this.#nameOf(item)
+    const [one, two] = name === null ? [] : this.#ofName(name)
     return one === undefined || two === undefined ? null : [one, two]
   }
 
@@ -32,7 +36,17 @@ export class Sightings {
    * @param hash of the document
    */
   ofChange(workspace: string, hash: string): number[] {
-    return [...(this.#times.get(changeName(workspace, hash))?.values() ?? [])]
+    return this.#ofName(changeName(workspace, hash))
+  }
+
+  #ofName(name: string): number[] {
+    return [...this.#times.values()].flatMap((times) => times.get(name) ?? [])
+  }
+
+  #nameOf(item: Item): string | null {
+    const { name } = this.#names.get(item) ?? { name: nameOf(item) }
+    this.#names.set(item, { name })
+    return name
   }
 }
 

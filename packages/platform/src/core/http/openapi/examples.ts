@@ -171,8 +171,12 @@ function fits(value: unknown, schema: JsonSchema): boolean {
   if (Array.isArray(words) && !words.includes(value)) return false
   if (value === null) return types.includes('null')
   if (Array.isArray(value)) return types.includes('array')
-  if (typeof value === 'number')
-    return types.includes('number') || (types.includes('integer') && Number.isInteger(value))
+  if (typeof value === 'number') {
+    const { minimum = -Infinity, maximum = Infinity } = schema as Record<string, number>
+    const isOfType =
+      types.includes('number') || (types.includes('integer') && Number.isInteger(value))
+    return isOfType && value >= minimum && value <= maximum
+  }
   return types.includes(typeof value)
 }
 

@@ -1,0 +1,276 @@
+// Orders of events after which the nodes of a workspace could remain apart, or occupy each other.
+import assert from 'node:assert/strict'
+import { afterEach, beforeEach, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { canonicalText, type Governance, type SignedStatement } from '@custody/policy'
+import { documentWith, keyOf, newKey, policyWith } from '../../../policy/testing/documents.ts'
+import {
+  DAY_S,
+  possessionsOf,
+  proposalOf,
+  signedBy,
+  successorOf,
+} from '../../../policy/testing/governance.ts'
+import { PolicyNodes } from '../../testing/policy-nodes.ts'
+import { Refusal } from '../errors.ts'
+import type { Item, ItemOf } from './items.ts'
+
+const workspace = 'acme'
+let nodes: PolicyNodes
+beforeEach(() => {
+  nodes = new PolicyNodes()
+})
+afterEach(() => {
+  nodes.stop()
+})
+
+async function installed(
+  fields: object = {},
+  keys?: Parameters<typeof possessionsOf>[1],
+): Promise<Governance> {
+  const { document } = policyWith([], fields)
+  const possessions = possessionsOf(document, keys).map((each) => JSON.stringify(each))
+  const text = canonicalText(document)
+  for (const node of [1, 2])
+    nodes.node(node).exchange.type({ kind: 'first', workspace, document: text, possessions })
+  await nodes.ping()
+  await nodes.ping()
+  assert.deepEqual(nodes.numbers, [1, 1, 1])
+  return nodes.node(1).policies.current(workspace)!
+}
+
+const statementOf = (signed: SignedStatement): Item => ({
+  kind: 'statement',
+  workspace,
+  signed: JSON.stringify(signed),
+})
+
+function changeOf(
+  governance: Governance,
+  fields: object = { stop: { group: 'treasury' } },
+  by: readonly string[] = ['alice', 'bob'],
+): ItemOf<'change'> {
+  const next = successorOf(governance, fields)
+  const proposal = proposalOf(governance, next, by, { at: nodes.now })
+  const approvals = proposal.approvals.map((each) => JSON.stringify(each))
+  return { kind: 'change', workspace, document: canonicalText(next), possessions: [], approvals }
+}
+
+const times = (): { at: number; expires: number } => ({ at: nodes.now, expires: nodes.now + 3600 })
+
+/** Presents an item to a node, and lets all nodes read it whose connections are not cut. */
+async function present(node: number, item: Item): Promise<boolean> {
+  const isNew = nodes.node(node).exchange.present(item)
+  await nodes.ping()
+  return isNew
+}
+
+const stateOf = (node: number): Governance => nodes.node(node).policies.held(workspace).governance!
+
+/** Hash of the document under which a node signs; null if it signs nothing. */
+function signsUnder(node: number): string | null {
+  const { policies, exchange } = nodes.node(node)
+  try {
+    const governance = policies.current(workspace)!
+    exchange.assertCurrent(governance)
+    return governance.policy.hash
+  } catch (error) {
+    assert.ok(error instanceof Refusal)
+    return null
+  }
+}
+
+const heights = (): number[] => nodes.all.map(({ store }) => store.record.height)
+
+/** Exchanges messages, and fails if nodes record something again and again. */
+async function assertQuiet(): Promise<void> {
+  const before = heights()
+  for (const { store } of nodes.all) {
+    const append = store.appendAll.bind(store)
+    let count = 0
+    store.appendAll = (entries) => {
+      assert.ok(++count < 20, 'the nodes record the same item repeatedly')
+      return append(entries)
+    }
+  }
+  await nodes.ping()
+  await setImmediate()
+  assert.deepEqual(heights(), before)
+}
+
+test('nodes that are started after the end of a suspension do not record it again', async () => {
+  const governance = await installed()
+  const target = { person: 'bob', key: 'k1' }
+  await present(1, statementOf(signedBy(governance, 'alice', 'suspend', { ...times(), target })))
+  assert.equal(stateOf(3).suspensions.length, 1)
+  nodes.now += 8 * DAY_S
+  for (const node of nodes.all) node.start()
+  await assertQuiet()
+  assert.deepEqual(stateOf(3).suspensions, [])
+})
+
+test('nodes record the revocation of a key by another key of the same person once', async () => {
+  const second = newKey('k2')
+  const keysOf = (person: string) =>
+    person === 'alice' ? [keyOf(person), second] : [keyOf(person)]
+  const people = (documentWith()['people'] as { id: string }[]).map((each) => ({
+    ...each,
+    keys: keysOf(each.id).map(({ key }) => key),
+  }))
+  const governance = await installed({ people }, keysOf)
+  const target = { person: 'alice', key: 'k2' }
+  const item = statementOf(signedBy(governance, 'alice', 'revoke', { ...times(), target }))
+  nodes.cut(1)
+  assert.equal(nodes.node(1).exchange.present(item), true)
+  assert.equal(nodes.node(1).exchange.present(item), false)
+  nodes.connect(1)
+  await nodes.ping()
+  assert.equal(stateOf(3).revoked.size, 1)
+  for (const node of nodes.all) node.start()
+  await assertQuiet()
+})
+
+test('a peer that sends many changes repeatedly causes few verifications', async () => {
+  const governance = await installed()
+  const change = changeOf(governance)
+  // Their approvals are not sufficient, so each could become acceptable later.
+  const items = Array.from({ length: 8 }, (_, at) => ({
+    height: at + 1,
+    seen_at_s: nodes.now,
+    is_held: true,
+    item: { ...change, approvals: Array.from({ length: at + 1 }, () => change.approvals[0]!) },
+  }))
+  let height = 1000
+  nodes.node(1).altered = (call, answer) => {
+    if (call === 'ping') return { generation: 0, height: ++height }
+    if (call !== '/peer/policy/items') return answer
+    return { generation: 0, to: height, is_last: true, items }
+  }
+  const { policies } = nodes.node(3)
+  const record = policies.record.bind(policies)
+  let count = 0
+  policies.record = (entry) => {
+    if (entry.kind === 'policy-change') count++
+    return record(entry)
+  }
+  for (let round = 0; round < 10; round++) await nodes.ping()
+  assert.ok(count <= 8, `${count} verifications`)
+  // Another item makes the node judge the few again that wait.
+  const before = count
+  await present(2, statementOf(signedBy(governance, 'carol', 'stop', times())))
+  assert.ok(count - before <= 16, `${count - before} verifications after a stop`)
+  assert.equal(stateOf(3).stops.length, 1)
+})
+
+test('a revocation that a node hears before a late change does not keep it from that change', async () => {
+  const governance = await installed()
+  nodes.cut(3)
+  await present(1, changeOf(governance))
+  const target = { person: 'alice', key: 'k1' }
+  await present(1, statementOf(signedBy(governance, 'alice', 'revoke', { ...times(), target })))
+  nodes.now += DAY_S
+  assert.deepEqual(nodes.numbers, [2, 2, 1])
+  nodes.connect(3, [1])
+  await nodes.ping()
+  assert.deepEqual([nodes.node(3).number, stateOf(3).revoked.size], [1, 1])
+  nodes.connect(3)
+  await nodes.ping()
+  assert.deepEqual(nodes.numbers, [2, 2, 2])
+  assert.equal(stateOf(3).revoked.size, 1)
+  // A restarted node computes the same from its record.
+  nodes.node(3).start()
+  assert.deepEqual(nodes.numbers, [2, 2, 2])
+})
+
+test('one peer cannot make a node accept a change that a revoked key has approved', async () => {
+  const governance = await installed()
+  const change = changeOf(governance)
+  const target = { person: 'alice', key: 'k1' }
+  await present(1, statementOf(signedBy(governance, 'alice', 'revoke', { ...times(), target })))
+  const sent = { height: 1, seen_at_s: nodes.now, is_held: true, item: change }
+  nodes.node(1).altered = (call, answer) =>
+    call === 'ping'
+      ? { generation: 0, height: 1000 }
+      : call === '/peer/policy/items'
+        ? { generation: 0, to: 1000, is_last: true, items: [sent] }
+        : answer
+  await nodes.ping()
+  assert.deepEqual([stateOf(2).next, stateOf(3).next], [null, null])
+})
+
+test('a late node accepts the next document as soon as time has put the one before in force', async () => {
+  const governance = await installed()
+  nodes.cut(3)
+  const change = changeOf(governance)
+  await present(1, change)
+  nodes.now += 3000
+  // Node 3 gets the change late from the platform, so that it is in force later there.
+  nodes.node(3).exchange.present(change)
+  nodes.now += DAY_S - 3000
+  assert.deepEqual(nodes.numbers, [2, 2, 1])
+  await present(1, changeOf(stateOf(1), { stop: { group: 'admins' } }))
+  nodes.connect(3, [1])
+  await nodes.ping()
+  assert.equal(stateOf(3).next!.policy.document.number, 2)
+  nodes.now += 3000
+  await nodes.ping()
+  assert.equal(stateOf(3).next!.policy.document.number, 3)
+})
+
+/** Puts a vetoed change in force at node 3, which hears of the veto too late. */
+async function forked(): Promise<Governance> {
+  const governance = await installed()
+  await present(1, changeOf(governance))
+  const { number } = stateOf(1).next!.policy.document
+  const { hash } = stateOf(1).next!.policy
+  nodes.cut(3)
+  const next = { number, hash }
+  await present(1, statementOf(signedBy(governance, 'carol', 'veto', { ...times(), next })))
+  nodes.now += DAY_S
+  nodes.connect(3)
+  await nodes.ping()
+  assert.deepEqual(nodes.numbers, [1, 1, 2])
+  return governance
+}
+
+test('a node that was cut off during a veto is refused by the others, which continue', async () => {
+  const governance = await forked()
+  assert.deepEqual([1, 2].map(signsUnder), [governance.policy.hash, governance.policy.hash])
+  assert.throws(
+    () => nodes.node(1).exchange.assertSame(3, stateOf(3).policy.hash, governance.policy.hash),
+    { code: 'POLICY_BEHIND' },
+  )
+})
+
+test('a node that was cut off during a veto converges after a restoration from an earlier backup', async () => {
+  const governance = await forked()
+  nodes.node(3).lose()
+  const { hash } = governance.policy
+  const known = { workspace, first: hash, number: 1, hash, chain: [hash] }
+  nodes.node(3).store.append('policy-known', known)
+  await nodes.ping()
+  await nodes.ping()
+  assert.deepEqual(nodes.numbers, [1, 1, 1])
+  assert.deepEqual([1, 2, 3].map(signsUnder), [hash, hash, hash])
+})
+
+test('if one node alone has seen a change in time, the same people can approve it again', async () => {
+  const governance = await installed()
+  nodes.cut(1)
+  const change = changeOf(governance)
+  nodes.node(1).exchange.present(change)
+  nodes.now += DAY_S
+  nodes.connect(1)
+  await nodes.ping()
+  assert.deepEqual(nodes.numbers, [2, 1, 1])
+  assert.deepEqual([2, 3].map(signsUnder), [null, null], 'they know the change as too late')
+  // The same document, approved again for a later time.
+  const again = changeOf(governance)
+  assert.equal(again.document, change.document)
+  assert.equal(await present(2, again), true)
+  nodes.now += DAY_S
+  await nodes.ping()
+  assert.deepEqual(nodes.numbers, [2, 2, 2])
+  const { hash } = stateOf(1).policy
+  assert.deepEqual([1, 2, 3].map(signsUnder), [hash, hash, hash])
+})
