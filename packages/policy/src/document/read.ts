@@ -1,5 +1,5 @@
 import { canonicalJson, JsonNumber, parseJson } from '@custody/request-auth/web'
-import { parsedBy } from '@custody/request-auth/bodies'
+import { inOurWords, parsedBy } from '@custody/request-auth/bodies'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
 import type { z } from 'zod'
@@ -45,7 +45,7 @@ function issueOf(
  * @throws PolicyError `SHAPE` with the path of the first field that is not valid
  */
 export function readShape<T>(schema: z.ZodType<T>, value: unknown): T {
-  const result = parsedBy(schema, value)
+  const result = parsedBy(schema, value, { error: inOurWords })
   if (result?.success) return result.data
   const { path, message } = issueOf(result?.error.issues ?? [])
   throw new PolicyError('SHAPE', pathOf(path), message)

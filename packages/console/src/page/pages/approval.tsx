@@ -1,4 +1,5 @@
-import { mirror, pageAt, session } from '../api/scope.ts'
+import { custody } from '../api/command.ts'
+import { mirror, pageAt } from '../api/scope.ts'
 import type { ApprovalDetail } from '../api/types.ts'
 import { useRead } from '../api/use.ts'
 import { unitsText } from '../amounts.ts'
@@ -12,7 +13,6 @@ const timeOf = (seconds: number): string => new Date(seconds * 1000).toISOString
 
 /** How a person approves. This page cannot, because it has no key of theirs. */
 function HowTo({ id }: { id: string }) {
-  const command = session.value?.command ?? 'npx custody'
   return (
     <Card
       title="Approve or reject"
@@ -20,12 +20,12 @@ function HowTo({ id }: { id: string }) {
     >
       <div class="stack-small">
         <p class="label">With a passkey: a page on your own machine</p>
-        <Code text={`${command} approver run --dir DIR`} label="Command for a passkey" />
+        <Code text={custody('approver run --dir DIR')} label="Command for a passkey" />
       </div>
       <div class="stack-small">
         <p class="label">With a key file</p>
         <Code
-          text={`${command} approve ${id} --as PERSON --key FILE`}
+          text={custody(`approve ${id} --as PERSON --key FILE`)}
           label="Command for a key file"
         />
         <p class="muted">

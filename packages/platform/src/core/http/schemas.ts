@@ -2,7 +2,7 @@ import { parseAmount } from '@custody/chains/basics'
 import { JsonNumber } from '@custody/request-auth'
 import { z } from 'zod'
 import { EXAMPLE_ID } from './openapi/examples.ts'
-import { mustBeOneOf } from './validate.ts'
+import { mustBeOneOf } from '@custody/request-auth/bodies'
 
 import { text, textSchema } from '@custody/request-auth/bodies'
 
