@@ -396,9 +396,12 @@ test('a stop survives a change, and suspended keys can still stop and veto', () 
 
 test('a suspension ends after seven days or with the key, and never locks the others out', () => {
   const first = installed()
-  const one = signedBy(first, 'alice', 'suspend')
+  const one = signedBy(first, 'alice', 'suspend', { at: NOW, expires: NOW + WEEK_S })
   const suspended = suspend(first, one, now)
   assert.equal(suspend(suspended, one, now), suspended)
+  // It ends at the same time if it is shown late, and is not shown again after its end.
+  const late = suspend(first, one, { now_s: NOW + WEEK_S - 1 })
+  assert.deepEqual(late.suspensions, suspended.suspensions)
   assert.equal(advance(suspended, NOW + WEEK_S - 1), suspended)
   assert.deepEqual([...suspendedKeys(advance(suspended, NOW + WEEK_S))], [])
   // Two of three must remain, and each person has one suspension at a time.

@@ -158,8 +158,9 @@ export function assertQuorum(
 }
 
 /**
- * Suspends another person's key for seven days. Those who remain must be able to change the document
- * and to end a stop; revoked keys are not among them.
+ * Suspends another person's key for seven days from the time of the statement, so that it ends at the
+ * same time at each holder, and cannot be extended by showing it late. Those who remain must be able
+ * to change the document and to end a stop; revoked keys are not among them.
  * @throws PolicyError `NOT_ALLOWED`
  */
 export function suspend(
@@ -169,14 +170,14 @@ export function suspend(
 ): Governance {
   const { statement, hash } = verified(governance, 'suspend', signed, present)
   const { policy, suspensions } = governance
-  const { by, target } = statement
+  const { by, target, at } = statement
+  const ends_at_s = at + LIMITS.suspensionS
   if (suspensions.some((each) => each.hash === hash)) return governance
   const open = [
     ...suspensions,
     ...revokedKeys(governance).map((revoked) => ({ by: '', target: revoked })),
   ]
   assertSuspension(policy, { by, target }, open)
-  const ends_at_s = present.now_s + LIMITS.suspensionS
   return { ...governance, suspensions: [...suspensions, { hash, by, target, ends_at_s }] }
 }
 

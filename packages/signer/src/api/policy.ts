@@ -12,9 +12,9 @@ export const presentBodySchema = z.strictObject({ item: itemSchema })
  * Returns the result of a call that judges a document or a statement.
  * @throws Refusal `BAD_POLICY` with the code and the field of a `PolicyError`
  */
-export function judgedPolicy<T>(call: () => T): T {
+export async function judgedPolicy<T>(call: () => T | Promise<T>): Promise<T> {
   try {
-    return call()
+    return await call()
   } catch (error) {
     if (!(error instanceof PolicyError)) throw error
     throw new Refusal('BAD_POLICY', error.message, { code: error.code, field: error.path })
@@ -40,7 +40,7 @@ export async function presentPolicy(
   if (item.kind === 'first' || item.kind === 'confirmed')
     throw new Refusal('NOT_ALLOWED', `Only the operator of this node can enter "${item.kind}"`)
   const { exchange } = parts.governance
-  const is_new = judgedPolicy(() => exchange.present(item))
+  const is_new = await judgedPolicy(() => exchange.present(item))
   const told = await exchange.announce()
   return { is_new, told, ...policyView(parts, item.workspace) }
 }

@@ -162,6 +162,38 @@ test('a peer that sends many changes repeatedly causes few verifications', async
   assert.equal(stateOf(3).stops.length, 1)
 })
 
+test('a peer that sends many statements with wrong signatures causes few verifications', async () => {
+  const governance = await installed()
+  let height = 0
+  let sent = 0
+  nodes.node(1).altered = (call, answer) => {
+    if (call === 'ping') return { generation: 0, height: 1_000_000 }
+    if (call !== '/peer/policy/items') return answer
+    const items = Array.from({ length: 200 }, () => ({
+      height: ++height,
+      seen_at_s: nodes.now,
+      is_held: true,
+      item: statementOf({
+        ...signedBy(governance, 'carol', 'stop', { ...times(), reason: `reason ${++sent}` }),
+        signature: `${'A'.repeat(86)}==`,
+      }),
+    }))
+    return { generation: 0, to: height, is_last: false, items }
+  }
+  const hear = () => nodes.node(3).exchange.hear(1, { generation: 0, height: 1_000_000 })
+  const busy = { code: 'TOO_BUSY', message: /Node 1 has sent 200 statements with wrong signatures/ }
+  await assert.rejects(hear(), busy)
+  await assert.rejects(hear(), busy)
+  assert.equal(sent, 200)
+  nodes.now += 60
+  await assert.rejects(hear(), busy)
+  assert.equal(sent, 400)
+  // The other peer is read as before.
+  nodes.cut(1)
+  await present(2, statementOf(signedBy(governance, 'carol', 'stop', times())))
+  assert.equal(stateOf(3).stops.length, 1)
+})
+
 test('a revocation that a node hears before a late change does not keep it from that change', async () => {
   const governance = await installed()
   nodes.cut(3)
@@ -240,6 +272,161 @@ test('a node that was cut off during a veto is refused by the others, which cont
     () => nodes.node(1).exchange.assertSame(3, stateOf(3).policy.hash, governance.policy.hash),
     { code: 'POLICY_BEHIND' },
   )
+})
+
+/** Lets the operator of a node follow its peers to the document that node 1 or 2 has in force. */
+async function follow(node: number, hash: string): Promise<boolean> {
+  const isNew = await nodes.node(node).exchange.follow(workspace, hash)
+  await nodes.ping()
+  return isNew
+}
+
+test('a node that was cut off during a veto follows its peers, and has what they recorded', async () => {
+  const governance = await forked()
+  const { hash } = governance.policy
+  // People of the vetoed document propose a successor of it; a person revokes a key, which holds anyway.
+  const own = stateOf(3)
+  nodes.node(3).exchange.present(changeOf(own, { stop: { group: 'admins' } }))
+  const revoked = signedBy(own, 'dan', 'revoke', {
+    ...times(),
+    target: { person: 'dan', key: 'k1' },
+  })
+  assert.equal(nodes.node(3).exchange.present(statementOf(revoked)), true)
+  const stopped = statementOf(signedBy(governance, 'carol', 'stop', times()))
+  await present(1, stopped)
+  assert.deepEqual([stateOf(3).next !== null, stateOf(3).stops.length], [true, 0])
+  assert.equal(await follow(3, hash), true)
+  assert.deepEqual(nodes.numbers, [1, 1, 1])
+  assert.deepEqual([1, 2, 3].map(signsUnder), [hash, hash, hash])
+  assert.deepEqual([stateOf(3).next, stateOf(3).stops], [null, stateOf(1).stops])
+  assert.deepEqual(
+    [1, 2, 3].map((node) => stateOf(node).revoked.size),
+    [1, 1, 1],
+  )
+  // The vetoed change cannot come back, and a restarted node computes the same from its record.
+  const vetoed = { ...changeOf(governance), approvals: [] }
+  assert.throws(() => nodes.node(3).exchange.present(vetoed), { code: 'VETOED' })
+  nodes.node(3).start()
+  await nodes.ping()
+  assert.deepEqual([1, 2, 3].map(signsUnder), [hash, hash, hash])
+  assert.equal(await follow(3, hash), false)
+  await assertQuiet()
+})
+
+test('a node follows only the document that the operator entered and both peers have', async () => {
+  const governance = await forked()
+  const own = stateOf(3).policy.hash
+  const before = nodes.node(3).store.record.height
+  const refused = (hash: string, code: string, message: RegExp) =>
+    assert.rejects(nodes.node(3).exchange.follow(workspace, hash), { code, message })
+  await refused(own, 'OTHER_POLICY', /Node [12] has the policy 1 with hash [0-9a-f]{64} in force/)
+  await refused('0'.repeat(64), 'OTHER_POLICY', /Node [12] has the policy 1 with hash/)
+  const answers = (chain: unknown) => (call: string, answer: unknown) =>
+    call === '/peer/policy/chain' ? { chain } : answer
+  const { hash } = governance.policy
+  nodes.node(2).altered = answers([])
+  await refused(hash, 'OTHER_POLICY', /Node 2 has no policy in force/)
+  nodes.node(2).altered = answers(['0'.repeat(64), hash])
+  await refused(hash, 'OTHER_POLICY', /had different policies before it/)
+  nodes.node(2).altered = answers([1])
+  await refused(hash, 'PEER_UNAVAILABLE', /Node 2 answered with an unknown format/)
+  for (const node of [1, 2]) nodes.node(node).altered = answers(['1'.repeat(64)])
+  await refused('1'.repeat(64), 'OTHER_POLICY', /another first document/)
+  nodes.cut(2)
+  for (const node of [1, 2]) nodes.node(node).altered = (_call, answer) => answer
+  await refused(hash, 'PEER_UNAVAILABLE', /cannot be reached/)
+  assert.equal(nodes.node(3).store.record.height, before)
+})
+
+test('a node that has seen a change too late follows its peers to it', async () => {
+  const governance = await installed()
+  nodes.cut(3)
+  await present(1, changeOf(governance))
+  const { hash } = stateOf(1).next!.policy
+  nodes.now += 9 * DAY_S
+  await present(1, changeOf(stateOf(1), { stop: { group: 'admins' } }))
+  nodes.now += 9 * DAY_S
+  nodes.connect(3, [1])
+  // Of node 2 it has no word about these changes, so it refuses both, and signs nothing.
+  await nodes.ping()
+  assert.deepEqual([nodes.node(3).number, signsUnder(3)], [1, null])
+  nodes.connect(3)
+  nodes.node(2).altered = (call, answer) =>
+    call === '/peer/policy/items' ? { ...(answer as object), items: [] } : answer
+  const third = stateOf(1).policy.hash
+  await nodes.node(3).exchange.follow(workspace, third)
+  assert.deepEqual(nodes.numbers, [3, 3, 3])
+  assert.deepEqual(
+    nodes
+      .node(3)
+      .policies.held(workspace)
+      .chain.map((each) => each.hash),
+    [governance.policy.hash, hash, third],
+  )
+  assert.equal(signsUnder(3), third)
+})
+
+test('a change that one node alone has is late at the others also if a key was revoked there', async () => {
+  const governance = await installed()
+  nodes.cut(1)
+  nodes.node(1).exchange.present(changeOf(governance))
+  const target = { person: 'alice', key: 'k1' }
+  await present(2, statementOf(signedBy(governance, 'alice', 'revoke', { ...times(), target })))
+  nodes.now += DAY_S
+  assert.equal(nodes.node(1).number, 2)
+  nodes.connect(1)
+  await nodes.ping()
+  // Nobody else can have it, but none of the two signs under the document that it replaces.
+  assert.deepEqual(nodes.numbers, [2, 1, 1])
+  assert.deepEqual([2, 3].map(signsUnder), [null, null])
+  // The operator of the node that has it follows the others, which then continue.
+  const { hash } = governance.policy
+  assert.equal(await follow(1, hash), true)
+  assert.deepEqual(nodes.numbers, [1, 1, 1])
+  assert.deepEqual([1, 2, 3].map(signsUnder), [hash, hash, hash])
+  assert.equal(stateOf(1).revoked.size, 1)
+})
+
+test('a peer that claims to have seen a change that nobody approved does not stop a node', async () => {
+  const governance = await installed()
+  const change = changeOf(governance, undefined, ['alice'])
+  const target = { person: 'alice', key: 'k1' }
+  await present(2, statementOf(signedBy(governance, 'alice', 'revoke', { ...times(), target })))
+  const sent = { height: 1, seen_at_s: nodes.now, is_held: true, item: change }
+  nodes.node(1).altered = (call, answer) =>
+    call === 'ping'
+      ? { generation: 0, height: 1000 }
+      : call === '/peer/policy/items'
+        ? { generation: 0, to: 1000, is_last: true, items: [sent] }
+        : answer
+  await nodes.ping()
+  assert.deepEqual([2, 3].map(signsUnder), [governance.policy.hash, governance.policy.hash])
+})
+
+test('a suspension ends seven days after its statement, whenever a node hears of it', async () => {
+  const governance = await installed()
+  const target = { person: 'bob', key: 'k1' }
+  const signed = signedBy(governance, 'alice', 'suspend', {
+    at: nodes.now,
+    expires: nodes.now + 6 * DAY_S,
+    target,
+  })
+  const ends = nodes.now + 7 * DAY_S
+  nodes.cut(3)
+  await present(1, statementOf(signed))
+  nodes.now += 5 * DAY_S
+  nodes.node(3).exchange.present(statementOf(signed))
+  nodes.connect(3)
+  await nodes.ping()
+  for (const node of [1, 2, 3])
+    assert.deepEqual(
+      stateOf(node).suspensions.map(({ ends_at_s }) => ends_at_s),
+      [ends],
+    )
+  nodes.now = ends
+  for (const node of nodes.all) node.start()
+  await nodes.ping()
+  assert.deepEqual(stateOf(2).suspensions, [])
 })
 
 test('a node that was cut off during a veto converges after a restoration from an earlier backup', async () => {

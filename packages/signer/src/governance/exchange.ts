@@ -1,4 +1,11 @@
-import { LIMITS, PolicyError, readDocument, readSigned, type Governance } from '@custody/policy'
+import {
+  LIMITS,
+  PolicyError,
+  readDocument,
+  readSigned,
+  type Governance,
+  type PolicyErrorCode,
+} from '@custody/policy'
 import { z } from 'zod'
 import { Refusal } from '../errors.ts'
 import { reason, type Log } from '../log.ts'
@@ -8,7 +15,8 @@ import type { Peers } from '../transport/peers.ts'
 import { entryOf } from './entries.ts'
 import { FirstDocuments } from './firsts.ts'
 import type { Held, Judged } from './held.ts'
-import { ItemPages, pageSchema, type Sent } from './item-pages.ts'
+import { chainsOfPeers, onChains } from './follow.ts'
+import { itemGeneration, ItemPages, pageSchema, type Sent } from './item-pages.ts'
 import type { Item, ItemOf } from './items.ts'
 import type { Policies } from './policies.ts'
 import { Sightings } from './sightings.ts'
@@ -18,6 +26,13 @@ const ITEMS = '/peer/policy/items'
 const NEWS = '/peer/policy/news'
 /** Maximum number of pages that are read in a row from a peer. */
 const PAGES_MAX = 10_000
+/**
+ * Maximum number of a peer's statements with wrong signatures in a minute; then it is not read until
+ * the minute ends. An honest peer sends none, because it has verified each one. A page more can come.
+ */
+const FORGED_MAX = 50
+const FORGED_PERIOD_MS = 60_000
+const FORGED: ReadonlySet<PolicyErrorCode> = new Set<PolicyErrorCode>(['PASSKEY', 'SIGNATURE'])
 /** Seconds after which an item is judged again whose time was in the future. */
 const PERIOD_S = 60
 /**
@@ -51,7 +66,11 @@ interface Peer {
   isWarned: boolean
   reading: Promise<void> | null
   /** Items that were refused, and that may be accepted after others. */
-  readonly waiting: WaitingItems
+  waiting: WaitingItems
+  /** Numbers of documents that it has in force and that were seen too late here, by workspace. */
+  readonly late: Map<string, number>
+  /** Statements with wrong signatures since an elapsed time in milliseconds. */
+  forged: { count: number; since: number }
 }
 
 interface Parts {
@@ -74,8 +93,6 @@ export class PolicyExchange {
   readonly #peers = new Map<number, Peer>()
   readonly #firsts: FirstDocuments
   readonly #sightings = new Sightings()
-  /** Number of a document that a peer has in force and that was seen too late here, by workspace. */
-  readonly #late = new Map<string, number>()
   /** Numbers of the values that this node has held, to recognize a value. */
   readonly #heldNumbers = new WeakMap<Held, number>()
   #heldCount = 0
@@ -93,10 +110,13 @@ export class PolicyExchange {
         isWarned: false,
         reading: null,
         waiting: new WaitingItems(),
+        late: new Map(),
+        forged: { count: 0, since: parts.monotonic() },
       })
     parts.peers.handle(ITEMS, async (_node, body) =>
       pages.page(z.strictObject({ after: count }).parse(body).after),
     )
+    onChains(parts)
     parts.peers.handle(NEWS, async (node, body) => {
       await this.hear(node, positionSchema.parse(body))
       return {}
@@ -105,9 +125,9 @@ export class PolicyExchange {
 
   /** Position of this node's newest entry about a policy; undefined if there is none. */
   position(): Position | undefined {
-    const { state } = this.#parts.store
-    const height = state.policyHeights.at(-1)
-    return height === undefined ? undefined : { generation: state.generation, height }
+    const { store } = this.#parts
+    const height = store.state.policyHeights.at(-1)
+    return height === undefined ? undefined : { generation: itemGeneration(store), height }
   }
 
   /** Fields of this node's pings; empty if it has no policy on record. */
@@ -232,12 +252,36 @@ export class PolicyExchange {
   /** Returns whether a peer has the next document in force, which this node has seen too late. */
   #isLate({ policy: { document }, next }: Governance): boolean {
     const { workspace, number, change } = document
-    if ((this.#late.get(workspace) ?? 0) > number) return true
+    if ([...this.#peers.values()].some(({ late }) => (late.get(workspace) ?? 0) > number))
+      return true
     if (next === null || next.vetoedBy !== null) return false
     if (next.approved_for_s > this.#parts.store.seconds()) return false
     return this.#sightings
       .ofChange(workspace, next.policy.hash)
       .some((at) => at + change.delay_s <= next.approved_for_s + LIMITS.sightSlackS)
+  }
+
+  /**
+   * Replaces what differs here from the policy that both peers have in force, after a change reached
+   * only a part of the nodes. Reads from the peers what they recorded instead.
+   * @param hash of the document that the peers have in force, as the operator entered it
+   * @returns whether that changed something
+   * @throws PolicyError `OTHER_POLICY` if a peer has another document in force
+   * @throws Refusal `PEER_UNAVAILABLE`
+   */
+  async follow(workspace: string, hash: string): Promise<boolean> {
+    const { policies, store } = this.#parts
+    const chain = await chainsOfPeers(this.#parts, workspace, hash)
+    const body = { workspace, at_s: store.seconds(), chain }
+    const isNew = policies.record({ kind: 'policy-followed', body })
+    for (const peer of this.#peers.values()) forget(peer, peer.known.generation)
+    await Promise.all(
+      [...this.#peers].map(async ([node, peer]) => {
+        await this.#read(node)
+        this.#noteRead(peer)
+      }),
+    )
+    return isNew
   }
 
   /** Lets this node sign under a policy without reading those of its peers, until the next start. */
@@ -328,15 +372,18 @@ export class PolicyExchange {
   async #readPages(node: number, peer: Peer): Promise<void> {
     const { peers, timeoutMs } = this.#parts
     for (let page = 0; page < PAGES_MAX; page++) {
+      this.#assertNotForging(node, peer)
       const after = peer.known.height
       const answer = await peers.call(node, ITEMS, { after }, { timeout: timeoutMs })
       const parsed = pageSchema.safeParse(answer)
       if (!parsed.success) throw unknownFormat(node)
+      // Meanwhile this node began to read the peer from the beginning.
+      if (peer.known.height !== after) continue
       const { generation, to, is_last, items } = parsed.data
-      if (generation !== peer.known.generation && after > 0) {
-        // The peer was restored; its new record is read from the beginning.
-        peer.known = { generation, height: 0 }
-        continue
+      if (generation !== peer.known.generation) {
+        // The peer was restored, or follows its peers now: it is read from the beginning.
+        forget(peer, generation)
+        if (after > 0) continue
       }
       if (!is_last && to <= after) throw unknownFormat(node)
       const isAll = items.every((sent) => peer.waiting.add(sent))
@@ -350,6 +397,17 @@ export class PolicyExchange {
       if (is_last) return
     }
     throw unknownFormat(node)
+  }
+
+  /** @throws Refusal `TOO_BUSY` */
+  #assertNotForging(node: number, { forged }: Peer): void {
+    const now = this.#parts.monotonic()
+    if (now - forged.since >= FORGED_PERIOD_MS) Object.assign(forged, { count: 0, since: now })
+    if (forged.count > FORGED_MAX)
+      throw new Refusal(
+        'TOO_BUSY',
+        `Node ${node} has sent ${forged.count} statements with wrong signatures; it is read again after a minute`,
+      )
   }
 
   #retryAndAnnounce(): void {
@@ -397,6 +455,8 @@ export class PolicyExchange {
       this.#sightings.add(node, item, seen_at_s)
       return this.#recordOf(node, item, seen_at_s) ? 'recorded' : 'known'
     } catch (error) {
+      if (error instanceof PolicyError && FORGED.has(error.code))
+        this.#peers.get(node)!.forged.count++
       // A refusal: the policy of this workspace cannot be read; those of others can.
       if (error instanceof PolicyError || error instanceof Refusal) return error
       throw error
@@ -409,7 +469,9 @@ export class PolicyExchange {
     try {
       return this.#record(item, now, node)
     } catch (error) {
-      if (!(error instanceof PolicyError) || error.code !== 'EXPIRED') throw error
+      if (!(error instanceof PolicyError)) throw error
+      if (item.kind === 'change' && LATE.has(error.code)) this.#noteLate(node, item, seen_at_s)
+      if (error.code !== 'EXPIRED') throw error
       // What only prevents something is accepted from one peer; the end of a stop from both.
       const both = this.#sightings.byBoth(item)
       const seen =
@@ -418,22 +480,24 @@ export class PolicyExchange {
           : item.kind === 'resumed' && both
             ? Math.max(...both)
             : now
-      if (item.kind === 'change') this.#noteLate(item, seen_at_s)
-      if (seen >= now || isEnded(item, seen, now)) throw error
+      if (seen >= now || isEnded(item, now)) throw error
       return this.#record(item, seen, node)
     }
   }
 
   /**
-   * Notes a change whose approvals have expired, and which a peer has seen in time. This node cannot
-   * accept it on the statement of one peer, and must not sign under the document that it replaces.
+   * Notes a change which a peer has seen in time, and whose approvals have expired or whose keys are
+   * revoked or suspended since then. This node cannot accept it on the statement of one peer, and must
+   * not sign under the document that it replaces.
    */
-  #noteLate(item: ItemOf<'change'>, seen_at_s: number): void {
-    const { policies } = this.#parts
+  #noteLate(node: number, item: ItemOf<'change'>, seen_at_s: number): void {
+    const { late } = this.#peers.get(node) ?? {}
     const { number } = readDocument(item.document)
-    if (this.#late.get(item.workspace) === number) return
-    if (!policies.isAcceptable(this.#entryOf(item, seen_at_s, this.#parts.node))) return
-    this.#late.set(item.workspace, number)
+    if (late === undefined || late.get(item.workspace) === number) return
+    // As both peers would have to state it: without what has happened since then.
+    const witnesses: [number, number] = [seen_at_s, seen_at_s]
+    const entry = entryOf(item, { at_s: seen_at_s, node, witnesses })
+    if (this.#parts.policies.isAcceptable(entry)) late.set(item.workspace, number)
   }
 
   #record(item: Item, at_s: number, node = this.#parts.node): boolean {
@@ -450,10 +514,25 @@ export class PolicyExchange {
  * Returns whether an item is a suspension that has ended. Such a suspension would change nothing, and
  * nodes that record it again and inform each other would never end.
  */
-const isEnded = (item: Item, seen_at_s: number, now_s: number): boolean =>
-  item.kind === 'statement' &&
-  readSigned(item.signed).statement.kind === 'suspend' &&
-  seen_at_s + LIMITS.suspensionS <= now_s
+function isEnded(item: Item, now_s: number): boolean {
+  if (item.kind !== 'statement') return false
+  const { statement } = readSigned(item.signed)
+  return statement.kind === 'suspend' && statement.at + LIMITS.suspensionS <= now_s
+}
+
+/** Reasons for which a change is refused that was acceptable when a peer saw it. */
+const LATE: ReadonlySet<PolicyErrorCode> = new Set<PolicyErrorCode>([
+  'EXPIRED',
+  'KEY_REVOKED',
+  'KEY_SUSPENDED',
+])
+
+/** Lets a peer's items be read again from the beginning. */
+function forget(peer: Peer, generation: number): void {
+  peer.known = { generation, height: 0 }
+  peer.waiting = new WaitingItems()
+  peer.late.clear()
+}
 
 const unknownFormat = (node: number): Refusal =>
   new Refusal(

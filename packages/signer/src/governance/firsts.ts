@@ -1,11 +1,20 @@
-import { documentHash, readDocument } from '@custody/policy'
+import { documentHash, PolicyError, readDocument } from '@custody/policy'
 import type { Store } from '../store/index.ts'
 import type { First } from './held.ts'
-import type { ItemOf } from './items.ts'
+import { sizeOfItem, type ItemOf } from './items.ts'
 import type { Policies } from './policies.ts'
 
-/** Maximum number of workspaces of which the first documents of peers are stored in memory. */
-const WORKSPACES_MAX = 10_000
+/**
+ * Limits of a peer's first documents in memory: number of workspaces, and size of those documents that
+ * are not in force here, in characters.
+ */
+const LIMITS = { workspaces: 10_000, characters: 64 * 1024 * 1024 }
+
+/** First documents of one peer by workspace. A peer cannot displace those of the other. */
+interface OfPeer {
+  readonly firsts: Map<string, { first: First; size: number }>
+  size: number
+}
 
 interface Parts {
   node: number
@@ -19,11 +28,13 @@ interface Parts {
  */
 export class FirstDocuments {
   readonly #parts: Parts
-  /** First documents of peers, by workspace and node. */
-  readonly #ofPeers = new Map<string, Map<number, First>>()
+  readonly #ofPeers = new Map<number, OfPeer>()
 
-  constructor(parts: Parts) {
+  readonly #limits: typeof LIMITS
+
+  constructor(parts: Parts, limits = LIMITS) {
     this.#parts = parts
+    this.#limits = limits
   }
 
   /**
@@ -42,11 +53,32 @@ export class FirstDocuments {
    * @returns whether a first document came into force
    * @throws PolicyError
    */
-  add(node: number, { workspace, document, possessions }: ItemOf<'first'>): boolean {
-    const firsts = this.#ofPeers.get(workspace) ?? new Map<number, First>()
-    if (this.#ofPeers.size < WORKSPACES_MAX) this.#ofPeers.set(workspace, firsts)
-    firsts.set(node, { hash: documentHash(readDocument(document)), document, possessions })
-    return this.#begin(workspace)
+  add(node: number, item: ItemOf<'first'>): boolean {
+    const { workspace, document, possessions } = item
+    const hash = documentHash(readDocument(document))
+    const isInForce = this.#parts.policies.held(workspace).governance !== null
+    // Of a document that is in force only its hash is needed, which the operator sees.
+    if (isInForce) this.#store(node, workspace, { hash, document: '', possessions: [] }, 0)
+    else this.#store(node, workspace, { hash, document, possessions }, sizeOfItem(item))
+    return !isInForce && this.#begin(workspace)
+  }
+
+  #store(node: number, workspace: string, first: First, size: number): void {
+    const of = this.#ofPeers.get(node) ?? { firsts: new Map(), size: 0 }
+    this.#ofPeers.set(node, of)
+    const before = of.firsts.get(workspace)
+    const total = of.size - (before?.size ?? 0) + size
+    const { workspaces, characters } = this.#limits
+    if (total > characters || (before === undefined && of.firsts.size >= workspaces)) return
+    of.firsts.set(workspace, { first, size })
+    of.size = total
+  }
+
+  #firstsOfPeers(workspace: string): { node: number; first: First }[] {
+    return [...this.#ofPeers].flatMap(([node, { firsts }]) => {
+      const found = firsts.get(workspace)
+      return found === undefined ? [] : [{ node, first: found.first }]
+    })
   }
 
   /** Returns the hashes of the first documents of this node and its peers, in the order of nodes. */
@@ -54,9 +86,9 @@ export class FirstDocuments {
     const { policies, node } = this.#parts
     const { typed, chain } = policies.held(workspace)
     const own = chain[0]?.hash ?? typed?.hash
-    const others = [...(this.#ofPeers.get(workspace) ?? [])].map(([peer, { hash }]) => ({
-      node: peer,
-      hash,
+    const others = this.#firstsOfPeers(workspace).map((each) => ({
+      node: each.node,
+      hash: each.first.hash,
     }))
     return [...(own === undefined ? [] : [{ node, hash: own }]), ...others].sort(
       (a, b) => a.node - b.node,
@@ -65,24 +97,30 @@ export class FirstDocuments {
 
   /**
    * Puts the first document in force if two nodes have the same one, or if a peer has the one that
-   * this node had before its restoration.
+   * this node had before its restoration. A peer's copy may have other proofs of possession, which
+   * are not a part of the hash, so each copy is tried.
    * @returns whether it came into force now
+   * @throws PolicyError the fault of the last copy, if no copy is accepted
    */
   #begin(workspace: string): boolean {
     const { policies, store } = this.#parts
     const { governance, typed, known } = policies.held(workspace)
     if (governance !== null) return false
-    const ofPeers = [...(this.#ofPeers.get(workspace)?.values() ?? [])]
-    const all = [...(typed ? [typed] : []), ...ofPeers]
-    const first = all.find(
-      ({ hash }) =>
-        (known === null || known.first === hash) &&
-        (known?.first === hash || all.filter((each) => each.hash === hash).length >= 2),
-    )
-    if (first === undefined) return false
-    const { document, possessions } = first
-    const at_s = store.seconds()
-    const body = { workspace, document, possessions: [...possessions], at_s }
-    return policies.record({ kind: 'policy-begun', body })
+    const all = this.#firstsOfPeers(workspace).map(({ first }) => first)
+    if (typed) all.unshift(typed)
+    let fault: PolicyError | null = null
+    for (const { hash, document, possessions } of all) {
+      const isHeldByTwo = all.filter((each) => each.hash === hash).length >= 2
+      if (known === null ? !isHeldByTwo : known.first !== hash) continue
+      const body = { workspace, document, possessions: [...possessions], at_s: store.seconds() }
+      try {
+        return policies.record({ kind: 'policy-begun', body })
+      } catch (error) {
+        if (!(error instanceof PolicyError)) throw error
+        fault = error
+      }
+    }
+    if (fault) throw fault
+    return false
   }
 }

@@ -37,6 +37,8 @@ interface InForce {
   readonly hash: string
   readonly seen_at_s: number
   readonly acts_at_s: number
+  /** What was in force before it; null for the first document. */
+  readonly before: Governance | null
 }
 
 /** What a node has on record about the policy of a workspace. */
@@ -47,7 +49,7 @@ export interface Held {
   readonly chain: readonly InForce[]
   /** The first document as this node's operator has entered it. */
   readonly typed: First | null
-  /** From a backup: what this node must have again before it signs. */
+  /** From a backup or from both peers: what this node must have before it signs. */
   readonly known: Known | null
 }
 
@@ -62,18 +64,15 @@ export interface Known {
 
 export const NOTHING_HELD: Held = { governance: null, chain: [], typed: null, known: null }
 
-/** Returns whether the node had a policy before its restoration, and does not have it again yet. */
+/** Returns whether the node must have a policy before it signs, and does not have it yet. */
 export const isBehindKnown = ({ chain, known }: Pick<Held, 'chain' | 'known'>): boolean =>
   known !== null && chain[known.number - 1]?.hash !== known.hash
 
-/**
- * Returns the hash of the document with a number that was in force at this node before its
- * restoration; undefined if its backup does not contain it.
- */
+/** Returns the hash of the document with a number that this node must have; undefined: any. */
 const knownHash = (known: Known | null, number: number): string | undefined =>
   known?.number === number ? known.hash : known?.chain?.[number - 1]
 
-/** Returns whether a document was in force at this node before its restoration. */
+/** Returns whether a document is one that this node must have. */
 export const isKnown = ({ known }: Pick<Held, 'known'>, number: number, hash: string): boolean =>
   knownHash(known, number) === hash
 
@@ -111,7 +110,8 @@ export function heldAt(held: Held, now_s: number): Held {
   if (governance.policy === held.governance.policy || next === null) return { ...held, governance }
   const { seen_at_s, acts_at_s } = next
   const { hash } = governance.policy
-  return { ...held, governance, chain: [...held.chain, { hash, seen_at_s, acts_at_s }] }
+  const before = { ...held.governance, next: null }
+  return { ...held, governance, chain: [...held.chain, { hash, seen_at_s, acts_at_s, before }] }
 }
 
 const verify: Present['verify'] = (policy, signed, context) =>
@@ -154,6 +154,7 @@ export function withEntry(before: Held, entry: Judged, rules: Rules): Held {
   if (entry.kind === 'policy-change') assertNotAnother(before, entry.body.document)
   const { at_s: now_s } = entry.body
   const held = heldAt(before, now_s)
+  if (entry.kind === 'policy-followed') return followed(held, entry.body.chain)
   if (entry.kind === 'policy-typed' || entry.kind === 'policy-begun')
     return withFirst(before, entry, rules)
   const governance =
@@ -177,18 +178,38 @@ function assertNotAnother({ known }: Held, text: string): void {
   throw new PolicyError(
     'OTHER_POLICY',
     'document',
-    `is not the policy ${number} that this node had before its restoration`,
+    `is not the policy ${number} that this node must have by its backup or its peers`,
   )
 }
 
-/** Returns whether a document was in force at this node before its restoration, and is not yet. */
+/** Returns whether this node must have a document, and does not have it yet. */
 function isOfBackup(held: Held, text: string): boolean {
   if (!isBehindKnown(held)) return false
   const document = readDocument(text)
   return isKnown(held, document.number, documentHash(document))
 }
 
-/** Applies a change that this node's backup proves, so that its approvals may have expired. */
+/**
+ * Returns what a node holds after its operator let it follow its peers: without the documents that
+ * they do not have, and without everything that was recorded under those. It then reads from its
+ * peers what they recorded instead.
+ * @param chain hashes of the peers' documents, the first one first
+ * @returns the same value if that changes nothing
+ * @throws PolicyError `OTHER_POLICY` if the peers have another first document
+ */
+function followed(held: Held, chain: readonly string[]): Held {
+  const differs = held.chain.findIndex(({ hash }, at) => hash !== chain[at])
+  if (differs === 0 || held.governance === null)
+    throw new PolicyError('OTHER_POLICY', 'hash', 'The peers have another first document')
+  const known = { first: chain[0]!, number: chain.length, hash: chain.at(-1)!, chain: [...chain] }
+  if (differs > 0) {
+    const governance = held.chain[differs]!.before
+    return { ...held, governance, chain: held.chain.slice(0, differs), known }
+  }
+  return isBehindKnown(held) || isBehindKnown({ ...held, known }) ? { ...held, known } : held
+}
+
+/** Applies a change that this node must have, so that its approvals may have expired. */
 function reinstated(
   governance: Governance,
   body: Extract<Judged, { kind: 'policy-change' }>['body'],
@@ -210,10 +231,13 @@ function withFirst(
       return held
     throw new PolicyError('PENDING', '', 'Another first document is in force')
   }
-  const governance = firstOf(body, rules, body.at_s)
+  const { at_s } = body
+  const governance = firstOf(body, rules, at_s)
   const { hash } = governance.policy
-  if (kind === 'policy-begun')
-    return { ...held, governance, chain: [{ hash, seen_at_s: body.at_s, acts_at_s: body.at_s }] }
+  if (kind === 'policy-begun') {
+    const chain = [{ hash, seen_at_s: at_s, acts_at_s: at_s, before: null }]
+    return { ...held, governance, chain }
+  }
   if (held.typed?.hash === hash) return held
   const { document, possessions } = body
   return { ...held, typed: { hash, document, possessions } }
@@ -225,7 +249,10 @@ function governanceOf({ governance }: Held): Governance {
   return governance
 }
 
-type Later = Exclude<Judged['kind'], 'policy-typed' | 'policy-begun' | 'policy-known'>
+type Later = Exclude<
+  Judged['kind'],
+  'policy-typed' | 'policy-begun' | 'policy-known' | 'policy-followed'
+>
 
 function applied(
   governance: Governance,

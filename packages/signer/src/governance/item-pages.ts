@@ -37,6 +37,13 @@ interface Parts {
 }
 
 /**
+ * Number that differs after a restoration of this node, and after it followed its peers. Peers then
+ * read its items again from the beginning, because what is held here may be less than before.
+ */
+export const itemGeneration = ({ state: { generation, policyFollows } }: Store): number =>
+  generation * 1_000_000 + policyFollows
+
+/**
  * Returns the time in Unix seconds at which this node states that an item was seen. A restored node
  * records a change again, later than its peers did. With its own late time, a peer that is restored
  * after it could never accept the change. So it states the later time of both peers: one of them is
@@ -78,7 +85,7 @@ export class ItemPages {
       (height) => this.#read(height),
     )
     return {
-      generation: store.state.generation,
+      generation: itemGeneration(store),
       to: to ?? Math.max(heights.at(-1) ?? 0, after),
       is_last: to === null,
       items,

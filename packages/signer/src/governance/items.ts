@@ -43,6 +43,7 @@ export function itemOf(entry: GovernanceEntry, node: number): Item | null {
       const { workspace, hash } = entry.body
       return entry.body.node === node ? { kind: 'confirmed', workspace, hash } : null
     }
+    case 'policy-followed':
     case 'policy-known':
       return null
   }

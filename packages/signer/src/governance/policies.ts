@@ -82,8 +82,8 @@ export class Policies {
     if (known === null || !isBehindKnown(held)) return governance
     const message =
       chain.length < known.number
-        ? `This node was restored and does not have the policy ${known.number} of the workspace yet`
-        : `This node was restored, and its policy ${known.number} of the workspace differs from the one that it had before`
+        ? `This node does not have the policy ${known.number} of the workspace yet, which it needs by its backup or its peers`
+        : `The policy ${known.number} of the workspace at this node differs from the one that it had before its restoration`
     throw new Refusal('POLICY_BEHIND', message)
   }
 

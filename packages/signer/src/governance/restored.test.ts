@@ -302,7 +302,10 @@ test('a node that read another document before its restoration signs nothing', a
   await nodes.ping()
   assert.equal(behind(), null)
   await restore(file)
-  assert.match(behind()!, /its policy 1 of the workspace differs from the one that it had before/)
+  assert.match(
+    behind()!,
+    /The policy 1 of the workspace at this node differs from the one that it had before/,
+  )
 })
 
 test('after the loss of all nodes, the operator enters the same first document again', async () => {

@@ -24,7 +24,7 @@ export async function installPolicy(parts: NodeContext, body: unknown): Promise<
       'The node was restored and has not yet imported the records of its peers',
     )
   await exchange.assertPeersAble()
-  judgedPolicy(() => {
+  await judgedPolicy(() => {
     exchange.type({ kind: 'first', ...first })
   })
   const told = await exchange.announce()
@@ -51,9 +51,23 @@ export const presentByOperator = (parts: NodeContext, body: unknown): Promise<un
 export async function confirmPolicy(parts: NodeContext, body: unknown): Promise<unknown> {
   const { exchange } = parts.governance
   const { workspace, hash } = shaped(hashSchema, body)
-  judgedPolicy(() => exchange.present({ kind: 'confirmed', workspace, hash }))
+  await judgedPolicy(() => exchange.present({ kind: 'confirmed', workspace, hash }))
   const told = await exchange.announce()
   return { told, ...policyView(parts, workspace) }
+}
+
+/**
+ * Lets this node follow both peers, after a change reached only a part of the nodes: what differs
+ * here from the document that both have in force is replaced.
+ * @returns `is_new` (whether that changed something), and what this node holds now
+ * @throws Refusal `BAD_POLICY` if a peer has another document in force; `PEER_UNAVAILABLE`
+ */
+export async function followPolicy(parts: NodeContext, body: unknown): Promise<unknown> {
+  const { exchange } = parts.governance
+  const { workspace, hash } = shaped(hashSchema, body)
+  const is_new = await judgedPolicy(() => exchange.follow(workspace, hash))
+  const told = await exchange.announce()
+  return { is_new, told, ...policyView(parts, workspace) }
 }
 
 /**

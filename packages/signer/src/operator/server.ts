@@ -15,6 +15,7 @@ import { drain, tankStake } from './orders.ts'
 import {
   acceptPolicy,
   confirmPolicy,
+  followPolicy,
   installPolicy,
   presentByOperator,
   showPolicy,
@@ -44,6 +45,7 @@ const commands: Record<string, Command> = {
   'policy-present': presentByOperator,
   'policy-confirm': confirmPolicy,
   'policy-accept': acceptPolicy,
+  'policy-follow': followPolicy,
   refresh: (parts, body) => parts.refresher.command(body),
 }
 

@@ -306,3 +306,18 @@ test('a restarted node has the same policy, and signs under it when it has read 
   signed(await send(ETHER / 4n, { pair: [2, 1] }))
   await cluster.restartHere(3)
 })
+
+test('a node follows both peers only to the document that they have in force', async () => {
+  const { policy, send } = await wallet()
+  const body = { workspace: policy.workspace, hash: policy.hash }
+  const other = await cluster.operator(1, 'policy-follow', { ...body, hash: '0'.repeat(64) })
+  refused(other, 'BAD_POLICY')
+  assert.deepEqual([other.body.code, other.body.field], ['OTHER_POLICY', 'hash'])
+  refused(await cluster.operator(1, 'policy-follow', { ...body, hash: 'x' }), 'BAD_ORDER')
+  const same = await cluster.operator(1, 'policy-follow', body)
+  assert.deepEqual([same.status, same.body.is_new, same.body.hash], [200, false, policy.hash])
+  await cluster.stopHere(3)
+  refused(await cluster.operator(1, 'policy-follow', body), 'PEER_UNAVAILABLE')
+  await cluster.restartHere(3)
+  signed(await send(ETHER / 4n))
+})

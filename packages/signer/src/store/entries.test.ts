@@ -153,6 +153,10 @@ const SAMPLES: readonly NewEntry[] = [
     body: { workspace: 'acme', hash: 'ab'.repeat(32), at_s: 5, node: 2 },
   },
   {
+    kind: 'policy-followed',
+    body: { workspace: 'acme', at_s: 6, chain: ['ab'.repeat(32), 'cd'.repeat(32)] },
+  },
+  {
     kind: 'policy-known',
     body: { workspace: 'acme', first: 'ab'.repeat(32), number: 7, hash: 'cd'.repeat(32) },
   },

@@ -90,6 +90,8 @@ export class State {
   readonly policies = new Map<string, number[]>()
   /** Heights of all of them. */
   readonly policyHeights: number[] = []
+  /** How often the operator let this node follow its peers' policies. */
+  policyFollows = 0
   generation = 0
   /** True between the restoration of the shares and that of the peers' records. */
   restoring = false
@@ -301,6 +303,10 @@ export class State {
     'policy-statement': State.#addPolicy,
     'policy-resumed': State.#addPolicy,
     'policy-confirmed': State.#addPolicy,
+    'policy-followed': (state, entry) => {
+      state.policyFollows++
+      State.#addPolicy(state, entry)
+    },
     'policy-known': State.#addPolicy,
   }
 

@@ -50,6 +50,11 @@ export const GOVERNANCE = {
   /** `node`: the node whose operator has confirmed it. */
   'policy-confirmed': POLICY_ITEMS.confirmed.extend({ ...judged, node }),
   /**
+   * The operator let this node follow its peers: it has the documents of `chain` (hashes, the first
+   * one first) again, and none that differs.
+   */
+  'policy-followed': z.strictObject({ workspace, ...judged, chain: z.array(sha256Hex).min(1) }),
+  /**
    * From a backup: hash of the first document, and number and hash of the one in force at that time.
    * The node signs nothing for the workspace before it has them again. `chain`: hashes of all
    * documents up to the one in force, the first one first; absent in backups of earlier versions.

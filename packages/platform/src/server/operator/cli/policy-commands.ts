@@ -172,6 +172,13 @@ export const SIGNER_POLICY_COMMANDS: readonly Definition[] = [
     run: async () => (await signer()).confirm,
   },
   {
+    usage: 'signer policy follow',
+    summary:
+      'Replace what differs at the signer node of this host from the policy that both other nodes have in force, after a change reached only a part of the nodes.',
+    options: { ...AT_NODE, ...WORKSPACE, ...HASH },
+    run: async () => (await signer()).follow,
+  },
+  {
     usage: 'signer policy accept',
     summary:
       'Let the signer node of this host sign by the policy in force there although it has not read the policies of a peer, until its next start.',

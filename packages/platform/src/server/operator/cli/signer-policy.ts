@@ -54,6 +54,21 @@ export const confirm: Run = async ({ values }) => {
   }
 }
 
+export const follow: Run = async ({ values }) => {
+  const node = here(values)
+  const hash = hashOf(values)
+  const body = { workspace: need(values, 'workspace'), hash }
+  const answer = (await callSigner(node, 'policy-follow', body)) as PolicyView & {
+    is_new: boolean
+  }
+  return {
+    result: { ...answer },
+    text: answer.is_new
+      ? `signer ${node.node} has replaced what differed from the policy with hash ${hash}`
+      : `signer ${node.node} has the policy with hash ${hash} already`,
+  }
+}
+
 export const accept: Run = async ({ values }) => {
   const node = here(values)
   const hash = hashOf(values)
