@@ -48,8 +48,8 @@ const fileOf = (name: string): string => join(platform.home, `${name}.pem`)
 const by = (name: string): string[] => ['--as', name, '--key', fileOf(name)]
 
 /**
- * Installs a policy: up to 0.5 ETH without approvals, up to 10 ETH with those of two people, and any
- * amount to the workspace's own addresses.
+ * Installs a policy: up to 0.5 ETH without approvals, up to 10 ETH and stakes of up to 500 TRX with
+ * those of two people, and any amount to the workspace's own addresses.
  */
 async function installPolicy(): Promise<void> {
   const spki = new Map<string, string>()
@@ -96,6 +96,13 @@ async function installPolicy(): Promise<void> {
         effect: 'allow',
         match: { action: ['transfer'], assets: 'any' },
         amount: { max: { ETH: '10', USDT_ETH: '10000' } },
+        approvals: [{ group: 'approvers', k: 2 }],
+      },
+      {
+        id: 'stakes',
+        effect: 'allow',
+        match: { action: ['stake'], assets: ['TRX'] },
+        amount: { max: { TRX: '500' } },
         approvals: [{ group: 'approvers', k: 2 }],
       },
       {
@@ -414,6 +421,42 @@ test('an expired request ends the transfer, and a cancelled one can no longer be
   const late = await decide(cancelled, await decision(cancelled, 'bob'))
   assert.deepEqual([late.status, late.body.code], [409, 'APPROVAL_CLOSED'])
   assert.equal((await show(cancelled)).state, 'ended')
+})
+
+test('a stake waits for its approvals, and a rejected one returns the TRX', async () => {
+  const address = await fundedWallet(platform, user, 'TRX', '2000')
+  const stake = (amount: number, to = address) =>
+    call<Transfer & { code?: string }>(user, 'POST', '/dav/v1/stake', {
+      asset: 'TRX',
+      address: to,
+      resource: 'ENERGY',
+      amount,
+      sequence_id: randomUUID(),
+    })
+  const denied = await stake(501)
+  assert.deepEqual([denied.status, denied.body.code], [403, 'POLICY_DENIED'], denied.text)
+  const free = async () => (await balance(user, 'TRX')).balance
+  const before = await free()
+  const [wanted, unwanted] = [(await stake(400)).body.id, (await stake(300)).body.id]
+  for (const id of [wanted, unwanted]) assert.equal((await waits(id)).waiting?.code, 'APPROVAL')
+  const { action, facts } = await show(wanted)
+  assert.deepEqual([action, facts.amount, facts.to], ['stake', '400000000', address])
+  const rejected = await result('approve', unwanted, ...by('carol'), '--reject')
+  assert.equal(rejected['state'], 'rejected')
+  const failed = await terminal(user, unwanted)
+  assert.match(failed.failure_reason ?? '', /^APPROVAL_REJECTED: carol rejected the stake; /)
+  assert.equal((failed['voids'] as object[]).length, 3)
+  // A database that claims that the other one needs no approvals gets nothing signed.
+  await platform.database.query(
+    `update transactions set state = 'QUEUED', next_run_at = $2 where id = $1`,
+    [wanted, platform.database.now()],
+  )
+  await waits(wanted)
+  await result('approve', wanted, ...by('bob'))
+  assert.equal((await decide(wanted, await passkeyDecision(wanted))).body.state, 'approved')
+  assert.equal((await terminal(user, wanted)).status, 'confirmed')
+  assert.equal(Number(before) - Number(await free()), 400)
+  await auditIsClean()
 })
 
 test('a transfer that no rule allows is refused with the reason, and nothing is created', async () => {

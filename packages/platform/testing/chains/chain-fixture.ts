@@ -84,7 +84,11 @@ export function fixtureServices(
     reconciling: { job: null },
     prices: { price: () => null },
     // No workspace of a fixture has a policy.
-    policies: { judge: () => Promise.resolve({ kind: 'none' }), noteGoverned: () => undefined },
+    policies: {
+      isGoverned: () => false,
+      judge: () => Promise.resolve({ kind: 'none' }),
+      noteGoverned: () => undefined,
+    },
     ...parts,
   } as unknown as Application
   Object.assign(services, { kinds: createKinds(services), tanks: createTanks(services) }, parts)

@@ -41,7 +41,7 @@ const ONCE_WRITTEN = ['back_fee'] as const
  * sign. `adopted`: found in the nodes' records.
  */
 const LIFE = ['earlier', 'adopted'] as const
-const STAKING_STATES = [...SIGNED, 'FUELING', 'VOIDING', 'PARTIAL'] as const
+const STAKING_STATES = [...SIGNED, 'APPROVAL', 'FUELING', 'VOIDING', 'PARTIAL'] as const
 const STAKING = [
   ...FUELLED,
   ...LIFE,
@@ -57,6 +57,7 @@ const STAKING = [
   'reserved_fee',
   'adopted_steps',
   'reason',
+  'approval_from',
   'refunded',
 ] as const
 const LENDING = [

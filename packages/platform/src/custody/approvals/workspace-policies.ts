@@ -28,7 +28,7 @@ export interface Details {
   to_path?: number[] | undefined
 }
 
-const JUDGE_TIMEOUT_MS = 3000
+const JUDGE_TIMEOUT_MS = 5000
 /** Time for which a workspace without a policy is taken to have none, in milliseconds. */
 const NO_POLICY_MS = 10_000
 /** Greatest number of workspaces that are remembered. */
@@ -74,9 +74,14 @@ export class WorkspacePolicies {
     const outcome = combine(answers)
     const isSilent = answers.filter((answer) => !('silent' in answer)).length < 2
     // A workspace that is not known to have a policy is treated as one without.
-    if (isSilent) return known?.isGoverned === true ? outcome : { kind: 'none' }
+    if (isSilent) return this.isGoverned(workspace) ? outcome : { kind: 'none' }
     this.#remember(workspace, { isGoverned: outcome.kind !== 'none', at: now })
     return outcome
+  }
+
+  /** Whether a workspace is known to have a policy. */
+  isGoverned(workspace: string): boolean {
+    return this.#known.get(workspace)?.isGoverned === true
   }
 
   /** Remembers that a workspace has a policy, because a node has refused a signature by it. */

@@ -1,4 +1,5 @@
 import { fail } from '../../core/engine/chain.ts'
+import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { receiptsOf } from '../../core/engine/request.ts'
 import type { Kind, StateRule } from '../../core/engine/interfaces/kind.ts'
 import type { Environment } from '../../core/environment.ts'
@@ -6,6 +7,13 @@ import type { Database } from '../../core/database/pool.ts'
 import type { Registry } from '@custody/chains'
 import type { Metrics } from '../../core/metrics.ts'
 import type { Aml } from '../aml/aml.ts'
+import {
+  awaitApproval,
+  awaitPolicy,
+  endApproval,
+  returnForApproval,
+} from '../approvals/wait-for-approvals.ts'
+import type { WorkspacePolicies } from '../approvals/workspace-policies.ts'
 import { releaseFloat } from '../gas-tanks/float.ts'
 import { releaseTankFee, reclaimEnergy } from '../gas-tanks/energy-loan.ts'
 import { platformFee } from '../prepaid-fee/fees.ts'
@@ -21,10 +29,21 @@ interface Services {
   registry: Registry
   metrics: Metrics
   aml: Aml
+  policies: WorkspacePolicies
 }
 
-const STATES: readonly StateRule<StakingKind>[] = [
-  { state: 'QUEUED', run: 'build', next: ['FUELING', 'SIGNING', 'VOIDING', 'FAILED', 'PARTIAL'] },
+const statesOf = (services: Services): readonly StateRule<StakingKind>[] => [
+  {
+    state: 'QUEUED',
+    run: 'build',
+    next: ['APPROVAL', 'FUELING', 'SIGNING', 'VOIDING', 'FAILED', 'PARTIAL'],
+  },
+  // Only a stake, before its first call.
+  {
+    state: 'APPROVAL',
+    run: (row) => awaitApproval(services, row),
+    next: ['QUEUED', 'SIGNING', 'VOIDING'],
+  },
   // The next call, after the earlier one is in a block; or a call that was found in the nodes'
   // records.
   {
@@ -35,7 +54,7 @@ const STATES: readonly StateRule<StakingKind>[] = [
   {
     state: 'SIGNING',
     run: 'sign',
-    next: ['SIGNED', 'QUEUED', 'FUELING', 'VOIDING', 'FAILED', 'PARTIAL'],
+    next: ['SIGNED', 'APPROVAL', 'QUEUED', 'FUELING', 'VOIDING', 'FAILED', 'PARTIAL'],
   },
   { state: 'SIGNED', run: 'broadcast', next: ['BROADCASTING'] },
   {
@@ -65,12 +84,23 @@ const STATES: readonly StateRule<StakingKind>[] = [
 ]
 
 /**
+ * Whether a policy may require approvals of the next call. A stake that the nodes refuse after its
+ * first call ends with what is staked.
+ */
+const isFirstOfStake = (row: TransactionRow<StakingKind>): boolean =>
+  row.kind === 'STAKE' && stakingOf(row).at === 0
+
+/**
  * A stake, an unstake or a release: consecutive calls to the chain, requested by a caller or by an
  * operator's order.
  */
 export const stakingKind = (services: Services): Kind<StakingKind> => ({
   ...platformFee(services),
-  states: STATES,
+  states: statesOf(services),
+  heldBack: async (row) => isFirstOfStake(row) && (await awaitPolicy(services, row)),
+  refused: async (row, refusal) =>
+    isFirstOfStake(row) && returnForApproval(services, row, refusal, async () => row.state),
+  failing: (tx, row, reason) => endApproval(tx, row, reason),
   action: (row) => actionOf(stakingOf(row)),
   refusal: (chain, task) => stepRefusal(services, chain, task),
   price: (chain, task) => priceStaking(services, chain, task),

@@ -16,6 +16,8 @@ import type { Networks } from '../../core/engine/networks.ts'
 import type { Receipts } from '../../core/signing/receipts.ts'
 import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
 import type { Aml } from '../aml/aml.ts'
+import { assertNotDenied } from '../approvals/assert-not-denied.ts'
+import type { WorkspacePolicies } from '../approvals/workspace-policies.ts'
 import type { Prices } from '../prices/prices.ts'
 
 interface Services {
@@ -28,6 +30,7 @@ interface Services {
   addresses: Addresses
   aml: Aml
   prices: Prices
+  policies: WorkspacePolicies
 }
 
 /** Minimum amount that the chain accepts, in sun. */
@@ -55,6 +58,7 @@ export const stake = endpoint({
     'PRICE_UNAVAILABLE',
     'NETWORK_UNAVAILABLE',
     'SIGNERS_UNAVAILABLE',
+    'POLICY_DENIED',
   ],
   example: {
     asset: 'TRX',
@@ -108,6 +112,13 @@ async function createStake(
   const client = services.networks.stakes(network.code).client
   const own = address === account
   if (!own) await checkDelegation(services, request, context, amount)
+  await assertNotDenied(services, {
+    workspace: caller.workspaceId,
+    signed,
+    network: network.code,
+    address,
+    tag: null,
+  })
   const quote = quotePlatformFee(services, wallet.prepaid_tier, asset, amount)
   const { bandwidthSun } = await callChain(network, () =>
     services.networks.stakes(network.code).parameters(),

@@ -15,12 +15,11 @@ import { hashPayload, isSamePayload, UNREADABLE_PAYLOAD } from '../../core/engin
 import type { ExchangeDestination, ExchangeDestinations } from './exchange-destinations.ts'
 import { exhausted, quotePlatformFee } from '../prepaid-fee/fees.ts'
 import type { Chain, Payment } from '../../core/engine/chain.ts'
-import { withTimeout } from '../../core/engine/with-timeout.ts'
 import type { Settings } from '../../core/settings/settings.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { Database } from '../../core/database/pool.ts'
 import type { Networks } from '../../core/engine/networks.ts'
-import { ownPath } from '../../core/signing/own-paths.ts'
+import { assertNotDenied } from '../approvals/assert-not-denied.ts'
 import type { Receipts } from '../../core/signing/receipts.ts'
 import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
 import type { Prices } from '../prices/prices.ts'
@@ -214,7 +213,13 @@ async function create(
     level: body.fee_level ?? null,
   })
   await checkFeeWallet(services, chain, { owner: caller, asset, source, fee })
-  await checkPolicy(services, request, { network, destination, addressTag })
+  await assertNotDenied(services, {
+    workspace: caller.workspaceId,
+    signed,
+    network: network.code,
+    address: destination,
+    tag: addressTag,
+  })
   const platform = quotePlatformFee(services, wallet.prepaid_tier, asset, amount)
   const amounts = { amount, fee, reserve, chainReserve, platform }
   const row = withdrawalRow(services, request, from, amounts, { source, destination, addressTag })
@@ -242,35 +247,6 @@ async function create(
   // not wait for them.
   void services.receipts.collect(row.workspace_id, row.id, signed)
   return { text: response }
-}
-
-interface PaidTo {
-  network: Network
-  destination: string
-  addressTag: string | null
-}
-
-/**
- * Rejects a transfer that the policy of the workspace denies. Anything else is decided later, when
- * the transfer is queued and when it is signed.
- * @throws ApiError `POLICY_DENIED`
- */
-async function checkPolicy(
-  services: Pick<Services, 'environment' | 'database' | 'registry' | 'policies'>,
-  { caller, signed }: TransferRequest,
-  { network, destination, addressTag }: PaidTo,
-): Promise<void> {
-  const { environment, policies } = services
-  const judging = policies.judge(caller.workspaceId, signed, async () => ({
-    to_path:
-      addressTag === null
-        ? await ownPath(services, caller.workspaceId, network.code, destination)
-        : undefined,
-  }))
-  const outcome = await withTimeout(environment, judging, { kind: 'none' as const })
-  if (outcome.kind !== 'denied') return
-  const { policy, tried } = outcome.judgement
-  throw new ApiError('POLICY_DENIED', outcome.message, { details: { policy, tried } })
 }
 
 /**

@@ -15,13 +15,19 @@ import type { Metrics } from '../../core/metrics.ts'
 import type { Logger } from 'pino'
 import type { Forwards } from '../../core/engine/interfaces/listeners.ts'
 import type { Aml } from '../aml/aml.ts'
+import {
+  awaitApproval,
+  awaitPolicy,
+  endApproval,
+  returnForApproval,
+} from '../approvals/wait-for-approvals.ts'
 import type { WorkspacePolicies } from '../approvals/workspace-policies.ts'
 import { endTransaction } from '../../core/engine/settle.ts'
 import { isForward, type TransactionRow } from '../../core/engine/transaction.ts'
 import { post } from '../../core/ledger/post.ts'
 import { platformFee } from '../prepaid-fee/fees.ts'
 import type { Purpose } from '../../core/signing/sign.ts'
-import { awaitApproval, awaitPolicy, endApproval, returnForApproval } from './approval.ts'
+import { unbuild } from './unbuild.ts'
 import {
   awaitUnfreezing,
   isUnfrozen,
@@ -114,7 +120,12 @@ export const withdrawalKind = (services: Services): Kind<'WITHDRAWAL'> => ({
   ...platformFee(services),
   states: statesOf(services),
   heldBack: async (row) => (await screenAgain(services, row)) || (await awaitPolicy(services, row)),
-  refused: (row, refusal) => returnForApproval(services, row, refusal),
+  refused: (row, refusal) =>
+    returnForApproval(services, row, refusal, async (tx) => {
+      // A transfer that has taken fuel from the tank keeps its plan.
+      const before = services.networks.get(row.network).fuelled ? 'FUELING' : 'QUEUED'
+      return (await unbuild(services, tx, row, refusal.isUntouched)) ? before : row.state
+    }),
   maySubmit: (tx, row) => isUnfrozen(services, tx, row),
   async refusal(chain, { row, asset, amount }) {
     const refusal = await chain.refusal({

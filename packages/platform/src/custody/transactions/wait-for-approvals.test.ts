@@ -59,6 +59,7 @@ async function staged(
           ? { kind: 'approval', judgement: { statement: {}, needs: [], issued_at } }
           : { kind: 'allowed', judgement: { needs: [] } }
       },
+      isGoverned: () => isGoverned,
       noteGoverned: () => {
         isGoverned = true
       },

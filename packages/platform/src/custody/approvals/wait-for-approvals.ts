@@ -3,20 +3,17 @@ import type { CarriedApproval } from '@custody/policy'
 import type { Database, Queryable } from '../../core/database/pool.ts'
 import type { SigningRefusal } from '../../core/engine/interfaces/kind.ts'
 import { advance } from '../../core/engine/lease.ts'
-import type { Networks } from '../../core/engine/networks.ts'
 import { isForward, type State, type TransactionRow } from '../../core/engine/transaction.ts'
 import type { Environment } from '../../core/environment.ts'
 import { decisionsOf } from '../../core/signing/approvals.ts'
 import { ownPathsOf } from '../../core/signing/own-paths.ts'
-import { closeRequest, expiryOf, noteNeeds, openRequest } from '../approvals/requests.ts'
-import type { Outcome, WorkspacePolicies } from '../approvals/workspace-policies.ts'
-import { unbuild } from './unbuild.ts'
+import { closeRequest, expiryOf, noteNeeds, openRequest } from './requests.ts'
+import type { Outcome, WorkspacePolicies } from './workspace-policies.ts'
 
 interface Services {
   environment: Environment
   database: Database
   registry: Registry
-  networks: Networks
   policies: WorkspacePolicies
 }
 
@@ -32,7 +29,10 @@ const REPEATED_MS = 30_000
 const REJECTED = 'APPROVAL_REJECTED'
 const EXPIRED = 'APPROVAL_EXPIRED'
 
-/** Returns the caller's own request of a payment; null for a forward of a standing rule. */
+/**
+ * Returns the caller's own request of a transfer or stake; null for a forward of a standing rule and
+ * for an operator's order.
+ */
 function ownRequest(row: TransactionRow): NonNullable<TransactionRow['request']> | null {
   return isForward(row) ? null : row.request
 }
@@ -97,27 +97,27 @@ export async function awaitPolicy(services: Services, row: TransactionRow): Prom
 }
 
 /**
- * SIGNING → APPROVAL, if the signer nodes refuse a transfer because approvals are missing. If no
- * node has ever started to sign it, it releases its nonce or coins.
+ * SIGNING → APPROVAL, if the signer nodes refuse a transfer because approvals are missing.
+ * @param stateAfter lets the transfer release what is fixed for it, if no node has ever started to
+ *   sign it, and returns the state in which it continues once it is approved
  * @returns whether the transfer waits for approvals now
  */
 export async function returnForApproval(
   services: Services,
   row: TransactionRow,
-  { code, message, isUntouched }: SigningRefusal,
+  { code, message }: Omit<SigningRefusal, 'isUntouched'>,
+  stateAfter: (tx: Queryable) => Promise<State>,
 ): Promise<boolean> {
   if (code !== 'POLICY_APPROVAL' || ownRequest(row) === null) return false
   services.policies.noteGoverned(row.workspace_id)
   await services.database.transaction(async (tx) => {
-    // A transfer that has taken fuel from the tank keeps its plan.
-    const before = services.networks.get(row.network).fuelled ? 'FUELING' : 'QUEUED'
-    const isFree = await unbuild(services, tx, row, isUntouched)
+    const continues = await stateAfter(tx)
     const isRepeated = (await expiryOf(tx, row)) !== undefined
     await advance(tx, row, {
       state: 'APPROVAL',
       waits: 'APPROVAL',
       last_error: message.slice(0, 500),
-      plan: { approval_from: isFree ? before : row.state },
+      plan: { approval_from: continues },
       // Nodes that sign together count more than each of them alone, so they may refuse repeatedly.
       run_in_ms: isRepeated ? REPEATED_MS : 0,
     })
@@ -162,11 +162,13 @@ async function endOf(
   // A rejection was verified by two nodes before it was stored.
   const rejected = decisions.filter(({ decision }) => decision === 'reject')
   if (rejected.length > 0)
-    return `${REJECTED}: ${rejected.map(({ by }) => by).join(', ')} rejected the transfer`
+    return `${REJECTED}: ${rejected.map(({ by }) => by).join(', ')} rejected the ${nounOf(row)}`
   const expiresAt = await expiryOf(database, row)
   if (expiresAt === undefined || environment.now() < expiresAt.getTime()) return null
   return `${EXPIRED}: the approvals that the policy requires did not arrive in time`
 }
+
+const nounOf = ({ kind }: TransactionRow): string => (kind === 'STAKE' ? 'stake' : 'transfer')
 
 /** @returns whether the transfer is approved */
 async function settle(
