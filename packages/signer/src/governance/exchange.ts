@@ -329,6 +329,11 @@ export class PolicyExchange {
     this.#firsts.enter(item)
   }
 
+  /** Removes the policy of a workspace at this node. @returns whether there was one */
+  remove(workspace: string): boolean {
+    return this.#firsts.remove(workspace)
+  }
+
   /**
    * Informs both peers of this node's newest entry.
    * @returns the peers that have read it

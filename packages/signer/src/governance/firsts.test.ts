@@ -4,6 +4,7 @@ import { canonicalText } from '@custody/policy'
 import { policyWith } from '../../../policy/testing/documents.ts'
 import { possessionsOf } from '../../../policy/testing/governance.ts'
 import { PolicyNodes, type PolicyNode } from '../../testing/policy-nodes.ts'
+import { uninstallPolicy } from '../operator/policy.ts'
 import { FirstDocuments } from './firsts.ts'
 import { sizeOfItem, type ItemOf } from './items.ts'
 
@@ -79,4 +80,48 @@ test('a peer that sends many first documents does not displace those of the othe
     [1],
   )
   assert.equal(small.add(2, first('w-2')), true)
+})
+
+test('a policy that is removed at all nodes does not come back before an operator enters it', async () => {
+  const item = first()
+  for (const node of [1, 2]) nodes.node(node).exchange.type(item)
+  await nodes.ping()
+  await nodes.ping()
+  assert.deepEqual(nodes.numbers, [1, 1, 1])
+  assert.equal(nodes.node(3).exchange.remove('acme'), true)
+  assert.equal(nodes.node(3).exchange.remove('acme'), false)
+  assert.equal(nodes.node(3).exchange.remove('other'), false)
+  await nodes.ping()
+  assert.deepEqual(nodes.numbers, [1, 1, 0])
+  for (const node of [1, 2]) nodes.node(node).exchange.remove('acme')
+  await nodes.ping()
+  for (const node of nodes.all) node.start()
+  await nodes.ping()
+  await nodes.ping()
+  assert.deepEqual(nodes.numbers, [0, 0, 0])
+  for (const { exchange, policies } of nodes.all) {
+    assert.deepEqual(exchange.firstsOf('acme'), [])
+    assert.equal(policies.current('acme'), null)
+    assert.deepEqual(policies.forBackup(), [])
+  }
+  // Two operators enter it again; the third node, which removed it, needs its own operator.
+  for (const node of [1, 2]) nodes.node(node).exchange.type(item)
+  await nodes.ping()
+  await nodes.ping()
+  assert.deepEqual(nodes.numbers, [1, 1, 0])
+  nodes.node(3).exchange.type(item)
+  await nodes.ping()
+  assert.deepEqual(nodes.numbers, [1, 1, 1])
+})
+
+test('a policy is not removed in another mode than local', async () => {
+  const { store, policies, exchange } = nodes.node(1)
+  exchange.type(first())
+  const parts = { config: { mode: 'mainnet', node: 1 }, store, governance: { policies, exchange } }
+  const body = { workspace: 'acme' }
+  await assert.rejects(uninstallPolicy(parts as never, body), { code: 'NOT_ALLOWED' })
+  assert.equal(exchange.firstsOf('acme').length, 1)
+  parts.config.mode = 'local'
+  const { is_new } = (await uninstallPolicy(parts as never, body)) as { is_new: boolean }
+  assert.deepEqual([is_new, exchange.firstsOf('acme')], [true, []])
 })

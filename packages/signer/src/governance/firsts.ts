@@ -10,6 +10,9 @@ import type { Policies } from './policies.ts'
  */
 const LIMITS = { workspaces: 10_000, characters: 64 * 1024 * 1024 }
 
+/** Maximum number of removed first documents of a workspace that are remembered. */
+const REMOVED_MAX = 1000
+
 /** First documents of one peer by workspace. A peer cannot displace those of the other. */
 interface OfPeer {
   readonly firsts: Map<string, { first: First; size: number }>
@@ -81,6 +84,20 @@ export class FirstDocuments {
     })
   }
 
+  /**
+   * Removes the policy of a workspace at this node, with everything that was recorded about it.
+   * @returns whether there was one
+   */
+  remove(workspace: string): boolean {
+    const { policies, store } = this.#parts
+    const { chain, typed, removed: earlier } = policies.held(workspace)
+    const firsts = [chain[0]?.hash, typed?.hash].filter((hash) => hash !== undefined)
+    if (firsts.length === 0) return false
+    const removed = [...new Set([...earlier, ...firsts])].slice(-REMOVED_MAX)
+    const body = { workspace, at_s: store.seconds(), removed }
+    return policies.record({ kind: 'policy-uninstalled', body })
+  }
+
   /** Returns the hashes of the first documents of this node and its peers, in the order of nodes. */
   of(workspace: string): { node: number; hash: string }[] {
     const { policies, node } = this.#parts
@@ -104,12 +121,13 @@ export class FirstDocuments {
    */
   #begin(workspace: string): boolean {
     const { policies, store } = this.#parts
-    const { governance, typed, known } = policies.held(workspace)
+    const { governance, typed, known, removed } = policies.held(workspace)
     if (governance !== null) return false
     const all = this.#firstsOfPeers(workspace).map(({ first }) => first)
     if (typed) all.unshift(typed)
     let fault: PolicyError | null = null
     for (const { hash, document, possessions } of all) {
+      if (removed.includes(hash)) continue
       const isHeldByTwo = all.filter((each) => each.hash === hash).length >= 2
       if (known === null ? !isHeldByTwo : known.first !== hash) continue
       const body = { workspace, document, possessions: [...possessions], at_s: store.seconds() }

@@ -51,6 +51,11 @@ export interface Held {
   readonly typed: First | null
   /** From a backup or from both peers: what this node must have before it signs. */
   readonly known: Known | null
+  /**
+   * Hashes of first documents that the operator has removed. They come into force again only if the
+   * operator enters them.
+   */
+  readonly removed: readonly string[]
 }
 
 /** Number and hash of a policy in force, and hash of the workspace's first document. */
@@ -62,7 +67,13 @@ export interface Known {
   readonly chain?: string[] | undefined
 }
 
-export const NOTHING_HELD: Held = { governance: null, chain: [], typed: null, known: null }
+export const NOTHING_HELD: Held = {
+  governance: null,
+  chain: [],
+  typed: null,
+  known: null,
+  removed: [],
+}
 
 /** Returns whether the node must have a policy before it signs, and does not have it yet. */
 export const isBehindKnown = ({ chain, known }: Pick<Held, 'chain' | 'known'>): boolean =>
@@ -155,6 +166,7 @@ export function withEntry(before: Held, entry: Judged, rules: Rules): Held {
   const { at_s: now_s } = entry.body
   const held = heldAt(before, now_s)
   if (entry.kind === 'policy-followed') return followed(held, entry.body.chain)
+  if (entry.kind === 'policy-uninstalled') return { ...NOTHING_HELD, removed: entry.body.removed }
   if (entry.kind === 'policy-typed' || entry.kind === 'policy-begun')
     return withFirst(before, entry, rules)
   const governance =
@@ -240,7 +252,8 @@ function withFirst(
   }
   if (held.typed?.hash === hash) return held
   const { document, possessions } = body
-  return { ...held, typed: { hash, document, possessions } }
+  const removed = held.removed.filter((each) => each !== hash)
+  return { ...held, removed, typed: { hash, document, possessions } }
 }
 
 function governanceOf({ governance }: Held): Governance {
@@ -251,7 +264,7 @@ function governanceOf({ governance }: Held): Governance {
 
 type Later = Exclude<
   Judged['kind'],
-  'policy-typed' | 'policy-begun' | 'policy-known' | 'policy-followed'
+  'policy-typed' | 'policy-begun' | 'policy-known' | 'policy-followed' | 'policy-uninstalled'
 >
 
 function applied(

@@ -37,11 +37,11 @@ interface Parts {
 }
 
 /**
- * Number that differs after a restoration of this node, and after it followed its peers. Peers then
- * read its items again from the beginning, because what is held here may be less than before.
+ * Number that differs after a restoration of this node, and after its operator replaced or removed a
+ * policy. Peers then read its items again from the beginning, because it may have less than before.
  */
-export const itemGeneration = ({ state: { generation, policyFollows } }: Store): number =>
-  generation * 1_000_000 + policyFollows
+export const itemGeneration = ({ state: { generation, policiesReplaced } }: Store): number =>
+  generation * 1_000_000 + policiesReplaced
 
 /**
  * Returns the time in Unix seconds at which this node states that an item was seen. A restored node
@@ -94,10 +94,12 @@ export class ItemPages {
 
   /** Returns the item of an entry with its size in characters; null if the entry has no item. */
   #read(height: number): { item: Sent; size: number } | null {
-    const { policies, node } = this.#parts
+    const { policies, node, store } = this.#parts
     const entry = policies.entryAt(height)
     const item = itemOf(entry, node)
     if (item === null || entry.kind === 'policy-known') return null
+    // The operator has removed the policy since.
+    if (height < (store.state.policies.get(item.workspace)?.[0] ?? 0)) return null
     const { is_held, is_known } =
       item.kind === 'change' ? this.#factsOf(height, item) : { is_held: true, is_known: false }
     const sent = { height, seen_at_s: sightOf(entry, is_known), is_held, item }

@@ -44,6 +44,7 @@ export function itemOf(entry: GovernanceEntry, node: number): Item | null {
       return entry.body.node === node ? { kind: 'confirmed', workspace, hash } : null
     }
     case 'policy-followed':
+    case 'policy-uninstalled':
     case 'policy-known':
       return null
   }

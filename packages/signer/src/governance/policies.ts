@@ -112,7 +112,7 @@ export class Policies {
     const folded = this.#folded.get(entry.body.workspace)!
     // The entry was just judged, so it is not judged again.
     folded.held = after
-    folded.count++
+    folded.count = this.#store.state.policies.get(entry.body.workspace)!.length
     return true
   }
 

@@ -57,6 +57,25 @@ export async function confirmPolicy(parts: NodeContext, body: unknown): Promise<
 }
 
 /**
+ * Removes the policy of a workspace at this node. Enter it at all three nodes: until then, nothing is
+ * signed for the workspace.
+ * @returns `is_new`: whether there was one
+ * @throws Refusal `NOT_ALLOWED` in another mode than `local`, where only its own rules replace a policy
+ */
+export async function uninstallPolicy(parts: NodeContext, body: unknown): Promise<unknown> {
+  const { exchange } = parts.governance
+  const { workspace } = shaped(workspaceSchema, body)
+  if (parts.config.mode !== 'local')
+    throw new Refusal(
+      'NOT_ALLOWED',
+      `A policy cannot be removed in the mode ${parts.config.mode}: propose another document`,
+    )
+  const is_new = exchange.remove(workspace)
+  const told = await exchange.announce()
+  return { is_new, told, ...policyView(parts, workspace) }
+}
+
+/**
  * Lets this node follow both peers, after a change reached only a part of the nodes: what differs
  * here from the document that both have in force is replaced.
  * @returns `is_new` (whether that changed something), and what this node holds now

@@ -19,6 +19,7 @@ import {
   installPolicy,
   presentByOperator,
   showPolicy,
+  uninstallPolicy,
 } from './policy.ts'
 
 type Command = (parts: NodeContext, body: unknown) => Promise<unknown> | unknown
@@ -46,6 +47,7 @@ const commands: Record<string, Command> = {
   'policy-confirm': confirmPolicy,
   'policy-accept': acceptPolicy,
   'policy-follow': followPolicy,
+  'policy-uninstall': uninstallPolicy,
   refresh: (parts, body) => parts.refresher.command(body),
 }
 

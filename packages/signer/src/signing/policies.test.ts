@@ -321,3 +321,15 @@ test('a node follows both peers only to the document that they have in force', a
   await cluster.restartHere(3)
   signed(await send(ETHER / 4n))
 })
+
+test('operators remove a policy at all nodes, after which nothing limits a transfer', async () => {
+  const { policy, send } = await wallet()
+  refused(await send(ETHER), 'POLICY_APPROVAL')
+  const { workspace } = policy
+  for (const node of [1, 2, 3]) {
+    const answer = await cluster.operator(node, 'policy-uninstall', { workspace })
+    assert.deepEqual([answer.status, answer.body.is_new, answer.body.hash], [200, true, null])
+  }
+  signed(await send(ETHER))
+  assert.equal((await cluster.operator(1, 'policy-uninstall', { workspace })).body.is_new, false)
+})

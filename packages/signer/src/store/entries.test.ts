@@ -157,6 +157,10 @@ const SAMPLES: readonly NewEntry[] = [
     body: { workspace: 'acme', at_s: 6, chain: ['ab'.repeat(32), 'cd'.repeat(32)] },
   },
   {
+    kind: 'policy-uninstalled',
+    body: { workspace: 'acme', at_s: 7, removed: ['ab'.repeat(32)] },
+  },
+  {
     kind: 'policy-known',
     body: { workspace: 'acme', first: 'ab'.repeat(32), number: 7, hash: 'cd'.repeat(32) },
   },

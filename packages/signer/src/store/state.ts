@@ -90,8 +90,8 @@ export class State {
   readonly policies = new Map<string, number[]>()
   /** Heights of all of them. */
   readonly policyHeights: number[] = []
-  /** How often the operator let this node follow its peers' policies. */
-  policyFollows = 0
+  /** How often the operator replaced or removed a policy of this node. */
+  policiesReplaced = 0
   generation = 0
   /** True between the restoration of the shares and that of the peers' records. */
   restoring = false
@@ -153,6 +153,12 @@ export class State {
     const heights = state.policies.get(workspace)
     if (heights) heights.push(entry.height)
     else state.policies.set(workspace, [entry.height])
+  }
+
+  /** Peers must read the policies of this node again, because it has less than before. */
+  static readonly #replacePolicy = (state: State, entry: Entry<GovernanceKind>): void => {
+    state.policiesReplaced++
+    State.#addPolicy(state, entry)
   }
 
   static readonly #bindOwn = (state: State, entry: Bound<OwnEntry>): void => {
@@ -303,9 +309,10 @@ export class State {
     'policy-statement': State.#addPolicy,
     'policy-resumed': State.#addPolicy,
     'policy-confirmed': State.#addPolicy,
-    'policy-followed': (state, entry) => {
-      state.policyFollows++
-      State.#addPolicy(state, entry)
+    'policy-followed': State.#replacePolicy,
+    'policy-uninstalled': (state, entry) => {
+      state.policies.delete(entry.body.workspace)
+      State.#replacePolicy(state, entry)
     },
     'policy-known': State.#addPolicy,
   }

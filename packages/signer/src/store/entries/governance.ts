@@ -55,6 +55,15 @@ export const GOVERNANCE = {
    */
   'policy-followed': z.strictObject({ workspace, ...judged, chain: z.array(sha256Hex).min(1) }),
   /**
+   * The operator removed the policy, as the mode `local` permits. All earlier entries about it are
+   * void. `removed`: hashes of first documents that peers cannot put in force again.
+   */
+  'policy-uninstalled': z.strictObject({
+    workspace,
+    ...judged,
+    removed: z.array(sha256Hex).min(1).max(1000),
+  }),
+  /**
    * From a backup: hash of the first document, and number and hash of the one in force at that time.
    * The node signs nothing for the workspace before it has them again. `chain`: hashes of all
    * documents up to the one in force, the first one first; absent in backups of earlier versions.

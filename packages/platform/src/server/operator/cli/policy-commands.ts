@@ -65,6 +65,13 @@ export const POLICY_COMMANDS: readonly Definition[] = [
     run: async () => (await policy()).install,
   },
   {
+    usage: 'policy uninstall',
+    summary:
+      'Remove the policy of a workspace at every signer node of this machine, which only the mode local permits.',
+    options: WORKSPACE,
+    run: async () => (await policy()).uninstall,
+  },
+  {
     usage: 'policy show',
     summary:
       'Print the policy in force at the signer nodes of this machine, the pending change and the stops; exit 1 if the nodes differ.',

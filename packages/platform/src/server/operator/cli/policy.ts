@@ -15,6 +15,7 @@ import {
   without,
 } from '../policy/statements.ts'
 import { documentLines } from '../policy/text.ts'
+import { uninstallAt } from '../policy/uninstall.ts'
 import { need, type Outcome, type Run } from './typed.ts'
 
 const findingLine = ({ severity, path, message }: Finding): string =>
@@ -104,6 +105,8 @@ export const place: Run = async ({ home, values }) => {
 }
 
 export const install: Run = ({ home, values }) => installAt(localSigners(home), values)
+
+export const uninstall: Run = ({ home, values }) => uninstallAt(localSigners(home), values)
 
 /** Returns a line for each stop, and one for the pending document. */
 function stateLines({ next, stops = [], suspensions = [] }: PolicyView): string[] {
