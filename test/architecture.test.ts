@@ -389,6 +389,8 @@ test(`no folder of a package has more than ${FILES_MAX} files`, () => {
     dirname,
   )
   const full = [...folders]
+    // Migrations are only appended, and their order is that of one folder.
+    .filter(([folder]) => !folder.endsWith('/database/migrations'))
     .map(([folder, files]) => ({ folder, files: files.length }))
     .filter(({ files }) => files > FILES_MAX)
   assert.ok(folders.size > 100, 'the folders were not found')

@@ -130,7 +130,7 @@ test('the person signs a document, and saves it with a proof that verifies', asy
   assert.equal(saved.possessions.length, 1)
   assert.equal(readSigned(JSON.stringify(saved.possessions[0])).statement.by, 'alice')
   platform.approval = await approvalOf(document)
-  platform.policy = document
+  platform.inForce = document
 })
 
 for (const decision of ['Approve', 'Reject'] as const)

@@ -21,10 +21,11 @@ export interface KeyView {
   credential: string
 }
 
-/** A transfer that waits for approvals. */
+/** A transfer or a policy change that waits for approvals. */
 export interface ApprovalView {
   id: string
   state: string
+  is_change: boolean
   /** Verified facts as sentences; empty if the transfer was refused. */
   sentences: string[]
   needs: NeedView[]
@@ -40,6 +41,44 @@ export interface ApprovalDetailView extends ApprovalView {
   policy: { number: number; hash: string } | null
   /** Decisions whose signatures were verified. */
   decisions: { by: string; decision: 'approve' | 'reject' }[]
+  keys: KeyView[]
+}
+
+/** A policy change. The page computes the differences from both documents. */
+export interface ChangeView {
+  id: string
+  state: string
+  needs: NeedView[]
+  expires_at: string
+  /** Null, as the following three: the change was refused. */
+  number: number | null
+  hash: string | null
+  /** The document in force. */
+  previous: { number: number; hash: string } | null
+  acts_at: string | null
+  differences: { tendency: string; sentence: string }[]
+  warnings: string[]
+  /** All rules of the proposed document, as sentences. */
+  rules: string[]
+  /** Decisions whose signatures were verified. */
+  decisions: { by: string; decision: 'approve' | 'reject' }[]
+  /** Passkeys of the person in the document in force. */
+  keys: KeyView[]
+  /** Passkeys of the person that the change adds, and whose proofs are missing. */
+  new_keys: KeyView[]
+  refusal: string | null
+}
+
+/** What a person can do at once. Everything was verified, except where `refusal` states why not. */
+export interface EmergencyView {
+  /** Document that the platform states to be in force. */
+  number: number
+  hash: string
+  may_stop: boolean
+  may_resume: boolean
+  may_veto: boolean
+  stops: { hash: string; text: string; refusal: string | null }[]
+  pending: { number: number; hash: string; acts_at: string; differences: string[] }[]
   keys: KeyView[]
 }
 

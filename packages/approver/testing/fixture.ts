@@ -14,6 +14,7 @@ import type { Config } from '../src/config.ts'
 import { handlerOf } from '../src/server/handler.ts'
 import type { Platform } from '../src/server/platform.ts'
 import type { DetailedApproval, GivenDecision } from '../src/verify/approval.ts'
+import type { DetailedChange } from '../src/verify/change.ts'
 import { Documents } from '../src/verify/documents.ts'
 import { placeOf } from '../src/verify/place.ts'
 
@@ -132,7 +133,7 @@ export async function approvalOf(document: PolicyDocument): Promise<DetailedAppr
 /** A platform with one transfer that waits for approvals. */
 export class TestPlatform implements Platform {
   approval: DetailedApproval
-  policy: unknown = null
+  inForce: unknown = null
   readonly given: GivenDecision[] = []
   /** Error of the next call. */
   failure: Error | null = null
@@ -166,8 +167,55 @@ export class TestPlatform implements Platform {
     return { state, needs }
   }
 
+  /** The policy change, if there is one. */
+  proposed: DetailedChange | null = null
+  readonly proved: object[] = []
+
+  async change() {
+    this.#fail()
+    if (this.proposed === null) throw new Error('there is no change')
+    return this.proposed
+  }
+
+  async prove(_id: string, possession: object) {
+    this.#fail()
+    this.proved.push(possession)
+    return { state: 'open', needs: [] }
+  }
+
+  /** Pending changes, and the signed texts of stops by their hashes. */
+  pending: { document: unknown; acts_at: string }[] = []
+  readonly stops = new Map<string, string | null>()
+  /** Statements of emergencies that the platform got. */
+  readonly sent: object[] = []
+
+  async policy() {
+    this.#fail()
+    const stops = [...this.stops.keys()].map((hash) => ({ hash }))
+    return { document: this.inForce, pending: this.pending, stops }
+  }
+
+  async stopText(hash: string) {
+    return this.stops.get(hash) ?? null
+  }
+
+  async stop(statement: object) {
+    this.sent.push(statement)
+    return { stopped: [1, 2, 3] }
+  }
+
+  async veto(statement: object) {
+    this.sent.push(statement)
+    return { vetoed: [1, 2, 3] }
+  }
+
+  async resume(statement: object) {
+    this.sent.push(statement)
+    return { state: 'stopped', needs: [{ group: 'admins', k: 2, have: 1 }] }
+  }
+
   async document() {
-    return this.policy
+    return this.inForce
   }
 }
 

@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document f33c87d25732e235321252baf7b752dcc968eed2202bf86f1c8090ea0f4b62c4
-// types 7660e254a232f18569c79969d192caaacde5a0ff514c61ec9d5aa2a85c30c88e
+// document f618aabf2f71e63e70a2900ddef413a7f9df129445f974d947b6dd662afc742f
+// types 57bc633dbfa8481795287101ae0cf04063adc6e211e518b4d1ca7f1fc0548385
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -38,25 +38,35 @@ export interface components {
             warning: string | null;
         };
         Approval: {
-            /** @description ID of the transfer */
+            /** @description ID of the transfer or the policy change */
             id: string;
             /**
-             * @description `ended`: the transfer was cancelled, or failed for another reason, before it was decided
+             * @description `ended`: the transfer was cancelled, or failed for another reason, before it was decided; a policy change ended for another reason than its approvals
              * @enum {string}
              */
             state: "open" | "approved" | "rejected" | "expired" | "ended";
             /** @enum {string} */
-            action: "transfer" | "refund" | "stake" | "forward";
-            facts: components["schemas"]["ApprovalFacts"];
+            action: "transfer" | "refund" | "stake" | "forward" | "policy_change";
+            /** @description null: it is a policy change */
+            facts: components["schemas"]["ApprovalFacts"] | null;
+            change?: components["schemas"]["ApprovalChange"];
             needs: components["schemas"]["ApprovalNeed"][];
             have: components["schemas"]["ApprovalDecision"][];
             /** Format: date-time */
             created_at: string;
             /**
              * Format: date-time
-             * @description The transfer fails with `APPROVAL_EXPIRED` if it is not approved by then
+             * @description The transfer fails with `APPROVAL_EXPIRED`, or the policy change expires, if it is not approved by then
              */
             expires_at: string;
+        };
+        /** @description The proposed policy document; absent for a transfer. `GET /dac/v1/policy/changes/{id}` returns it */
+        ApprovalChange: {
+            number: number;
+            hash: string;
+            comment: string;
+            /** @description New keys whose holders have not proved that they hold them */
+            missing: components["schemas"]["PolicyKey"][];
         };
         /**
          * @example {
@@ -84,28 +94,30 @@ export interface components {
             passkey?: components["schemas"]["PasskeyAssertion"];
         };
         ApprovalDetail: {
-            /** @description ID of the transfer */
+            /** @description ID of the transfer or the policy change */
             id: string;
             /**
-             * @description `ended`: the transfer was cancelled, or failed for another reason, before it was decided
+             * @description `ended`: the transfer was cancelled, or failed for another reason, before it was decided; a policy change ended for another reason than its approvals
              * @enum {string}
              */
             state: "open" | "approved" | "rejected" | "expired" | "ended";
             /** @enum {string} */
-            action: "transfer" | "refund" | "stake" | "forward";
-            facts: components["schemas"]["ApprovalFacts"];
+            action: "transfer" | "refund" | "stake" | "forward" | "policy_change";
+            /** @description null: it is a policy change */
+            facts: components["schemas"]["ApprovalFacts"] | null;
+            change?: components["schemas"]["ApprovalChange"];
             needs: components["schemas"]["ApprovalNeed"][];
             have: components["schemas"]["ApprovalDecision"][];
             /** Format: date-time */
             created_at: string;
             /**
              * Format: date-time
-             * @description The transfer fails with `APPROVAL_EXPIRED` if it is not approved by then
+             * @description The transfer fails with `APPROVAL_EXPIRED`, or the policy change expires, if it is not approved by then
              */
             expires_at: string;
-            statement: components["schemas"]["ApprovalStatement"];
-            /** @description The signed request of the caller, from which an approver can derive the facts again */
-            request: {
+            statement: components["schemas"]["ApprovalStatement"] | components["schemas"]["PolicyChangeStatement"];
+            /** @description The signed request of the caller, from which an approver can derive the facts again; absent for a policy change */
+            request?: {
                 token: string;
                 method: string;
                 uri: string;
@@ -592,6 +604,124 @@ export interface components {
             max_slippage_bps?: number | null;
             /** @description Idempotency key, unique within the sub-account’s orders */
             sequence_id?: string | null;
+        };
+        CreatePolicyChangeRequest: {
+            /**
+             * @description A policy document (docs/policies.md)
+             * @example {
+             *       "kind": "custody-policy",
+             *       "v": 1,
+             *       "mode": "local",
+             *       "workspace": "acme",
+             *       "number": 1,
+             *       "previous": "0000000000000000000000000000000000000000000000000000000000000000",
+             *       "nodes": "c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25",
+             *       "people": [
+             *         {
+             *           "id": "alice",
+             *           "name": "alice",
+             *           "api_keys": [],
+             *           "keys": [
+             *             {
+             *               "id": "k1",
+             *               "kind": "key",
+             *               "alg": "Ed25519",
+             *               "spki": "MCowBQYDK2VwAyEAA2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
+             *             }
+             *           ]
+             *         },
+             *         {
+             *           "id": "bob",
+             *           "name": "bob",
+             *           "api_keys": [],
+             *           "keys": [
+             *             {
+             *               "id": "k1",
+             *               "kind": "key",
+             *               "alg": "Ed25519",
+             *               "spki": "MCowBQYDK2VwAyEAB2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
+             *             }
+             *           ]
+             *         },
+             *         {
+             *           "id": "safe",
+             *           "name": "safe",
+             *           "api_keys": [],
+             *           "keys": [
+             *             {
+             *               "id": "k1",
+             *               "kind": "key",
+             *               "alg": "Ed25519",
+             *               "spki": "MCowBQYDK2VwAyEAC2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
+             *             }
+             *           ]
+             *         }
+             *       ],
+             *       "groups": {
+             *         "admins": [
+             *           "alice",
+             *           "bob",
+             *           "safe"
+             *         ]
+             *       },
+             *       "change": {
+             *         "approvals": [
+             *           {
+             *             "group": "admins",
+             *             "k": 2
+             *           }
+             *         ],
+             *         "delay_s": 3600,
+             *         "veto": "admins"
+             *       },
+             *       "stop": {
+             *         "group": "admins"
+             *       },
+             *       "resume": {
+             *         "approvals": [
+             *           {
+             *             "group": "admins",
+             *             "k": 2
+             *           }
+             *         ]
+             *       },
+             *       "rules": [
+             *         {
+             *           "id": "daily",
+             *           "effect": "allow",
+             *           "match": {
+             *             "action": [
+             *               "transfer"
+             *             ],
+             *             "assets": [
+             *               "ETH"
+             *             ],
+             *             "to": "any"
+             *           },
+             *           "windows": [
+             *             {
+             *               "name": "day",
+             *               "hours": 24,
+             *               "per": "workspace",
+             *               "max": {
+             *                 "ETH": "5"
+             *               },
+             *               "share": "1"
+             *             }
+             *           ]
+             *         }
+             *       ]
+             *     }
+             */
+            document: {
+                [key: string]: unknown;
+            };
+            /** @description Proofs of possession of new keys, as a policy file contains them */
+            possessions?: {
+                [key: string]: unknown;
+            }[] | null;
+            /** @description Why the policy changes */
+            comment: string;
         };
         CreateTransactionRequest: {
             /**
@@ -1276,7 +1406,7 @@ export interface components {
         ListEventsResponse: {
             data: {
                 /** @enum {string} */
-                type: "transaction.created" | "transaction.updated" | "transaction.confirmed" | "transaction.failed" | "approval.requested" | "approval.updated" | "approval.closed" | "deposit.detected" | "deposit.confirmed" | "deposit.frozen" | "deposit.released" | "deposit.suspended" | "deposit.reverted" | "address.created" | "address.frozen" | "address.unfrozen" | "wallet.created" | "wallet.updated" | "gas_tank.low" | "gas_tank.empty" | "prepaid_fee.low" | "prepaid_fee.empty" | "prepaid_fee.tier_changed" | "staking.staked" | "staking.unstaked" | "staking.releasable" | "staking.released" | "auto_forwarding.created" | "auto_forwarding.deleted" | "aml.screening_overdue" | "invoice.created" | "invoice.updated" | "invoice.processing" | "invoice.paid" | "invoice.expired" | "invoice.invalid" | "exchange_account.created" | "exchange_account.updated" | "exchange_account.failing" | "exchange_account.difference" | "exchange_account.deleted" | "order.created" | "order.updated" | "exchange_transfer.created" | "exchange_transfer.updated" | "webhook.test" | "webhook.disabled";
+                type: "transaction.created" | "transaction.updated" | "transaction.confirmed" | "transaction.failed" | "approval.requested" | "approval.updated" | "approval.closed" | "policy.proposed" | "policy.vetoed" | "policy.in_force" | "policy.stopped" | "policy.resumed" | "deposit.detected" | "deposit.confirmed" | "deposit.frozen" | "deposit.released" | "deposit.suspended" | "deposit.reverted" | "address.created" | "address.frozen" | "address.unfrozen" | "wallet.created" | "wallet.updated" | "gas_tank.low" | "gas_tank.empty" | "prepaid_fee.low" | "prepaid_fee.empty" | "prepaid_fee.tier_changed" | "staking.staked" | "staking.unstaked" | "staking.releasable" | "staking.released" | "auto_forwarding.created" | "auto_forwarding.deleted" | "aml.screening_overdue" | "invoice.created" | "invoice.updated" | "invoice.processing" | "invoice.paid" | "invoice.expired" | "invoice.invalid" | "exchange_account.created" | "exchange_account.updated" | "exchange_account.failing" | "exchange_account.difference" | "exchange_account.deleted" | "order.created" | "order.updated" | "exchange_transfer.created" | "exchange_transfer.updated" | "webhook.test" | "webhook.disabled";
                 /** @description Time of the change, ISO 8601 */
                 timestamp: string;
                 data: {
@@ -1403,6 +1533,16 @@ export interface components {
             page: number;
             limit: number;
             total: number;
+        };
+        ListPolicyChangesResponse: {
+            data: components["schemas"]["PolicyChange"][];
+            /**
+             * @description Cursor of the next page: pass it as `after`; null on the last page
+             * @example 1795600000000.7c9e6679-7425-40de-944b-e07fc1f90ae7
+             */
+            next: string | null;
+            /** @description Whether there are more records */
+            has_more: boolean;
         };
         ListPolicyVersionsResponse: {
             data: components["schemas"]["PolicyVersion"][];
@@ -1634,6 +1774,275 @@ export interface components {
             client_data: string;
             authenticator_data: string;
             signature: string;
+        };
+        PolicyChange: {
+            /** @description ID of the change, by which people approve it */
+            id: string;
+            /**
+             * @description `open`: approvals or proofs are missing; `approved`: they are complete, and the nodes do not hold it yet; `held`: two nodes hold it until `acts_at`; `in_force`; `rejected`: a person vetoed it before the nodes held it; `vetoed`: it was vetoed while the nodes held it; `refused`: two nodes refuse it; `expired`; `ended`: another document came into force
+             * @enum {string}
+             */
+            state: "open" | "approved" | "held" | "in_force" | "rejected" | "vetoed" | "refused" | "expired" | "ended";
+            /** @description Number of the document */
+            number: number;
+            /**
+             * @description Hash of the document, which people sign
+             * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
+             */
+            hash: string;
+            /**
+             * @description Hash of the document that it changes
+             * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
+             */
+            previous: string;
+            /** @example Raise the daily limit */
+            comment: string;
+            changes: components["schemas"]["PolicyDifference"][];
+            needs: components["schemas"]["ApprovalNeed"][];
+            /** @description New keys whose holders have not proved that they hold them */
+            missing: components["schemas"]["PolicyKey"][];
+            /**
+             * Format: date-time
+             * @description Time from which it is in force. While approvals are missing, it can be later than this
+             */
+            acts_at: string;
+            /**
+             * @description Signer nodes that have it
+             * @example [
+             *       1,
+             *       2,
+             *       3
+             *     ]
+             */
+            held: number[];
+            /**
+             * @description Why it ended, or why the nodes do not hold it yet
+             * @example signer 2: PENDING: Another change is pending; it can be vetoed
+             */
+            reason: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description Time at which it expires if its approvals are not complete
+             */
+            expires_at: string;
+        };
+        PolicyChangeDetail: {
+            /** @description ID of the change, by which people approve it */
+            id: string;
+            /**
+             * @description `open`: approvals or proofs are missing; `approved`: they are complete, and the nodes do not hold it yet; `held`: two nodes hold it until `acts_at`; `in_force`; `rejected`: a person vetoed it before the nodes held it; `vetoed`: it was vetoed while the nodes held it; `refused`: two nodes refuse it; `expired`; `ended`: another document came into force
+             * @enum {string}
+             */
+            state: "open" | "approved" | "held" | "in_force" | "rejected" | "vetoed" | "refused" | "expired" | "ended";
+            /** @description Number of the document */
+            number: number;
+            /**
+             * @description Hash of the document, which people sign
+             * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
+             */
+            hash: string;
+            /**
+             * @description Hash of the document that it changes
+             * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
+             */
+            previous: string;
+            /** @example Raise the daily limit */
+            comment: string;
+            changes: components["schemas"]["PolicyDifference"][];
+            needs: components["schemas"]["ApprovalNeed"][];
+            /** @description New keys whose holders have not proved that they hold them */
+            missing: components["schemas"]["PolicyKey"][];
+            /**
+             * Format: date-time
+             * @description Time from which it is in force. While approvals are missing, it can be later than this
+             */
+            acts_at: string;
+            /**
+             * @description Signer nodes that have it
+             * @example [
+             *       1,
+             *       2,
+             *       3
+             *     ]
+             */
+            held: number[];
+            /**
+             * @description Why it ended, or why the nodes do not hold it yet
+             * @example signer 2: PENDING: Another change is pending; it can be vetoed
+             */
+            reason: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description Time at which it expires if its approvals are not complete
+             */
+            expires_at: string;
+            /**
+             * @description A policy document (docs/policies.md)
+             * @example {
+             *       "kind": "custody-policy",
+             *       "v": 1,
+             *       "mode": "local",
+             *       "workspace": "acme",
+             *       "number": 1,
+             *       "previous": "0000000000000000000000000000000000000000000000000000000000000000",
+             *       "nodes": "c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25",
+             *       "people": [
+             *         {
+             *           "id": "alice",
+             *           "name": "alice",
+             *           "api_keys": [],
+             *           "keys": [
+             *             {
+             *               "id": "k1",
+             *               "kind": "key",
+             *               "alg": "Ed25519",
+             *               "spki": "MCowBQYDK2VwAyEAA2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
+             *             }
+             *           ]
+             *         },
+             *         {
+             *           "id": "bob",
+             *           "name": "bob",
+             *           "api_keys": [],
+             *           "keys": [
+             *             {
+             *               "id": "k1",
+             *               "kind": "key",
+             *               "alg": "Ed25519",
+             *               "spki": "MCowBQYDK2VwAyEAB2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
+             *             }
+             *           ]
+             *         },
+             *         {
+             *           "id": "safe",
+             *           "name": "safe",
+             *           "api_keys": [],
+             *           "keys": [
+             *             {
+             *               "id": "k1",
+             *               "kind": "key",
+             *               "alg": "Ed25519",
+             *               "spki": "MCowBQYDK2VwAyEAC2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
+             *             }
+             *           ]
+             *         }
+             *       ],
+             *       "groups": {
+             *         "admins": [
+             *           "alice",
+             *           "bob",
+             *           "safe"
+             *         ]
+             *       },
+             *       "change": {
+             *         "approvals": [
+             *           {
+             *             "group": "admins",
+             *             "k": 2
+             *           }
+             *         ],
+             *         "delay_s": 3600,
+             *         "veto": "admins"
+             *       },
+             *       "stop": {
+             *         "group": "admins"
+             *       },
+             *       "resume": {
+             *         "approvals": [
+             *           {
+             *             "group": "admins",
+             *             "k": 2
+             *           }
+             *         ]
+             *       },
+             *       "rules": [
+             *         {
+             *           "id": "daily",
+             *           "effect": "allow",
+             *           "match": {
+             *             "action": [
+             *               "transfer"
+             *             ],
+             *             "assets": [
+             *               "ETH"
+             *             ],
+             *             "to": "any"
+             *           },
+             *           "windows": [
+             *             {
+             *               "name": "day",
+             *               "hours": 24,
+             *               "per": "workspace",
+             *               "max": {
+             *                 "ETH": "5"
+             *               },
+             *               "share": "1"
+             *             }
+             *           ]
+             *         }
+             *       ]
+             *     }
+             */
+            document: {
+                [key: string]: unknown;
+            };
+            /** @description What a reviewer should check; nothing prevents the change */
+            warnings: components["schemas"]["PolicyWarning"][];
+            statement: components["schemas"]["PolicyChangeStatement"];
+            /** @description Approvals and rejections, the latest first */
+            have: components["schemas"]["ApprovalDecision"][];
+        };
+        PolicyChangeStatement: {
+            /** @constant */
+            v: 1;
+            mode: string;
+            workspace: string;
+            /** @description Hash of the identity keys of the signer nodes */
+            nodes: string;
+            policy: {
+                number: number;
+                hash: string;
+            };
+            next: {
+                number: number;
+                hash: string;
+            };
+            /** @description Time that all approvals name, in Unix seconds */
+            acts_at: number;
+        };
+        /**
+         * @example {
+         *       "path": "rules.daily",
+         *       "tendency": "narrows",
+         *       "sentence": "The rule daily is removed."
+         *     }
+         */
+        PolicyDifference: {
+            /** @example rules.daily */
+            path: string;
+            /**
+             * @description Whether more or less passes; `unknown`: this cannot be decided
+             * @enum {string}
+             */
+            tendency: "widens" | "narrows" | "same" | "unknown";
+            /** @example The rule daily is removed. */
+            sentence: string;
+        };
+        /**
+         * @example {
+         *       "person": "dave",
+         *       "key": "k1"
+         *     }
+         */
+        PolicyKey: {
+            /** @description ID of the person in the proposed document */
+            person: string;
+            /** @description ID of a key of that person */
+            key: string;
         };
         PolicyProposal: {
             /** @description Number of the document */
@@ -1981,6 +2390,11 @@ export interface components {
              */
             held: number[];
         };
+        PolicyWarning: {
+            /** @example groups.admins */
+            path: string;
+            message: string;
+        };
         PolicyWindow: {
             rule: string;
             name: string;
@@ -2029,7 +2443,7 @@ export interface components {
              * @description Error code; stable, never renamed or reused
              * @enum {string}
              */
-            code: "INVALID_REQUEST" | "UNKNOWN_FIELD" | "INVALID_JSON" | "UNSUPPORTED_ASSET" | "ASSET_CLOSED" | "INVALID_ADDRESS" | "INVALID_AMOUNT" | "INSUFFICIENT_BALANCE" | "WALLET_EXISTS" | "WALLET_MISSING" | "WALLET_INACTIVE" | "TRANSACTION_FINAL" | "NOT_REPLACEABLE" | "REPLACEMENT_PENDING" | "RULE_EXISTS" | "RULE_FINAL" | "INVOICE_FINAL" | "INVOICE_CLOSED" | "RESOURCE_MISMATCH" | "INSUFFICIENT_STAKE" | "RELEASE_FIRST" | "UNSTAKE_LIMIT" | "NOTHING_TO_RELEASE" | "APPROVAL_REFUSED" | "NOT_FROZEN" | "WEBHOOK_LIMIT" | "WEBHOOK_DISABLED" | "EXCHANGE_KEY_REFUSED" | "EXCHANGE_ACCOUNT_EXISTS" | "EXCHANGE_UNSUPPORTED" | "ORDER_FINAL" | "UNAUTHORIZED" | "SIGN_IN_REQUIRED" | "SIGN_IN_FAILED" | "FORBIDDEN" | "READ_ONLY" | "IP_NOT_ALLOWED" | "ROLE_REQUIRED" | "RECENT_SIGN_IN_REQUIRED" | "FOREIGN_ORIGIN" | "HTTPS_REQUIRED" | "PREPAID_FEE_EXHAUSTED" | "ADDRESS_FROZEN" | "POLICY_DENIED" | "SANCTIONED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "PASSKEY_UNAVAILABLE" | "LAST_OWNER" | "LAST_FACTOR" | "APPROVAL_CLOSED" | "QUOTE_EXPIRED" | "CONVERSION_UNAVAILABLE" | "EXCHANGE_ADDRESS_CHANGED" | "EXCHANGE_ACCOUNT_BUSY" | "INVITATION_CLOSED" | "CURSOR_EXPIRED" | "PAYLOAD_TOO_LARGE" | "URI_TOO_LONG" | "UNSUPPORTED_MEDIA_TYPE" | "HEADERS_TOO_LARGE" | "RATE_LIMITED" | "INTERNAL" | "NETWORK_UNAVAILABLE" | "PROVIDER_UNAVAILABLE" | "PRICE_UNAVAILABLE" | "EXCHANGE_UNAVAILABLE" | "SIGNERS_UNAVAILABLE" | "UNAVAILABLE";
+            code: "INVALID_REQUEST" | "UNKNOWN_FIELD" | "INVALID_JSON" | "UNSUPPORTED_ASSET" | "ASSET_CLOSED" | "INVALID_ADDRESS" | "INVALID_AMOUNT" | "INSUFFICIENT_BALANCE" | "WALLET_EXISTS" | "WALLET_MISSING" | "WALLET_INACTIVE" | "TRANSACTION_FINAL" | "NOT_REPLACEABLE" | "REPLACEMENT_PENDING" | "RULE_EXISTS" | "RULE_FINAL" | "INVOICE_FINAL" | "INVOICE_CLOSED" | "RESOURCE_MISMATCH" | "INSUFFICIENT_STAKE" | "RELEASE_FIRST" | "UNSTAKE_LIMIT" | "NOTHING_TO_RELEASE" | "APPROVAL_REFUSED" | "NOT_FROZEN" | "WEBHOOK_LIMIT" | "WEBHOOK_DISABLED" | "EXCHANGE_KEY_REFUSED" | "EXCHANGE_ACCOUNT_EXISTS" | "EXCHANGE_UNSUPPORTED" | "ORDER_FINAL" | "UNAUTHORIZED" | "SIGN_IN_REQUIRED" | "SIGN_IN_FAILED" | "FORBIDDEN" | "READ_ONLY" | "IP_NOT_ALLOWED" | "ROLE_REQUIRED" | "RECENT_SIGN_IN_REQUIRED" | "FOREIGN_ORIGIN" | "HTTPS_REQUIRED" | "PREPAID_FEE_EXHAUSTED" | "ADDRESS_FROZEN" | "POLICY_DENIED" | "SANCTIONED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "PASSKEY_UNAVAILABLE" | "LAST_OWNER" | "LAST_FACTOR" | "APPROVAL_CLOSED" | "POLICY_CHANGE_LIMIT" | "QUOTE_EXPIRED" | "CONVERSION_UNAVAILABLE" | "EXCHANGE_ADDRESS_CHANGED" | "EXCHANGE_ACCOUNT_BUSY" | "INVITATION_CLOSED" | "CURSOR_EXPIRED" | "PAYLOAD_TOO_LARGE" | "URI_TOO_LONG" | "UNSUPPORTED_MEDIA_TYPE" | "HEADERS_TOO_LARGE" | "RATE_LIMITED" | "INTERNAL" | "NETWORK_UNAVAILABLE" | "PROVIDER_UNAVAILABLE" | "PRICE_UNAVAILABLE" | "EXCHANGE_UNAVAILABLE" | "SIGNERS_UNAVAILABLE" | "UNAVAILABLE";
             /** @description Field, parameter, header or JWT claim that failed */
             field?: string;
             /** @description The same as x-request-id; include it when you contact the operator */
@@ -2073,6 +2487,12 @@ export interface components {
                 /** @description Tag of the address */
                 tag: string | null;
             } | null;
+        };
+        ProvePolicyKeyRequest: {
+            by: string;
+            key: string;
+            signature?: string | null;
+            passkey?: components["schemas"]["PasskeyAssertion"] | null;
         };
         QuoteConversionRequest: {
             /**
@@ -2173,6 +2593,26 @@ export interface components {
             held: number[];
             pending: components["schemas"]["PolicyProposal"][];
             stops: components["schemas"]["PolicyStop"][];
+        };
+        ReadPolicyStopResponse: {
+            /**
+             * @description Hash of the signed stop
+             * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
+             */
+            hash: string;
+            is_in_force: boolean;
+            /** @description null: the stop is for the whole workspace */
+            sub_account: string | null;
+            /**
+             * @description ID of the person in the policy document
+             * @example alice
+             */
+            by: string;
+            at: string;
+            reason: string;
+            needs: components["schemas"]["ApprovalNeed"][];
+            /** @description The signed statement as JSON text */
+            signed: string;
         };
         ReadPrepaidFeeRequest: Record<string, never>;
         ReadPrepaidFeeResponse: {
@@ -2333,6 +2773,40 @@ export interface components {
                 /** @description Ed25519, lower-case hex, over custody/reserves/v1, a line feed, and {"statement":"HASH"} */
                 signature: string;
             }[];
+        };
+        ResumePolicyRequest: {
+            by: string;
+            key: string;
+            /** @description Time of the signature, in Unix seconds */
+            at: number;
+            /** @description Time at which the statement stops counting, in Unix seconds: at most 7 days after `at` */
+            expires: number;
+            signature?: string | null;
+            passkey?: components["schemas"]["PasskeyAssertion"] | null;
+            /**
+             * @description Hash of the stop
+             * @example abababababababababababababababababababababababababababababababab
+             */
+            stop: string;
+        };
+        ResumePolicyResponse: {
+            /**
+             * @description Hash of the stop
+             * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
+             */
+            stop: string;
+            /** @enum {string} */
+            state: "stopped" | "resumed";
+            needs: components["schemas"]["ApprovalNeed"][];
+            /**
+             * @description Signer nodes that have recorded it; they inform the others
+             * @example [
+             *       1,
+             *       2,
+             *       3
+             *     ]
+             */
+            resumed: number[];
         };
         RotateWebhookSecretRequest: {
             /** @description Seconds during which the previous secret signs as well; by default 86400; 0: it is invalid immediately */
@@ -2539,6 +3013,76 @@ export interface components {
             status: "pending" | "confirmed" | "failed";
             hash: string | null;
         };
+        StopPolicyRequest: {
+            by: string;
+            key: string;
+            /** @description Time of the signature, in Unix seconds */
+            at: number;
+            /** @description Time at which the statement stops counting, in Unix seconds: at most 7 days after `at` */
+            expires: number;
+            signature?: string | null;
+            passkey?: components["schemas"]["PasskeyAssertion"] | null;
+            /** @description Name of the sub-account; null: the whole workspace */
+            sub_account: string | null;
+            /** @description Reason, which is signed */
+            reason: string;
+        };
+        StopPolicyResponse: {
+            /**
+             * @description Hash of the stop, which its end names
+             * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
+             */
+            hash: string;
+            sub_account: string | null;
+            /**
+             * @description Signer nodes that have recorded it; they inform the others
+             * @example [
+             *       1,
+             *       2,
+             *       3
+             *     ]
+             */
+            stopped: number[];
+        };
+        SuspendPolicyKeyRequest: {
+            by: string;
+            key: string;
+            /** @description Time of the signature, in Unix seconds */
+            at: number;
+            /** @description Time at which the statement stops counting, in Unix seconds: at most 7 days after `at` */
+            expires: number;
+            signature?: string | null;
+            passkey?: components["schemas"]["PasskeyAssertion"] | null;
+            /**
+             * @description The person and their key
+             * @example {
+             *       "person": "alice",
+             *       "key": "k1"
+             *     }
+             */
+            target: {
+                person: string;
+                key: string;
+            };
+            /** @description Reason, which is signed */
+            reason: string;
+        };
+        SuspendPolicyKeyResponse: {
+            /**
+             * @description Hash of the suspension
+             * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
+             */
+            hash: string;
+            /**
+             * @description Signer nodes that have recorded it; they inform the others
+             * @example [
+             *       1,
+             *       2,
+             *       3
+             *     ]
+             */
+            suspended: number[];
+        };
         TestExchangeAccountRequest: Record<string, never>;
         Transaction: {
             id: string;
@@ -2731,6 +3275,37 @@ export interface components {
             /** @description true: the account rejects payments without a tag; null: its chain did not respond within two seconds */
             requires_tag?: boolean | null;
         };
+        VetoPolicyRequest: {
+            by: string;
+            key: string;
+            /** @description Time of the signature, in Unix seconds */
+            at: number;
+            /** @description Time at which the statement stops counting, in Unix seconds: at most 7 days after `at` */
+            expires: number;
+            signature?: string | null;
+            passkey?: components["schemas"]["PasskeyAssertion"] | null;
+            /**
+             * @description Hash of the document that would come into force
+             * @example abababababababababababababababababababababababababababababababab
+             */
+            hash: string;
+        };
+        VetoPolicyResponse: {
+            /**
+             * @description Hash of the document, which people sign
+             * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
+             */
+            hash: string;
+            /**
+             * @description Signer nodes that have recorded it; they inform the others
+             * @example [
+             *       1,
+             *       2,
+             *       3
+             *     ]
+             */
+            vetoed: number[];
+        };
         Void: {
             record: components["schemas"]["VoidRecord"];
             /** @description Ed25519, lower-case hex, over custody/void/v2, a line feed, and the JSON of the record */
@@ -2841,6 +3416,7 @@ export type Address = components['schemas']['Address'];
 export type AddressPage = components['schemas']['AddressPage'];
 export type AmlSettings = components['schemas']['AmlSettings'];
 export type Approval = components['schemas']['Approval'];
+export type ApprovalChange = components['schemas']['ApprovalChange'];
 export type ApprovalDecision = components['schemas']['ApprovalDecision'];
 export type ApprovalDetail = components['schemas']['ApprovalDetail'];
 export type ApprovalFacts = components['schemas']['ApprovalFacts'];
@@ -2865,6 +3441,7 @@ export type CreateExchangeWithdrawalRequest = components['schemas']['CreateExcha
 export type CreateForwardingRuleRequest = components['schemas']['CreateForwardingRuleRequest'];
 export type CreateInvoiceRequest = components['schemas']['CreateInvoiceRequest'];
 export type CreateOrderRequest = components['schemas']['CreateOrderRequest'];
+export type CreatePolicyChangeRequest = components['schemas']['CreatePolicyChangeRequest'];
 export type CreateTransactionRequest = components['schemas']['CreateTransactionRequest'];
 export type CreateWalletAliasRequest = components['schemas']['CreateWalletAliasRequest'];
 export type CreateWalletRequest = components['schemas']['CreateWalletRequest'];
@@ -2906,6 +3483,7 @@ export type ListInvoicesResponse = components['schemas']['ListInvoicesResponse']
 export type ListKeysResponse = components['schemas']['ListKeysResponse'];
 export type ListMarketsResponse = components['schemas']['ListMarketsResponse'];
 export type ListOrdersResponse = components['schemas']['ListOrdersResponse'];
+export type ListPolicyChangesResponse = components['schemas']['ListPolicyChangesResponse'];
 export type ListPolicyVersionsResponse = components['schemas']['ListPolicyVersionsResponse'];
 export type ListPrepaidFeeEntriesResponse = components['schemas']['ListPrepaidFeeEntriesResponse'];
 export type ListReservesResponse = components['schemas']['ListReservesResponse'];
@@ -2915,15 +3493,22 @@ export type MarkInvoiceRequest = components['schemas']['MarkInvoiceRequest'];
 export type Order = components['schemas']['Order'];
 export type OrderWithFills = components['schemas']['OrderWithFills'];
 export type PasskeyAssertion = components['schemas']['PasskeyAssertion'];
+export type PolicyChange = components['schemas']['PolicyChange'];
+export type PolicyChangeDetail = components['schemas']['PolicyChangeDetail'];
+export type PolicyChangeStatement = components['schemas']['PolicyChangeStatement'];
+export type PolicyDifference = components['schemas']['PolicyDifference'];
+export type PolicyKey = components['schemas']['PolicyKey'];
 export type PolicyProposal = components['schemas']['PolicyProposal'];
 export type PolicyReference = components['schemas']['PolicyReference'];
 export type PolicyRule = components['schemas']['PolicyRule'];
 export type PolicyStop = components['schemas']['PolicyStop'];
 export type PolicyTried = components['schemas']['PolicyTried'];
 export type PolicyVersion = components['schemas']['PolicyVersion'];
+export type PolicyWarning = components['schemas']['PolicyWarning'];
 export type PolicyWindow = components['schemas']['PolicyWindow'];
 export type Price = components['schemas']['Price'];
 export type Problem = components['schemas']['Problem'];
+export type ProvePolicyKeyRequest = components['schemas']['ProvePolicyKeyRequest'];
 export type QuoteConversionRequest = components['schemas']['QuoteConversionRequest'];
 export type ReadIndexResponse = components['schemas']['ReadIndexResponse'];
 export type ReadLivenessResponse = components['schemas']['ReadLivenessResponse'];
@@ -2931,6 +3516,7 @@ export type ReadNetworkFeeRatesResponse = components['schemas']['ReadNetworkFeeR
 export type ReadOpenApiResponse = components['schemas']['ReadOpenApiResponse'];
 export type ReadOrderBookResponse = components['schemas']['ReadOrderBookResponse'];
 export type ReadPolicyResponse = components['schemas']['ReadPolicyResponse'];
+export type ReadPolicyStopResponse = components['schemas']['ReadPolicyStopResponse'];
 export type ReadPrepaidFeeRequest = components['schemas']['ReadPrepaidFeeRequest'];
 export type ReadPrepaidFeeResponse = components['schemas']['ReadPrepaidFeeResponse'];
 export type ReadReadinessResponse = components['schemas']['ReadReadinessResponse'];
@@ -2942,6 +3528,8 @@ export type ReleaseUnstakedRequest = components['schemas']['ReleaseUnstakedReque
 export type Replacement = components['schemas']['Replacement'];
 export type ReservesProof = components['schemas']['ReservesProof'];
 export type ReservesStatement = components['schemas']['ReservesStatement'];
+export type ResumePolicyRequest = components['schemas']['ResumePolicyRequest'];
+export type ResumePolicyResponse = components['schemas']['ResumePolicyResponse'];
 export type RotateWebhookSecretRequest = components['schemas']['RotateWebhookSecretRequest'];
 export type SaveAmlSettingsRequest = components['schemas']['SaveAmlSettingsRequest'];
 export type SaveInvoiceSettingsRequest = components['schemas']['SaveInvoiceSettingsRequest'];
@@ -2950,6 +3538,10 @@ export type SimulatePolicyResponse = components['schemas']['SimulatePolicyRespon
 export type SpeedUpTransactionRequest = components['schemas']['SpeedUpTransactionRequest'];
 export type StakeRequest = components['schemas']['StakeRequest'];
 export type StakingAnswer = components['schemas']['StakingAnswer'];
+export type StopPolicyRequest = components['schemas']['StopPolicyRequest'];
+export type StopPolicyResponse = components['schemas']['StopPolicyResponse'];
+export type SuspendPolicyKeyRequest = components['schemas']['SuspendPolicyKeyRequest'];
+export type SuspendPolicyKeyResponse = components['schemas']['SuspendPolicyKeyResponse'];
 export type TestExchangeAccountRequest = components['schemas']['TestExchangeAccountRequest'];
 export type Transaction = components['schemas']['Transaction'];
 export type TransactionNow = components['schemas']['TransactionNow'];
@@ -2959,6 +3551,8 @@ export type UnfreezeAddressResponse = components['schemas']['UnfreezeAddressResp
 export type UnstakeRequest = components['schemas']['UnstakeRequest'];
 export type ValidateAddressRequest = components['schemas']['ValidateAddressRequest'];
 export type ValidateAddressResponse = components['schemas']['ValidateAddressResponse'];
+export type VetoPolicyRequest = components['schemas']['VetoPolicyRequest'];
+export type VetoPolicyResponse = components['schemas']['VetoPolicyResponse'];
 export type Void = components['schemas']['Void'];
 export type VoidRecord = components['schemas']['VoidRecord'];
 export type Waiting = components['schemas']['Waiting'];
@@ -3330,9 +3924,9 @@ export interface operations {
             query?: {
                 /** @description Only records with this state */
                 state?: "open" | "approved" | "rejected" | "expired" | "ended";
-                /** @description `next` of an earlier response: returns the transfers that follow */
+                /** @description `next` of an earlier response: returns the records that follow */
                 after?: string;
-                /** @description Maximum number of transfers in the response; by default 50 */
+                /** @description Maximum number of records in the response; by default 50 */
                 limit?: number;
             };
         };
@@ -3467,6 +4061,194 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SimulatePolicyResponse"];
+                };
+            };
+        };
+    };
+    listPolicyChanges: {
+        parameters: {
+            query?: {
+                /** @description Only changes in this state */
+                state?: "open" | "approved" | "held" | "in_force" | "rejected" | "vetoed" | "refused" | "expired" | "ended";
+                /** @description `next` of an earlier response: returns the changes that follow */
+                after?: string;
+                /** @description Maximum number of changes in the response; by default 50 */
+                limit?: number;
+            };
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListPolicyChangesResponse"];
+                };
+            };
+        };
+    };
+    createPolicyChange: {
+        parameters: {
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CreatePolicyChangeRequest"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyChangeDetail"];
+                };
+            };
+        };
+    };
+    readPolicyChange: {
+        parameters: {
+            path: {
+                /** @description Id of the object */
+                id: string;
+            };
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyChangeDetail"];
+                };
+            };
+        };
+    };
+    provePolicyKey: {
+        parameters: {
+            path: {
+                /** @description Id of the object */
+                id: string;
+            };
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ProvePolicyKeyRequest"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyChangeDetail"];
+                };
+            };
+        };
+    };
+    stopPolicy: {
+        parameters: {
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["StopPolicyRequest"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StopPolicyResponse"];
+                };
+            };
+        };
+    };
+    resumePolicy: {
+        parameters: {
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ResumePolicyRequest"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResumePolicyResponse"];
+                };
+            };
+        };
+    };
+    vetoPolicy: {
+        parameters: {
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["VetoPolicyRequest"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VetoPolicyResponse"];
+                };
+            };
+        };
+    };
+    suspendPolicyKey: {
+        parameters: {
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["SuspendPolicyKeyRequest"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SuspendPolicyKeyResponse"];
+                };
+            };
+        };
+    };
+    readPolicyStop: {
+        parameters: {
+            path: {
+                /** @description Id of the object */
+                hash: string;
+            };
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReadPolicyStopResponse"];
                 };
             };
         };
@@ -4616,7 +5398,7 @@ export interface operations {
                 content: {
                     "text/event-stream": {
                         /** @enum {string} */
-                        type: "transaction.created" | "transaction.updated" | "transaction.confirmed" | "transaction.failed" | "approval.requested" | "approval.updated" | "approval.closed" | "deposit.detected" | "deposit.confirmed" | "deposit.frozen" | "deposit.released" | "deposit.suspended" | "deposit.reverted" | "address.created" | "address.frozen" | "address.unfrozen" | "wallet.created" | "wallet.updated" | "gas_tank.low" | "gas_tank.empty" | "prepaid_fee.low" | "prepaid_fee.empty" | "prepaid_fee.tier_changed" | "staking.staked" | "staking.unstaked" | "staking.releasable" | "staking.released" | "auto_forwarding.created" | "auto_forwarding.deleted" | "aml.screening_overdue" | "invoice.created" | "invoice.updated" | "invoice.processing" | "invoice.paid" | "invoice.expired" | "invoice.invalid" | "exchange_account.created" | "exchange_account.updated" | "exchange_account.failing" | "exchange_account.difference" | "exchange_account.deleted" | "order.created" | "order.updated" | "exchange_transfer.created" | "exchange_transfer.updated" | "webhook.test" | "webhook.disabled";
+                        type: "transaction.created" | "transaction.updated" | "transaction.confirmed" | "transaction.failed" | "approval.requested" | "approval.updated" | "approval.closed" | "policy.proposed" | "policy.vetoed" | "policy.in_force" | "policy.stopped" | "policy.resumed" | "deposit.detected" | "deposit.confirmed" | "deposit.frozen" | "deposit.released" | "deposit.suspended" | "deposit.reverted" | "address.created" | "address.frozen" | "address.unfrozen" | "wallet.created" | "wallet.updated" | "gas_tank.low" | "gas_tank.empty" | "prepaid_fee.low" | "prepaid_fee.empty" | "prepaid_fee.tier_changed" | "staking.staked" | "staking.unstaked" | "staking.releasable" | "staking.released" | "auto_forwarding.created" | "auto_forwarding.deleted" | "aml.screening_overdue" | "invoice.created" | "invoice.updated" | "invoice.processing" | "invoice.paid" | "invoice.expired" | "invoice.invalid" | "exchange_account.created" | "exchange_account.updated" | "exchange_account.failing" | "exchange_account.difference" | "exchange_account.deleted" | "order.created" | "order.updated" | "exchange_transfer.created" | "exchange_transfer.updated" | "webhook.test" | "webhook.disabled";
                         /** @description Time of the change, ISO 8601 */
                         timestamp: string;
                         data: {

@@ -6,6 +6,10 @@ import { CustodyClient, CustodyError, JsonNumber, type CustodyClientOptions } fr
 import { COUNTS } from './wire.ts'
 import { isOpen, TestServer } from '../testing/server.ts'
 
+/** Fields of a signed statement. */
+const SIGNER = { by: 'bob', key: 'k1', at: 1, expires: 2, signature: 's' }
+const SIGNER_TEXT = '"by":"bob","key":"k1","at":1,"expires":2,"signature":"s"'
+
 interface Typed {
   type?: string | string[]
   format?: string
@@ -485,6 +489,51 @@ test('each method sends a signed request to its endpoint, and each API operation
       'POST',
       '/dac/v1/policy/simulate',
       '{"document":{"v":1},"last":5}',
+    ],
+    [
+      () => custody.policy.propose({ document: { v: 1 }, comment: 'why' }),
+      'POST',
+      '/dac/v1/policy/changes',
+      '{"document":{"v":1},"comment":"why"}',
+    ],
+    [
+      () => custody.policy.changes({ state: 'open', limit: 2 }),
+      'GET',
+      '/dac/v1/policy/changes?state=open&limit=2',
+      '',
+    ],
+    [() => custody.policy.change('c'), 'GET', '/dac/v1/policy/changes/c', ''],
+    [
+      () => custody.policy.prove('c', { by: 'dave', key: 'k1', signature: 's' }),
+      'POST',
+      '/dac/v1/policy/changes/c/possessions',
+      '{"by":"dave","key":"k1","signature":"s"}',
+    ],
+    [
+      () => custody.policy.stop({ ...SIGNER, sub_account: null, reason: 'why' }),
+      'POST',
+      '/dac/v1/policy/stop',
+      `{${SIGNER_TEXT},"sub_account":null,"reason":"why"}`,
+    ],
+    [() => custody.policy.readStop('h'), 'GET', '/dac/v1/policy/stops/h', ''],
+    [
+      () => custody.policy.resume({ ...SIGNER, stop: 'h' }),
+      'POST',
+      '/dac/v1/policy/resume',
+      `{${SIGNER_TEXT},"stop":"h"}`,
+    ],
+    [
+      () => custody.policy.veto({ ...SIGNER, hash: 'h' }),
+      'POST',
+      '/dac/v1/policy/veto',
+      `{${SIGNER_TEXT},"hash":"h"}`,
+    ],
+    [
+      () =>
+        custody.policy.suspend({ ...SIGNER, target: { person: 'a', key: 'k1' }, reason: 'why' }),
+      'POST',
+      '/dac/v1/policy/suspend',
+      `{${SIGNER_TEXT},"target":{"person":"a","key":"k1"},"reason":"why"}`,
     ],
     [() => custody.reserves.list({ limit: 2 }), 'GET', '/dac/v1/reserves?limit=2', ''],
     [() => custody.reserves.proof('r'), 'GET', '/dac/v1/reserves/r/proof', ''],

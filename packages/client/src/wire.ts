@@ -41,6 +41,12 @@ export const COUNTS: ReadonlySet<string> = new Set([
   'have',
   'number',
   'v',
+  'acts_at',
+  // Signer nodes, as `held`.
+  'resumed',
+  'stopped',
+  'suspended',
+  'vetoed',
   // Fields of policy documents, and the number of transfers with the same result.
   'delay_s',
   'approval_s',

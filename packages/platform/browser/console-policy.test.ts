@@ -167,7 +167,7 @@ test('pages without a policy explain what applies instead', async () => {
   await page.getByText('This workspace has no policy').waitFor()
   await look(page, 'no policy')
   await open('approvals', '/dac/v1/approvals')
-  await page.getByText('No transfer waits for approvals').waitFor()
+  await page.getByText('Nothing waits for approvals').waitFor()
   await look(page, 'no approvals')
 })
 
@@ -181,6 +181,48 @@ test('a transfer that waits is listed, with what people sign and how they do', a
   await page.getByText('What an approval signs').waitFor()
   await shows('0.6 ETH', SINK, '0.1 ETH', 'p1 (passkey)', `approve ${id} --as PERSON --key FILE`)
   await look(page, 'an approval', { picture: 'approval', isWhole: true, isOnPhone: true })
+})
+
+/** Creates a proposed change that waits for an approval and a proof. */
+async function openChange(): Promise<string> {
+  const row = await api.database.one<{ id: string }>(
+    `insert into policy_changes (workspace_id, id, state, number, hash, previous, document, changes,
+       warnings, comment, acts_at, needs, missing, expires_at, created_at)
+     values ($1, gen_random_uuid(), 'open', 2, $2, $3, '{"mode":"local","nodes":"n"}', $4, '[]',
+       'Raise the limit', 1795600000, '[{"group":"admins","k":2,"have":1}]',
+       '[{"person":"dan","key":"k2"}]', $5, $6) returning id`,
+    [
+      user.workspaceId,
+      'cd'.repeat(32),
+      FIRST.hash,
+      JSON.stringify([
+        { path: 'rules.large', tendency: 'widens', sentence: 'The rule large allows 20 ETH.' },
+      ]),
+      new Date(api.now() + 86_400_000),
+      new Date(api.now()),
+    ],
+  )
+  return row!.id
+}
+
+test('a proposed change is listed, with its differences, who is missing and how people approve', async () => {
+  view = GOVERNED
+  const id = await openChange()
+  await open('approvals', '/dac/v1/approvals')
+  await page.getByText('Policy document 2').waitFor()
+  await shows('Raise the limit', '1 of 2 of admins')
+  await open(`approvals/${id}`, `/dac/v1/policy/changes/${id}`)
+  await page.getByText('What it changes').waitFor()
+  await shows(
+    'The rule large allows 20 ETH.',
+    'k2 of dan',
+    'cd'.repeat(32),
+    `approve ${id} --as PERSON --key FILE`,
+  )
+  await look(page, 'a policy change', { isWhole: true, isOnPhone: true })
+  await open('policy', '/dac/v1/policy/changes?state=open')
+  await page.getByText('Document 2 is proposed').waitFor()
+  await shows('The rule large allows 20 ETH.', 'k2 of dan')
 })
 
 test('the policy is shown as sentences, with what is pending and what is stopped', async () => {

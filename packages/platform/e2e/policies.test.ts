@@ -206,3 +206,84 @@ test('a stricter document is compared and simulated, over the API and by command
     )
   }
 })
+
+/** The document in force, with numbers as they are; the harness reads those of the API as texts. */
+const inForce = (): Promise<Json> => result('policy', 'show', '--workspace', 'ruled')
+const by = (name: string): string[] => ['--as', name, '--key', keyFile(name)]
+
+test('a change is proposed and approved by command, listed by the API, and vetoed', async () => {
+  const { number, hash, document } = await inForce()
+  const next = { ...structuredClone(document), number: number + 1, previous: hash }
+  next.rules[0].amount.max.ETH = '0.2'
+  const file = write('proposed.json', next)
+  const propose = ['policy', 'propose', '--workspace', 'ruled', '--file', file]
+  const proposed = await result(...propose, '--comment', 'Lower the limit')
+  assert.deepEqual([proposed.state, proposed.needs.map(({ have }: Json) => have)], ['open', [0]])
+  assert.equal((await result(...propose)).id, proposed.id)
+  const { id } = proposed
+  const [listed] = (await get('/dac/v1/approvals')).data
+  assert.deepEqual(
+    [listed.id, listed.action, listed.change.comment],
+    [id, 'policy_change', 'Lower the limit'],
+  )
+  assert.ok((await result('approvals')).changes.some((each: Json) => each.id === id))
+
+  assert.equal((await result('approve', id, ...by('person-1'))).state, 'open')
+  const held = await result('approve', id, ...by('person-2'))
+  assert.equal(held.state, 'held')
+  assert.ok(held.held.length >= 2)
+  const { pending } = await get('/dac/v1/policy')
+  assert.equal(pending[0].hash, proposed.hash)
+  const detail = await get(`/dac/v1/policy/changes/${id}`)
+  assert.deepEqual(
+    [detail.state, detail.changes.map(({ path }: Json) => path), detail.have.length],
+    ['held', ['rules.usual'], 2],
+  )
+  assert.equal((await result('approve', id, ...by('person-3'), '--reject')).state, 'vetoed')
+  assert.deepEqual((await get('/dac/v1/policy')).pending, [])
+})
+
+test('invalid changes fail with 400 that names the field, and create nothing', async () => {
+  const { document } = await inForce()
+  const before = (await get('/dac/v1/policy/changes')).data.length
+  for (const [fields, field] of [
+    [{ document, comment: 'why' }, 'document.number'],
+    [{ document: {}, comment: 'why' }, 'document.kind'],
+    [{ document, comment: '' }, 'comment'],
+    [{ comment: 'why' }, 'document'],
+    [{ document, comment: 'why', possessions: 'x' }, 'possessions'],
+  ] as const) {
+    const { status, body } = await post('/dac/v1/policy/changes', fields)
+    assert.deepEqual([status, body.field], [400, field], JSON.stringify(body))
+  }
+  const missing = await call<Json>(user, 'GET', `/dac/v1/policy/changes/${randomUUID()}`)
+  assert.deepEqual([missing.status, missing.body.field], [404, 'id'])
+  assert.equal((await get('/dac/v1/policy/changes')).data.length, before)
+})
+
+test('a key that a change adds proves itself, and a platform that was killed presents the change', async () => {
+  const { number, hash, document } = await inForce()
+  await result('keygen', '--type', 'ed25519', '--out', keyFile('person-4'))
+  const spki = createPublicKey(readFileSync(`${keyFile('person-4')}.pub`, 'utf8'))
+    .export({ type: 'spki', format: 'der' })
+    .toString('base64')
+  const next = { ...structuredClone(document), number: number + 1, previous: hash }
+  next.people.push({
+    id: 'person-4',
+    name: 'Fourth',
+    api_keys: [],
+    keys: [{ id: 'k1', kind: 'key', alg: 'Ed25519', spki }],
+  })
+  const created = await post('/dac/v1/policy/changes', {
+    document: next,
+    comment: 'A fourth person',
+  })
+  assert.equal(created.status, 200, JSON.stringify(created.body))
+  const { id } = created.body
+  assert.deepEqual(created.body.missing, [{ person: 'person-4', key: 'k1' }])
+  for (const name of ['person-1', 'person-2']) await result('approve', id, ...by(name))
+  await platform.kill()
+  await platform.start()
+  const proved = await result('approve', id, ...by('person-4'))
+  assert.deepEqual([proved.state, proved.missing], ['held', []])
+})

@@ -295,6 +295,7 @@ export const concrete = (path: string): string =>
     .replaceAll(/\{(?:id|delivery)\}/g, '00000000-0000-4000-8000-000000000000')
     .replace('{asset}', 'BTC')
     .replace('{network}', 'ETH')
+    .replace('{hash}', 'ab'.repeat(32))
 
 /**
  * Starts the API for the tests of one file.

@@ -2,6 +2,8 @@ import { useEffect, useState } from 'preact/hooks'
 import type { StateView } from '../views.ts'
 import { call } from './api.ts'
 import { Approvals } from './approvals.tsx'
+import { Change } from './change.tsx'
+import { Emergency } from './emergency.tsx'
 import { Passkey } from './passkey.tsx'
 import { Failure, useWork } from './parts.tsx'
 import { PolicyDocument } from './policy-document.tsx'
@@ -10,14 +12,23 @@ const VIEWS = [
   ['approvals', 'Approvals'],
   ['passkey', 'My passkey'],
   ['document', 'Sign a document'],
+  ['emergency', 'Emergency'],
 ] as const
 type View = (typeof VIEWS)[number][0]
 
-/** Returns the view and the ID of a transfer in the fragment of the URL. */
-function placeOf(hash: string): { view: View; id: string | null } {
+interface Place {
+  view: View
+  /** ID of a transfer or a policy change. */
+  id: string | null
+  isChange: boolean
+}
+
+/** Returns the view and the ID in the fragment of the URL. */
+function placeOf(hash: string): Place {
   const [name, id] = hash.replace(/^#/, '').split('/')
+  if (name === 'changes' && id) return { view: 'approvals', id, isChange: true }
   const view = VIEWS.find(([each]) => each === name)?.[0] ?? 'approvals'
-  return { view, id: view === 'approvals' && id ? id : null }
+  return { view, id: view === 'approvals' && id ? id : null, isChange: false }
 }
 
 export function App() {
@@ -65,10 +76,14 @@ export function App() {
       </header>
       <main id="main" tabIndex={-1}>
         <Failure problem={problem} />
-        {state === null ? null : place.view === 'approvals' ? (
+        {state === null ? null : place.isChange ? (
+          <Change key={place.id} id={place.id as string} person={state.person} />
+        ) : place.view === 'approvals' ? (
           <Approvals id={place.id} person={state.person} />
         ) : place.view === 'passkey' ? (
           <Passkey state={state} />
+        ) : place.view === 'emergency' ? (
+          <Emergency person={state.person} />
         ) : (
           <PolicyDocument person={state.person} />
         )}
@@ -76,8 +91,8 @@ export function App() {
       <footer class="muted">
         {state === null ? null : (
           <p>
-            This page runs on your computer at {state.origin}. It reads transfers from{' '}
-            {state.platform} and verifies them itself.
+            This page runs on your computer at {state.origin}. It reads transfers and policy changes
+            from {state.platform} and verifies them itself.
           </p>
         )}
       </footer>

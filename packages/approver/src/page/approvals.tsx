@@ -38,8 +38,8 @@ function ApprovalList() {
         </button>
       </div>
       <Failure problem={work.problem} />
-      {list === null && work.isBusy ? <p class="muted">Reading the transfers…</p> : null}
-      {list?.data.length === 0 ? <p class="muted">No transfer waits for approvals.</p> : null}
+      {list === null && work.isBusy ? <p class="muted">Reading what waits…</p> : null}
+      {list?.data.length === 0 ? <p class="muted">Nothing waits for approvals.</p> : null}
       <ul class="cards">
         {list?.data.map((each) => (
           <li key={each.id} class="card">
@@ -50,7 +50,11 @@ function ApprovalList() {
             )}
             <Needs needs={each.needs} />
             <p class="muted">Expires {timeText(each.expires_at)}</p>
-            <a class="button" href={`#approvals/${each.id}`} aria-label={`Review ${each.id}`}>
+            <a
+              class="button"
+              href={`#${each.is_change ? 'changes' : 'approvals'}/${each.id}`}
+              aria-label={`Review ${each.id}`}
+            >
               Review
             </a>
           </li>

@@ -21,7 +21,7 @@ const { id } = approval
 
 function start(o: { policy?: unknown } = {}) {
   const platform = new TestPlatform(structuredClone(approval))
-  platform.policy = 'policy' in o ? o.policy : document
+  platform.inForce = 'policy' in o ? o.policy : document
   const dir = mkdtempSync(join(tmpdir(), 'custody-approver-'))
   let now = NOW_S * 1000
   const documents = new Documents(dir, null)

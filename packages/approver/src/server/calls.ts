@@ -1,18 +1,6 @@
-import {
-  challengeOf,
-  compile,
-  PolicyError,
-  statementSentences,
-  verifyStatement,
-  type Assertion,
-  type Passkey,
-  type Policy,
-  type PolicyDocument,
-  type Statement,
-  type StatementOf,
-} from '@custody/policy'
+import { compile, type Passkey, type PolicyDocument, type StatementOf } from '@custody/policy'
 import { randomBytes } from 'node:crypto'
-import { rpIdOf, type Config } from '../config.ts'
+import { rpIdOf } from '../config.ts'
 import { ApproverError } from '../errors.ts'
 import {
   decisionStatement,
@@ -23,49 +11,24 @@ import {
 } from '../verify/approval.ts'
 import { keyOfCreation, type Creation } from '../verify/creation.ts'
 import { documentView, possessionStatement, withPossession } from '../verify/document.ts'
-import type { Documents } from '../verify/documents.ts'
-import type { Place } from '../verify/place.ts'
 import { fileText, judged, parseFile, type PolicyFile } from '../verify/policy-file.ts'
 import type { ChallengeView, CreationView, DecisionView, StateView } from '../views.ts'
 import { Attempts } from './attempts.ts'
-import type { Platform } from './platform.ts'
+import {
+  APPROVAL_S,
+  assertionOf,
+  assertSigned,
+  challengeView,
+  idOf,
+  textOf,
+  type Call,
+  type Pending,
+  type Services,
+} from './call-parts.ts'
+import { changeCalls } from './change-calls.ts'
+import { emergencyCalls } from './emergency-calls.ts'
 
-/** Validity of an approval after its signature, in seconds: one day. */
-const APPROVAL_S = 86_400
 const CHALLENGE_BYTES = 32
-const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-
-/** What the calls of the page need. */
-export interface Services {
-  config: Config
-  place: Place
-  documents: Documents
-  platform: Platform
-  /** Milliseconds of Unix time. */
-  now: () => number
-}
-
-/** A statement that the page is about to sign. `file`: of a proof of possession. */
-interface Pending<S extends Statement = Statement> {
-  statement: S
-  policy: Policy
-  file?: PolicyFile
-}
-
-export type Call = (input: Record<string, unknown>) => Promise<unknown>
-
-function textOf(input: Record<string, unknown>, field: string): string {
-  const value = input[field]
-  if (typeof value !== 'string') throw new ApproverError('INPUT', `${field} must be a text`)
-  return value
-}
-
-function idOf(input: Record<string, unknown>): string {
-  const id = textOf(input, 'id')
-  if (!ID.test(id)) throw new ApproverError('INPUT', 'id must be the ID of a transfer')
-  return id
-}
-
 /** Returns the person's passkey with an ID. @throws ApproverError `NO_PASSKEY` */
 function passkeyOf({ config }: Services, document: PolicyDocument, id: string): Passkey {
   const own = passkeysOf(document, config.person, config.origin)
@@ -123,35 +86,6 @@ function approvalCalls(services: Services): Record<string, Call> {
       const given = await platform.give(id, { by, key, decision, at, expires, passkey })
       return { state: given.state, needs: given.needs }
     },
-  }
-}
-
-const challengeView = (attempt: string, statement: Statement, key: Passkey): ChallengeView => ({
-  attempt,
-  sentences: statementSentences(statement),
-  challenge: challengeOf(statement),
-  rp_id: key.rp_id,
-  credential: key.credential,
-})
-
-const assertionOf = (input: Record<string, unknown>): Assertion => ({
-  client_data: textOf(input, 'client_data'),
-  authenticator_data: textOf(input, 'authenticator_data'),
-  signature: textOf(input, 'signature'),
-})
-
-/** Verifies what the browser returned, as the signer nodes do. @throws ApproverError */
-function assertSigned(
-  policy: Policy,
-  statement: Statement,
-  passkey: Assertion,
-  now_s: number,
-): void {
-  try {
-    verifyStatement(policy, { statement, passkey }, { now_s, suspended: new Set() })
-  } catch (error) {
-    if (!(error instanceof PolicyError)) throw error
-    throw new ApproverError(error.code, `the passkey did not sign it correctly: ${error.message}`)
   }
 }
 
@@ -240,6 +174,8 @@ export function callsOf(services: Services): Map<string, Call> {
     Object.entries({
       state,
       ...approvalCalls(services),
+      ...changeCalls(services),
+      ...emergencyCalls(services),
       ...passkeyCalls(services),
       ...documentCalls(services),
     }),

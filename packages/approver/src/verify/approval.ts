@@ -41,6 +41,8 @@ export interface ListedApproval {
   state: string
   action: string
   facts: unknown
+  /** Of a policy change. */
+  change?: { number: number; hash: string } | undefined
   needs: { group: string; k: number; have: number }[]
   have: GivenDecision[]
   expires_at: string
@@ -229,10 +231,17 @@ function factRows(action: Action, facts: ActFacts): FactView[] {
 const needsOf = ({ needs }: ListedApproval): ApprovalView['needs'] =>
   needs.map(({ group, k, have }) => ({ group, k, have }))
 
-/** Returns a transfer of a list. Its facts are verified; its document only in detail. */
+/** Returns an entry of a list. Facts of a transfer are verified; documents only in detail. */
 export function listedView(place: Place, listed: ListedApproval): ApprovalView {
   const { id, state, expires_at } = listed
-  const view = { id, state, needs: needsOf(listed), expires_at }
+  const isChange = listed.action === 'policy_change'
+  const view = { id, state, needs: needsOf(listed), expires_at, is_change: isChange }
+  if (isChange)
+    return {
+      ...view,
+      sentences: [`Policy document ${listed.change?.number} is proposed. Review what it changes.`],
+      refusal: null,
+    }
   try {
     const { action, facts } = readFacts(place, listed.action, listed.facts)
     return { ...view, sentences: actSentences(action, facts), refusal: null }
@@ -253,7 +262,13 @@ export function detailView(
   detail: DetailedApproval,
   own: { person: string; origin: string; now_s: number },
 ): ApprovalDetailView {
-  const view = { id, state: detail.state, needs: needsOf(detail), expires_at: detail.expires_at }
+  const view = {
+    id,
+    state: detail.state,
+    needs: needsOf(detail),
+    expires_at: detail.expires_at,
+    is_change: false,
+  }
   try {
     const verified = verifyApproval(place, documents, id, detail)
     const { document, facts, action, base, isCompared } = verified

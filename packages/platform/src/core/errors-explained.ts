@@ -291,9 +291,15 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     retry: 'again',
   },
   APPROVAL_CLOSED: {
-    why: 'The transfer is approved, rejected, expired or cancelled.',
-    action: 'Read the transfer; no further approval is required.',
+    why: 'The transfer or the policy change is approved, rejected, expired or cancelled.',
+    action: 'Read the transfer or the change; no further approval is required.',
     retry: 'never',
+  },
+  POLICY_CHANGE_LIMIT: {
+    why: 'A workspace has at most 4 policy changes that are not decided.',
+    action:
+      'Approve or reject one of those that `GET /dac/v1/policy/changes` returns, or wait until it expires.',
+    retry: 'later',
   },
   QUOTE_EXPIRED: {
     why: 'A quote is valid for a few seconds, and this one has expired.',

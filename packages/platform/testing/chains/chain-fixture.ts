@@ -11,6 +11,7 @@ import {
   type UtxoClient,
   type XrpClient,
 } from '@custody/chains'
+import { changeApprovalsOf } from '../../src/custody/policies/changes/change-approvals.ts'
 import { AddressBook } from '../../src/custody/addresses/book.ts'
 import { createKinds } from '../../src/server/app/kinds.ts'
 import { forwards } from '../../src/custody/auto-forwarding/forwards.ts'
@@ -83,6 +84,7 @@ export function fixtureServices(
     work: { ring: () => undefined },
     reconciling: { job: null },
     prices: { price: () => null },
+    policyChanges: changeApprovalsOf({ database, registry, signers }),
     // No workspace of a fixture has a policy.
     policies: {
       isGoverned: () => false,

@@ -245,6 +245,31 @@ test('warns of API keys without an owner, and of standing rules that would stop'
   finds('warning FORWARD_STOPS rules', [simple], {}, { forwards: [{ ...forward, asset: 'DOGE' }] })
 })
 
+test('warns of approvals that are not asked for', () => {
+  const quorum = { approvals: [{ group: 'admins', k: 1 }] }
+  finds('warning NOT_APPLIED enrolment', [simple], { enrolment: quorum })
+  finds('warning NOT_APPLIED orders', [simple], { orders: quorum })
+  const forward = (more: object) =>
+    allow('f', { match: { action: ['forward'], assets: ['BTC'] }, ...more })
+  finds('warning FORWARD_APPROVALS rules[1]', [simple, forward(quorum)])
+  const require = (match: object) => ({ id: 'r', effect: 'require', match, ...quorum })
+  const windows = [{ name: 'day', hours: 24, per: 'sub_account', count: 3 }]
+  const limit = { id: 'l', effect: 'limit', match: {}, windows, above: quorum }
+  finds('warning FORWARD_APPROVALS rules[1]', [forward({}), require({})])
+  finds('warning FORWARD_APPROVALS rules[1]', [forward({}), limit])
+  // Rules that never meet a forward, or that name none.
+  const others = [
+    [forward({}), require({ assets: ['ETH'] })],
+    [forward({}), { ...limit, above: 'deny' }],
+    [simple, require({})],
+  ]
+  for (const rules of others)
+    assert.deepEqual(
+      lintOf(rules).filter(({ code }) => code === 'FORWARD_APPROVALS'),
+      [],
+    )
+})
+
 test('a generated document is either reported with errors, or it compiles', () => {
   fc.assert(
     fc.property(ruleList, (rules) => {

@@ -2,6 +2,7 @@ import type { PolicyDocument } from '../document/shape.ts'
 import { compile, type Policy } from '../evaluation/compile.ts'
 import type { Finding, LintContext } from './finding.ts'
 import { findAmountFaults } from './lint-amounts.ts'
+import { findUnapplied } from './lint-applied.ts'
 import { findChainFaults, findOperationalFaults } from './lint-context.ts'
 import { findPeopleFaults, findQuorumFaults } from './lint-people.ts'
 import { findRuleFaults } from './lint-rules.ts'
@@ -24,6 +25,7 @@ export function lint(document: PolicyDocument, context: LintContext): Finding[] 
     ? [
         ...findQuorumFaults(policy),
         ...findRuleFaults(policy),
+        ...findUnapplied(document),
         ...findOperationalFaults(policy, context),
       ]
     : []

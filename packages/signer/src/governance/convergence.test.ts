@@ -376,7 +376,7 @@ test('a change that one node alone has is late at the others also if a key was r
   assert.equal(nodes.node(1).number, 2)
   nodes.connect(1)
   await nodes.ping()
-  // Nobody else can have it, but none of the two signs under the document that it replaces.
+  // The others cannot have it, but none of the two signs under the document that it replaces.
   assert.deepEqual(nodes.numbers, [2, 1, 1])
   assert.deepEqual([2, 3].map(signsUnder), [null, null])
   // The operator of the node that has it follows the others, which then continue.
@@ -387,7 +387,7 @@ test('a change that one node alone has is late at the others also if a key was r
   assert.equal(stateOf(1).revoked.size, 1)
 })
 
-test('a peer that claims to have seen a change that nobody approved does not stop a node', async () => {
+test('a peer that claims to have seen a change without its approvals does not stop a node', async () => {
   const governance = await installed()
   const change = changeOf(governance, undefined, ['alice'])
   const target = { person: 'alice', key: 'k1' }

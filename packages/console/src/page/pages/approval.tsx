@@ -1,42 +1,15 @@
-import { custody } from '../api/command.ts'
 import { mirror, pageAt } from '../api/scope.ts'
 import type { ApprovalDetail } from '../api/types.ts'
 import { useRead } from '../api/use.ts'
 import { unitsText } from '../amounts.ts'
-import { Card, Empty, Facts, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
-import { Amount, Code, Id, tickerOf, Time } from '../parts/values.tsx'
+import { Card, Facts, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
+import { Amount, Id, tickerOf, Time } from '../parts/values.tsx'
 import { Status } from '../parts/status.tsx'
-import { Table } from '../parts/table.tsx'
 import { ApprovalAmount, APPROVALS_LIVE, Needs } from './approvals.tsx'
+import { Decisions, HowTo } from './decisions.tsx'
+import { ChangePage } from './policy-change.tsx'
 
-const timeOf = (seconds: number): string => new Date(seconds * 1000).toISOString()
-
-/** How a person approves. This page cannot, because it has no key of theirs. */
-function HowTo({ id }: { id: string }) {
-  return (
-    <Card
-      title="Approve or reject"
-      lead="People sign with their own keys, on their own machines, because this page could show one transfer and have another one approved."
-    >
-      <div class="stack-small">
-        <p class="label">With a passkey: a page on your own machine</p>
-        <Code text={custody('approver run --dir DIR')} label="Command for a passkey" />
-      </div>
-      <div class="stack-small">
-        <p class="label">With a key file</p>
-        <Code
-          text={custody(`approve ${id} --as PERSON --key FILE`)}
-          label="Command for a key file"
-        />
-        <p class="muted">
-          Add <code>--reject</code> to reject it. A rejection is final.
-        </p>
-      </div>
-    </Card>
-  )
-}
-
-/** Page of one transfer that requires approvals. */
+/** Page of one transfer, or one policy change, that requires approvals. */
 export function ApprovalPage({ id }: { id: string }) {
   const reading = useRead<ApprovalDetail>(
     mirror(`/dac/v1/approvals/${encodeURIComponent(id)}`),
@@ -55,6 +28,7 @@ export function ApprovalPage({ id }: { id: string }) {
       </Page>
     )
   const { facts, statement } = approval
+  if (facts === null) return <ChangePage id={id} />
   return (
     <Page
       title={`Approve ${tickerOf(facts.asset)}`}
@@ -107,36 +81,8 @@ export function ApprovalPage({ id }: { id: string }) {
           ]}
         />
       </Card>
-      <Card title="Decisions" isBare>
-        <Table
-          label="Decisions"
-          reading={reading}
-          rows={approval.have}
-          keyOf={({ by }) => by}
-          columns={[
-            { head: 'Person', cell: ({ by }) => by },
-            {
-              head: 'Decision',
-              cell: ({ decision }) => (
-                <Status of={decision === 'approve' ? 'approved' : 'rejected'} />
-              ),
-            },
-            {
-              head: 'Key',
-              isMinor: true,
-              cell: ({ key, passkey }) => (passkey === undefined ? key : `${key} (passkey)`),
-            },
-            { head: 'Signed', cell: ({ at }) => <Time at={timeOf(at)} /> },
-            {
-              head: 'Counts until',
-              isMinor: true,
-              cell: ({ expires }) => <Time at={timeOf(expires)} />,
-            },
-          ]}
-          empty={<Empty icon="people" title="No decisions yet" />}
-        />
-      </Card>
-      {approval.state === 'open' ? <HowTo id={id} /> : null}
+      <Decisions of={approval.have} reading={reading} />
+      {approval.state === 'open' ? <HowTo id={id} of="transfer" /> : null}
     </Page>
   )
 }

@@ -11,7 +11,7 @@ import { Table } from '../parts/table.tsx'
 import { place, withQuery } from '../router.ts'
 
 /** Events after which approvals are read again. */
-export const APPROVALS_LIVE = /^approval/
+export const APPROVALS_LIVE = /^(?:approval|policy)/
 const LIMIT = 25
 const STATES = [
   [null, 'Open'],
@@ -35,8 +35,11 @@ export function Needs({ of }: { of: Approval['needs'] }) {
   )
 }
 
+/** What a transfer does, as its approvals sign it. */
+export type TransferFacts = NonNullable<Approval['facts']>
+
 /** The amount that a transfer pays; forwards of a rule have none. */
-export function ApprovalAmount({ of }: { of: Approval['facts'] }) {
+export function ApprovalAmount({ of }: { of: TransferFacts }) {
   return of.amount === null ? (
     <span class="muted">each forward of the rule</span>
   ) : (
@@ -48,11 +51,13 @@ const COLUMNS = [
   {
     head: 'Amount',
     isNumber: true,
-    cell: ({ facts }: Approval) => <ApprovalAmount of={facts} />,
+    cell: ({ facts, change }: Approval) =>
+      facts === null ? <>Policy document {change?.number}</> : <ApprovalAmount of={facts} />,
   },
   {
     head: 'To',
-    cell: ({ facts }: Approval) => <Id value={facts.to} label="destination" keep={6} />,
+    cell: ({ facts, change }: Approval) =>
+      facts === null ? change?.comment : <Id value={facts.to} label="destination" keep={6} />,
   },
   { head: 'Approvals', cell: ({ needs }: Approval) => <Needs of={needs} /> },
   { head: 'State', isMinor: true, cell: ({ state }: Approval) => <Status of={state} /> },
@@ -64,7 +69,7 @@ const COLUMNS = [
   { head: 'Expires', isMinor: true, cell: ({ expires_at: at }: Approval) => <Time at={at} /> },
 ]
 
-/** Page of the transfers that require approvals by people. */
+/** Page of the transfers and policy changes that require approvals by people. */
 export function Approvals() {
   const chosen = place.value.query.get('state')
   const after = place.value.query.get('after')
@@ -76,7 +81,7 @@ export function Approvals() {
   return (
     <Page
       title="Approvals"
-      lead="Transfers that the policy allows only if people approve them. The signer nodes verify each approval before they sign."
+      lead="Transfers that the policy allows only if people approve them, and proposed changes of the policy. The signer nodes verify each approval."
     >
       <Card isBare>
         <div class="filters">
@@ -99,7 +104,7 @@ export function Approvals() {
           empty={
             <Empty
               icon="check"
-              title={chosen === null ? 'No transfer waits for approvals' : 'None in this state'}
+              title={chosen === null ? 'Nothing waits for approvals' : 'None in this state'}
             >
               A policy decides which transfers require approvals.
             </Empty>

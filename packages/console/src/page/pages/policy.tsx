@@ -4,6 +4,7 @@ import { useRead } from '../api/use.ts'
 import { Card, Empty, Facts, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
 import { Id, Time } from '../parts/values.tsx'
 import { Table } from '../parts/table.tsx'
+import { OpenChanges } from './policy-change.tsx'
 
 const NODES = 3
 const VERSIONS = 10
@@ -132,7 +133,10 @@ function History() {
 
 /** Page of the policy that the signer nodes apply to the workspace. */
 export function PolicyPage() {
-  const reading = useRead<PolicyInForce>(mirror('/dac/v1/policy'), /^(?:approval|transaction)/)
+  const reading = useRead<PolicyInForce>(
+    mirror('/dac/v1/policy'),
+    /^(?:approval|policy|transaction)/,
+  )
   const policy = reading.data
   const lead = 'Rules that the signer nodes apply to each payment. The platform cannot change them.'
   if (policy === undefined)
@@ -170,6 +174,7 @@ export function PolicyPage() {
       {policy.pending.map((proposal) => (
         <Pending key={proposal.hash} of={proposal} />
       ))}
+      <OpenChanges />
       <Card>
         <Facts
           of={[

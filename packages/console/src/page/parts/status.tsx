@@ -39,6 +39,9 @@ const STATES: Record<string, readonly [Tone, string]> = {
   // Approvals.
   approved: ['ok', 'Approved'],
   ended: ['neutral', 'Ended'],
+  // Policy changes.
+  in_force: ['ok', 'In force'],
+  vetoed: ['bad', 'Vetoed'],
   // Rules, accounts, tanks.
   active: ['ok', 'Active'],
   inactive: ['neutral', 'Inactive'],

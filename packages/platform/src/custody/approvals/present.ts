@@ -1,5 +1,6 @@
 import { assertion, LIMITS, type CarriedApproval } from '@custody/policy'
 import { z } from 'zod'
+import { changeStatementShape, missingShape } from './change-shapes.ts'
 import { factsShape, needShape, statementShape } from './judgement.ts'
 import { REQUEST_STATES, type ApprovalRequest } from './approval-request.ts'
 
@@ -13,7 +14,8 @@ export const assertionShape = assertion.meta({
     'Response of a passkey to `navigator.credentials.get`, each field in base64url without padding: `clientDataJSON`, `authenticatorData` and `signature`. Its challenge is the SHA-256 of the bytes that a key would sign.',
 })
 
-const decisionShape = z
+/** A person's decision, in responses. */
+export const decisionShape = z
   .object({
     by: z.string().max(64).meta({ description: 'ID of the person in the policy document' }),
     key: z.string().max(64).meta({ description: 'ID of the key of that person' }),
@@ -48,29 +50,43 @@ const decisionShape = z
     ],
   })
 
-/** A transfer that requires approvals, in lists. */
+/** A transfer or a policy change that requires approvals, in lists. */
 export const approvalShape = z
   .object({
-    id: z.string().meta({ description: 'ID of the transfer' }),
+    id: z.string().meta({ description: 'ID of the transfer or the policy change' }),
     state: z.enum(REQUEST_STATES).meta({
       description:
-        '`ended`: the transfer was cancelled, or failed for another reason, before it was decided',
+        '`ended`: the transfer was cancelled, or failed for another reason, before it was decided; a policy change ended for another reason than its approvals',
     }),
-    action: z.enum(['transfer', 'refund', 'stake', 'forward']),
-    facts: factsShape,
+    action: z.enum(['transfer', 'refund', 'stake', 'forward', 'policy_change']),
+    facts: factsShape.nullable().meta({ description: 'null: it is a policy change' }),
+    change: z
+      .object({
+        number: z.int().min(1).max(1_000_000_000),
+        hash: z.string().max(64),
+        comment: z.string().max(1000),
+        missing: missingShape,
+      })
+      .optional()
+      .meta({
+        id: 'ApprovalChange',
+        description:
+          'The proposed policy document; absent for a transfer. `GET /dac/v1/policy/changes/{id}` returns it',
+      }),
     needs: z.array(needShape).max(LIMITS.approvalGroups),
     have: z.array(decisionShape).max(2 * LIMITS.approvals),
     created_at: z.string(),
     expires_at: z.string().meta({
-      description: 'The transfer fails with `APPROVAL_EXPIRED` if it is not approved by then',
+      description:
+        'The transfer fails with `APPROVAL_EXPIRED`, or the policy change expires, if it is not approved by then',
     }),
   })
   .meta({ id: 'Approval' })
 
-/** One transfer that requires approvals, with what an approval signs. */
+/** One transfer or policy change that requires approvals, with what an approval signs. */
 export const approvalDetailShape = approvalShape
   .extend({
-    statement: statementShape,
+    statement: z.union([statementShape, changeStatementShape]),
     request: z
       .object({
         token: z.string().max(16_384),
@@ -80,8 +96,9 @@ export const approvalDetailShape = approvalShape
       })
       .meta({
         description:
-          'The signed request of the caller, from which an approver can derive the facts again',
-      }),
+          'The signed request of the caller, from which an approver can derive the facts again; absent for a policy change',
+      })
+      .optional(),
   })
   .meta({ id: 'ApprovalDetail' })
 

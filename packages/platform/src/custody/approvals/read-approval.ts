@@ -4,11 +4,13 @@ import { ApiError } from '../../core/errors.ts'
 import { endpoint, type Caller } from '../../core/http/endpoint.ts'
 import { pathId } from '../../core/http/schemas.ts'
 import { decisionsOf } from '../../core/signing/approvals.ts'
+import type { ChangeApprovals } from './change-approvals.ts'
 import { findApproval, type FoundApproval } from './find-approval.ts'
 import { approvalDetailShape, presentApproval } from './present.ts'
 
 interface Services {
   database: Database
+  policyChanges: ChangeApprovals
 }
 
 /**
@@ -24,7 +26,7 @@ export async function ownApproval(
   if (found && found.sub_account_id === caller.subAccountId) return found
   throw new ApiError(
     'NOT_FOUND',
-    `id: no transfer ${id.slice(0, 100)} of this sub-account requires approvals`,
+    `id: no transfer of this sub-account and no policy change with the ID ${id.slice(0, 100)} requires approvals`,
     { field: 'id' },
   )
 }
@@ -39,20 +41,22 @@ export async function presentDetail(database: Database, found: FoundApproval) {
   }
 }
 
-/** Returns one transfer that requires approvals, with the statement that each approval signs. */
+/** Returns what requires approvals, with the statement that each approval signs. */
 export const readApproval = endpoint({
   id: 'readApproval',
   tag: 'Approvals',
   description:
-    'Returns one transfer that requires approvals. `statement` contains all fields of the statement that an approver signs, except `by`, `key`, `at`, `expires` and `decision`; `request` is the signed request of the caller, from which the statement can be derived again.',
+    'Returns one transfer or policy change that requires approvals. For a transfer, `statement` contains all fields of the statement that an approver signs, except `by`, `key`, `at`, `expires` and `decision`; `request` is the signed request of the caller, from which the statement can be derived again. For a policy change, `statement` contains all fields except `by`, `key`, `at` and `expires`, and `GET /dac/v1/policy/changes/{id}` returns the document.',
   errors: ['NOT_FOUND'],
   method: 'GET',
   path: '/dac/v1/approvals/{id}',
-  summary: 'Read a transfer that requires approvals',
+  summary: 'Read what requires approvals',
   access: 'read',
   params: z.strictObject({ id: pathId }),
   response: approvalDetailShape,
-  async handler({ caller, params }, { database }: Services) {
+  async handler({ caller, params }, { database, policyChanges }: Services) {
+    const change = await policyChanges.read(caller.workspaceId, params.id)
+    if (change) return { body: change }
     return { body: await presentDetail(database, await ownApproval(database, caller, params.id)) }
   },
 })

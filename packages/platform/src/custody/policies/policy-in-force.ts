@@ -1,4 +1,10 @@
-import { documentHash, PolicyError, readDocument, type PolicyDocument } from '@custody/policy'
+import {
+  documentHash,
+  keyName,
+  PolicyError,
+  readDocument,
+  type PolicyDocument,
+} from '@custody/policy'
 import { z } from 'zod'
 import type { SignerNodes } from '../../core/signing/nodes.ts'
 import { agreedOf, askAll, disagreement } from './node-answers.ts'
@@ -26,6 +32,11 @@ const viewShape = z.object({
   document: z.string().nullable(),
   next: pendingShape.nullish(),
   stops: z.array(stopShape).max(1000).optional(),
+  suspensions: z
+    .array(z.object({ target: z.object({ person: z.string().max(64), key: z.string().max(64) }) }))
+    .optional(),
+  /** Public keys (SPKI). */
+  revoked: z.array(z.string().max(500)).optional(),
 })
 type View = z.output<typeof viewShape>
 type Pending = z.output<typeof pendingShape>
@@ -43,6 +54,8 @@ export interface PolicyInForce {
   pending: Proposal[]
   /** Stops at any of these nodes. `at`: Unix seconds. */
   stops: z.output<typeof stopShape>[]
+  /** Suspended and revoked keys at any of these nodes, as `keyName` names them. */
+  blocked: ReadonlySet<string>
 }
 
 /** Reads a document that a node returned; null if its text does not have the hash. */
@@ -103,7 +116,24 @@ export async function policyInForce(
     held: nodes,
     pending: pendingOf(views),
     stops: [...stops.values()],
+    blocked: blockedKeysOf(
+      document,
+      views.flatMap(({ view }) => view.suspensions ?? []),
+      views.flatMap(({ view }) => view.revoked ?? []),
+    ),
   }
+}
+
+/** Returns the names of suspended and revoked keys. @param revoked public keys (SPKI) */
+export function blockedKeysOf(
+  { people }: PolicyDocument,
+  suspensions: readonly { target: { person: string; key: string } }[],
+  revoked: readonly string[],
+): Set<string> {
+  const names = suspensions.map(({ target: { person, key } }) => keyName(person, key))
+  for (const { id: person, keys } of people)
+    for (const { id, spki } of keys) if (revoked.includes(spki)) names.push(keyName(person, id))
+  return new Set(names)
 }
 
 /** Converts Unix seconds to a time of the API. */

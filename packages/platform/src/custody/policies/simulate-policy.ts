@@ -1,24 +1,22 @@
 import { policyRegistry, type Registry } from '@custody/chains'
 import {
-  checkDocument,
   compile,
   LIMITS,
-  PolicyError,
   simulation,
   type PastAct,
   type Policy,
   type Simulation,
 } from '@custody/policy'
-import { stringifyJson } from '@custody/request-auth'
 import { setImmediate as turn } from 'node:timers/promises'
 import { z } from 'zod'
 import type { Database } from '../../core/database/pool.ts'
 import { ApiError } from '../../core/errors.ts'
-import { endpoint, type Caller } from '../../core/http/endpoint.ts'
+import { endpoint } from '../../core/http/endpoint.ts'
 import { wholeNumber } from '../../core/http/schemas.ts'
 import type { SignerNodes } from '../../core/signing/nodes.ts'
 import { actsOfTransfers, pastTransfers } from './past-acts.ts'
 import { policyInForce } from './policy-in-force.ts'
+import { compiledOf } from './request-document.ts'
 import { DOCUMENT_EXAMPLE, documentShape } from './shapes.ts'
 
 interface Services {
@@ -71,7 +69,7 @@ export const simulatePolicy = endpoint({
       .meta({ description: 'Rules that had no part in any result', examples: [['large']] }),
   }),
   async handler({ caller, body }, { database, registry, signers }: Services) {
-    const next = compiledOf(registry, caller, body.document)
+    const next = compiledOf(registry, caller.workspace, body.document)
     const inForce = await policyInForce(signers, caller.workspace)
     const current = inForce && compile(inForce.document, policyRegistry(registry))
     const last = lastOf(body.last, next, current)
@@ -102,27 +100,6 @@ export function lastOf(
     `last: must be at most ${most}, because the two documents have ${rules} rules together`,
     { field: 'last' },
   )
-}
-
-/**
- * Compiles the document of a request.
- * @throws ApiError `INVALID_REQUEST` that names the field of the document
- */
-function compiledOf(registry: Registry, { workspace }: Caller, input: object): Policy {
-  const invalid = (path: string, message: string): ApiError =>
-    new ApiError('INVALID_REQUEST', `document${path === '' ? '' : `.${path}`}: ${message}`, {
-      field: `document${path === '' ? '' : `.${path}`}`,
-    })
-  try {
-    const document = checkDocument(JSON.parse(stringifyJson(input)))
-    if (document.workspace !== workspace)
-      throw invalid('workspace', `must be ${workspace}, the workspace of the API key`)
-    return compile(document, policyRegistry(registry))
-  } catch (error) {
-    if (!(error instanceof PolicyError)) throw error
-    const { path, message } = error
-    throw invalid(path, message.startsWith(`${path}: `) ? message.slice(path.length + 2) : message)
-  }
 }
 
 /** Simulates a document, and processes other requests between two acts. */

@@ -112,13 +112,8 @@ async function createStake(
   const client = services.networks.stakes(network.code).client
   const own = address === account
   if (!own) await checkDelegation(services, request, context, amount)
-  await assertNotDenied(services, {
-    workspace: caller.workspaceId,
-    signed,
-    network: network.code,
-    address,
-    tag: null,
-  })
+  const requested = { workspace: caller.workspaceId, signed, network: network.code, address }
+  await assertNotDenied(services, { ...requested, tag: null })
   const quote = quotePlatformFee(services, wallet.prepaid_tier, asset, amount)
   const { bandwidthSun } = await callChain(network, () =>
     services.networks.stakes(network.code).parameters(),

@@ -33,6 +33,11 @@ export function objectOf(
     case 'approval':
       // It has the ID of its transfer, and numbers of its own.
       return `approval:${String(payload['id'])}`
+    case 'policy':
+      // A stop has a hash, and a change an ID.
+      return payload['hash'] !== undefined && payload['id'] === undefined
+        ? `policy:${String(payload['hash'])}`
+        : (idOf(payload) ?? `policy:${workspace}`)
     default:
       return idOf(payload) ?? `${String(group)}:${workspace}`
   }

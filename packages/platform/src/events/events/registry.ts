@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { addressShape } from '../../custody/addresses/present.ts'
 import { approvalShape } from '../../custody/approvals/present.ts'
+import { stopEventShape } from '../../custody/policies/emergency/stops.ts'
+import { changeShape } from '../../custody/policies/changes/shapes.ts'
 import { ruleShape } from '../../custody/auto-forwarding/rule.ts'
 import { EVENT_TYPES, type EventType } from '../../core/database/event-types.ts'
 import { accountShape } from '../../commerce/exchanges/account.ts'
@@ -18,6 +20,8 @@ interface EventOf {
   object:
     | 'transaction'
     | 'approval'
+    | 'policy change'
+    | 'policy stop'
     | 'address'
     | 'wallet'
     | 'gas tank'
@@ -61,6 +65,20 @@ const approval = (says: string): EventOf => ({
   object: 'approval',
   scope: 'sub-account',
   data: approvalShape,
+})
+
+const policyChange = (says: string): EventOf => ({
+  says,
+  object: 'policy change',
+  scope: 'workspace',
+  data: changeShape,
+})
+
+const policyStop = (says: string): EventOf => ({
+  says,
+  object: 'policy stop',
+  scope: 'workspace',
+  data: stopEventShape,
 })
 
 const staked = z.object({
@@ -152,6 +170,13 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
   'approval.closed': approval(
     'A transfer no longer waits for approvals: it was approved or rejected, it expired, or it ended for another reason',
   ),
+  'policy.proposed': policyChange('A policy change was proposed, and waits for its approvals'),
+  'policy.vetoed': policyChange(
+    'A person vetoed a policy change: `rejected` before the signer nodes held it, or `vetoed`',
+  ),
+  'policy.in_force': policyChange('A proposed policy document came into force'),
+  'policy.stopped': policyStop('A stop that was sent over the API is in force at a signer node'),
+  'policy.resumed': policyStop('A stop that was sent over the API was ended over the API'),
   'deposit.detected': transaction(
     'A block contains a payment to one of your addresses, which is not credited yet',
   ),

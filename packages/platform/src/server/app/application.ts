@@ -28,6 +28,7 @@ import type { Aml } from '../../custody/aml/aml.ts'
 import type { KnownWallets } from '../../custody/assets/find-wallet.ts'
 import type { Prices } from '../../custody/prices/prices.ts'
 import type { ExchangeDestinations } from '../../custody/transactions/exchange-destinations.ts'
+import type { ChangeApprovals } from '../../custody/approvals/change-approvals.ts'
 import type { WorkspacePolicies } from '../../custody/approvals/workspace-policies.ts'
 import type { Withdrawals } from '../../custody/transactions/write-withdrawal.ts'
 import type { Webhooks } from '../../events/webhooks/webhooks.ts'
@@ -65,6 +66,7 @@ export interface Application {
   knownWallets: KnownWallets
   withdrawals: Withdrawals
   policies: WorkspacePolicies
+  policyChanges: ChangeApprovals
   exchangeDestinations: ExchangeDestinations
   aml: Aml
   prices: Prices

@@ -1,6 +1,7 @@
 import type { Registry } from '@custody/chains'
 import type { Logger } from 'pino'
 import { exchangeDestinationsOf } from '../../commerce/exchange-transfers/destination.ts'
+import { changeApprovalsOf } from '../../custody/policies/changes/change-approvals.ts'
 import { WorkspacePolicies } from '../../custody/approvals/workspace-policies.ts'
 import { AddressBook } from '../../custody/addresses/book.ts'
 import { createAml, type Aml } from '../../custody/aml/aml.ts'
@@ -101,6 +102,7 @@ export async function createApplication(parts: ApplicationParts): Promise<Applic
     knownWallets: new KnownWallets(database),
     withdrawals: new Withdrawals(database),
     policies: new WorkspacePolicies({ signers, environment }),
+    policyChanges: changeApprovalsOf({ database, registry, signers }),
     feed: new Feed({ database, environment, log, pollMs: eventPollMs({ settings }) }),
     reconciling: { job: null },
     checkout: {

@@ -65,6 +65,15 @@ import { giveApproval } from '../../custody/approvals/give-approval.ts'
 import { listApprovals } from '../../custody/approvals/list-approvals.ts'
 import { readApproval } from '../../custody/approvals/read-approval.ts'
 import { evaluatePolicy } from '../../custody/policies/evaluate-policy.ts'
+import { createPolicyChange } from '../../custody/policies/changes/create-change.ts'
+import { listPolicyChanges } from '../../custody/policies/changes/list-changes.ts'
+import { provePolicyKey } from '../../custody/policies/changes/prove-possession.ts'
+import { readPolicyChange } from '../../custody/policies/changes/read-change.ts'
+import { readPolicyStop } from '../../custody/policies/emergency/read-stop.ts'
+import { resumePolicy } from '../../custody/policies/emergency/resume-policy.ts'
+import { stopPolicy } from '../../custody/policies/emergency/stop-policy.ts'
+import { suspendPolicyKey } from '../../custody/policies/emergency/suspend-key.ts'
+import { vetoPolicy } from '../../custody/policies/emergency/veto-policy.ts'
 import { listPolicyVersions } from '../../custody/policies/list-versions.ts'
 import { readPolicy } from '../../custody/policies/read-policy.ts'
 import { simulatePolicy } from '../../custody/policies/simulate-policy.ts'
@@ -115,6 +124,15 @@ export const endpoints: readonly Endpoint<Application>[] = [
   listPolicyVersions,
   evaluatePolicy,
   simulatePolicy,
+  createPolicyChange,
+  listPolicyChanges,
+  readPolicyChange,
+  provePolicyKey,
+  stopPolicy,
+  resumePolicy,
+  vetoPolicy,
+  suspendPolicyKey,
+  readPolicyStop,
   listGasTanks,
   listTankEntries,
   networkFeeRates,

@@ -11,6 +11,8 @@ import { fillTanksLoop } from '../../custody/gas-tanks/ensure-tank.ts'
 import { watchTanksLoop } from '../../custody/gas-tanks/watch-tanks.ts'
 import { invoiceLoop } from '../../commerce/invoices/loop.ts'
 import { awaitedNetworksShared, mempoolLoop } from '../../commerce/invoices/mempool.ts'
+import { policyChangesLoop } from '../../custody/policies/changes/loop.ts'
+import { policyStopsLoop } from '../../custody/policies/emergency/stops.ts'
 import { turnOfDayLoop } from '../../custody/prepaid-fee/turn-of-day.ts'
 import { watchReleasableLoop } from '../../custody/staking/watch-releasable.ts'
 import { orderLoop } from '../../commerce/trading/loop.ts'
@@ -39,6 +41,8 @@ function workLoops(services: Application): Loop[] {
     watchTanksLoop(services),
     turnOfDayLoop(services),
     watchReleasableLoop(services),
+    policyChangesLoop(services),
+    policyStopsLoop(services),
     housekeepingLoop(services),
     foldLoop(services),
     autoForwardingLoop(services),

@@ -14,6 +14,7 @@ import { releaseDeposit } from './aml-release.ts'
 import { createApiUser, listApiUsers, revokeApiUser } from './api-users.ts'
 import { OperatorError, type Command } from './command.ts'
 import { giveDecision, listOpenApprovals, showApproval } from './policy/approvals.ts'
+import { provePossessionOf, proposePolicy } from './policy/changes.ts'
 import { policyHistory } from './policy/history.ts'
 import { exportAuditLog, inviteToConsole, listConsolePeople, resetPerson } from './console.ts'
 import { doctorFacts } from './doctor/database.ts'
@@ -63,6 +64,7 @@ const COMMANDS: Record<string, Command<Application>> = {
   'approval give': giveDecision,
   'approval list': listOpenApprovals,
   'approval show': showApproval,
+  'approval prove': provePossessionOf,
   'api-user create': createApiUser,
   'api-user list': listApiUsers,
   'api-user revoke': revokeApiUser,
@@ -76,6 +78,7 @@ const COMMANDS: Record<string, Command<Application>> = {
   'gas-tank set': setTank,
   'gas-tank stake': stakeTank,
   'policy history': policyHistory,
+  'policy propose': proposePolicy,
   'prepaid-fee adjust': adjustPrepaidFee,
   'prepaid-fee show': showPrepaidFee,
   'rescan start': startRescan,

@@ -50,9 +50,12 @@ function documentOf({ statement, document }: Detail): PolicyDocument {
   return read
 }
 
-/** Signs a person's approval or rejection of a transfer, and sends it to the platform. */
+/** Signs a person's approval or rejection, and sends it to the platform. */
 export const approve: Run = async ({ home, words: [id = ''], values }) => {
-  const detail = (await callPlatform(home, 'approval show', { id })) as unknown as Detail
+  const shown = await callPlatform(home, 'approval show', { id })
+  if (shown['action'] === 'policy_change')
+    return (await import('./approve-change.ts')).approveChange(home, shown as never, values)
+  const detail = shown as unknown as Detail
   const document = documentOf(detail)
   const signer = signerOf(document, values)
   const decision = values['reject'] === undefined ? 'approve' : 'reject'
@@ -85,23 +88,32 @@ function lineOf({ id, state, needs }: { id: string; state: string; needs: Needs 
     : `transfer ${id} waits for further approvals; approvals so far: ${needsLine(needs)}`
 }
 
-/** Lists the transfers that wait for approvals. */
+/** Lists the transfers and policy changes that wait for approvals. */
 export const list: Run = async ({ home, values }) => {
   const input = values['workspace'] === undefined ? {} : { workspace: values['workspace'] }
-  const { approvals, more } = (await callPlatform(home, 'approval list', input)) as unknown as {
+  const { approvals, changes, more } = (await callPlatform(
+    home,
+    'approval list',
+    input,
+  )) as unknown as {
     approvals: { id: string; statement: Shown; needs: Needs; expires_at: string }[]
+    changes: { id: string; workspace: string; number: number; needs: Needs; expires_at: string }[]
     more: boolean
   }
+  const lines = [
+    ...approvals.flatMap(({ id, statement, needs, expires_at }) => [
+      `${id}, until ${expires_at}; approvals so far: ${needsLine(needs)}`,
+      ...actSentences(statement.action, statement.facts as never).map(
+        (sentence) => `  ${sentence}`,
+      ),
+    ]),
+    ...changes.flatMap(({ id, workspace, number, needs, expires_at }) => [
+      `${id}, until ${expires_at}; approvals so far: ${needsLine(needs)}`,
+      `  Policy document ${number} of the workspace ${workspace}.`,
+    ]),
+  ]
   return {
-    result: { approvals, more },
-    text:
-      approvals.length === 0
-        ? 'no transfer waits for approvals'
-        : approvals.flatMap(({ id, statement, needs, expires_at }) => [
-            `${id}, until ${expires_at}; approvals so far: ${needsLine(needs)}`,
-            ...actSentences(statement.action, statement.facts as never).map(
-              (sentence) => `  ${sentence}`,
-            ),
-          ]),
+    result: { approvals, changes, more },
+    text: lines.length === 0 ? 'nothing waits for approvals' : lines,
   }
 }

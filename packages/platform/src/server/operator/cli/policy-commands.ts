@@ -2,6 +2,7 @@ import { WORKSPACE, type Definition } from './definition.ts'
 
 const policy = () => import('./policy.ts')
 const stops = () => import('./policy-stop.ts')
+const vetoes = () => import('./policy-veto.ts')
 const signer = () => import('./signer-policy.ts')
 const analysis = () => import('./policy-analysis.ts')
 
@@ -24,14 +25,18 @@ export const POLICY_COMMANDS: readonly Definition[] = [
   {
     usage: 'approve <ID>',
     summary:
-      'Print what a transfer that waits for approvals does, and approve or reject it as a person of the policy.',
-    args: { ID: 'ID of the transfer, as "npx custody approvals" prints it' },
-    options: { ...SIGN, reject: 'reject the transfer, which then fails (default: approve it)' },
+      'Print what a transfer or a policy change does that waits for approvals, and approve or reject it as a person of the policy.',
+    args: { ID: 'ID of the transfer or the policy change, as "npx custody approvals" prints it' },
+    options: {
+      ...SIGN,
+      reject: 'reject it: the transfer fails, or the change is vetoed (default: approve it)',
+    },
     run: async () => (await approvals()).approve,
   },
   {
     usage: 'approvals',
-    summary: 'List the transfers that wait for approvals by the policy of their workspace.',
+    summary:
+      'List the transfers and policy changes that wait for approvals by the policy of their workspace.',
     options: { 'workspace W': 'name of the workspace (default: all)' },
     run: async () => (await approvals()).list,
   },
@@ -106,14 +111,16 @@ export const POLICY_COMMANDS: readonly Definition[] = [
   {
     usage: 'policy propose',
     summary:
-      'Add a person’s approval of the next policy document to its file, and present it to the signer nodes when the approvals are sufficient.',
+      'Propose the next policy document, whose approvals the platform collects; with --as, add an approval to the file instead, and present it to the signer nodes when they are sufficient.',
     options: {
       ...WORKSPACE,
       '!file FILE': 'policy file with the next document and the proofs of its new keys',
-      'as PERSON': 'ID of the person in the policy in force (default: only present the file)',
+      'as PERSON':
+        'ID of the person in the policy in force, who approves in the file (default: propose to the platform, or present a file with approvals)',
       'key KEYFILE': 'PEM file with the private key of --as, Ed25519 or P-256',
+      'comment TEXT': 'why the policy changes, for the proposal to the platform',
       'in SECONDS':
-        'time until the change comes into force, for the first approval, in seconds (default: the delay of the policy in force, on mainnet 3600 more)',
+        'time until the change comes into force, for the proposal or the first approval, in seconds (default: the delay of the policy in force, on mainnet 3600 more)',
     },
     run: async () => (await import('./policy-propose.ts')).propose,
   },
@@ -143,6 +150,30 @@ export const POLICY_COMMANDS: readonly Definition[] = [
         'file with the signed stop, as "policy stop" wrote it (default: policy-stops/HASH.json in the home folder)',
     },
     run: async () => (await stops()).resume,
+  },
+  {
+    usage: 'policy veto',
+    summary:
+      'Veto a change of the policy at the signer nodes of this machine, which inform each other.',
+    options: {
+      ...WORKSPACE,
+      ...SIGN,
+      '!hash HASH': 'hash of the document that would come into force, as "policy show" prints it',
+    },
+    run: async () => (await vetoes()).veto,
+  },
+  {
+    usage: 'policy suspend',
+    summary:
+      'Suspend a key of another person for seven days: it approves nothing, and can still veto, stop and reject.',
+    options: {
+      ...WORKSPACE,
+      ...SIGN,
+      '!person PERSON': 'ID of the person whose key is suspended',
+      '!key-id ID': 'ID of their key in the policy document',
+      'reason TEXT': 'reason to record, at most 200 characters (default: no reason given)',
+    },
+    run: async () => (await vetoes()).suspend,
   },
 ]
 

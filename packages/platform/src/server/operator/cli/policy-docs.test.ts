@@ -135,6 +135,37 @@ test('policy propose collects approvals and presents the next document to the no
   assert.deepEqual((shown['next'] as { document: object }).document, next)
 })
 
+test('policy veto ends a pending change, and policy suspend blocks a key of another person', async () => {
+  const scope = ['--workspace', 'acme']
+  const by = (name: string) => ['--as', name, '--key', join(folder, `${name}.pem`)]
+  const { next } = (await resultOf('policy', 'show', ...scope)) as { next: { hash: string } }
+  await fails(
+    /^custody: --hash: must be 64/,
+    'policy',
+    'veto',
+    ...scope,
+    ...by('bob'),
+    '--hash',
+    '1',
+  )
+  const { hash } = next
+  const vetoed = await resultOf('policy', 'veto', ...scope, ...by('bob'), '--hash', hash)
+  assert.deepEqual(vetoed['recorded'], [1, 2, 3])
+  assert.equal((await resultOf('policy', 'show', ...scope))['next'], null)
+
+  const key = ['--person', 'safe', '--key-id', 'k1']
+  await fails(
+    /^custody: the statement was not signed: by: the document does not allow this/,
+    'policy',
+    'suspend',
+    ...scope,
+    ...by('safe'),
+    ...key,
+  )
+  const suspended = await resultOf('policy', 'suspend', ...scope, ...by('alice'), ...key)
+  assert.deepEqual(suspended['recorded'], [1, 2, 3])
+})
+
 test('policy install refuses a first document if another policy is in force', async () => {
   const { document } = await resultOf('policy', 'show', '--workspace', 'acme')
   write('other.json', { ...(document as object), rules: [] })

@@ -1,12 +1,12 @@
 import { canonicalText, lint, readSigned, type Policy, type PolicyDocument } from '@custody/policy'
 import type { NodePeer } from '../../../core/signing/nodes.ts'
+import { blockedKeysOf } from '../../../custody/policies/policy-in-force.ts'
 import { OperatorError } from '../command.ts'
-import { localSigners } from '../connect.ts'
+import { callPlatform, localSigners } from '../connect.ts'
 import { judged, readPolicyFile, writePolicyFile, type PolicyFile } from '../policy/files.ts'
 import { nodesWith, presentItem, requireInForce, type InForce } from '../policy/nodes.ts'
 import {
   APPROVAL_S,
-  blockedKeysOf,
   compiled,
   countCollected,
   faultOf,
@@ -17,6 +17,7 @@ import {
   without,
 } from '../policy/statements.ts'
 import { needsLine } from '../policy/text.ts'
+import { lineOf } from './approve-change.ts'
 import { need, type Outcome, type Run, type Values } from './typed.ts'
 
 /** Time for the collection of the approvals in seconds, which is added to the delay on mainnet. */
@@ -80,11 +81,37 @@ function withApproval(
   return changed
 }
 
-/** Adds an approval of the next document, and presents it when the approvals are sufficient. */
+/** Proposes a document to the platform, which collects the approvals. */
+async function proposeToPlatform(home: string, file: PolicyFile, values: Values): Promise<Outcome> {
+  const { document, possessions } = file
+  const result = await callPlatform(home, 'policy propose', {
+    workspace: need(values, 'workspace'),
+    document,
+    possessions: possessions.map((text) => JSON.parse(text) as object),
+    ...(values['comment'] === undefined ? {} : { comment: need(values, 'comment') }),
+    ...(values['in'] === undefined ? {} : { in: values['in'] }),
+  })
+  const warnings = result['warnings'] as { path: string; message: string }[]
+  return {
+    result,
+    text: [
+      lineOf(result as never),
+      `each person approves it with "npx custody approve ${String(result['id'])} --as PERSON --key FILE"`,
+    ],
+    notices: warnings.map((each) => `warning: ${each.path}: ${each.message}`),
+  }
+}
+
+/**
+ * Proposes the next document to the platform. With `--as`, or if the file contains approvals, the
+ * approvals are collected in the file instead, and it is presented when they are sufficient.
+ */
 export const propose: Run = async ({ home, values }) => {
   const workspace = need(values, 'workspace')
   const path = need(values, 'file')
   const file = judged('--file', () => readPolicyFile(path, '--file'))
+  if (values['as'] === undefined && file.approvals.length === 0)
+    return proposeToPlatform(home, file, values)
   const signers = localSigners(home)
   const inForce = await requireInForce(signers, workspace)
   assertSuccessor(file.document, inForce.document)
@@ -95,7 +122,7 @@ export const propose: Run = async ({ home, values }) => {
     policy,
     inForce.document.change.approvals,
     changed.approvals,
-    blockedKeysOf(policy, suspensions, revoked),
+    blockedKeysOf(inForce.document, suspensions, revoked),
   )
   const { hash } = compiled(file.document, '--file')
   const result = { id: hash, number: file.document.number, hash, needs }

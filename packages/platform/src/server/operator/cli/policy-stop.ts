@@ -3,6 +3,7 @@ import { reasonOf } from '@custody/chains/reason'
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { NodePeer } from '../../../core/signing/nodes.ts'
+import { blockedKeysOf } from '../../../custody/policies/policy-in-force.ts'
 import { OperatorError } from '../command.ts'
 import { callSigner, localSigners } from '../connect.ts'
 import {
@@ -15,7 +16,6 @@ import {
 import { readStopFile, stopFileOf, writeStopFile, type StopFile } from '../policy/stop-files.ts'
 import {
   APPROVAL_S,
-  blockedKeysOf,
   compiled,
   countCollected,
   faultOf,
@@ -38,7 +38,7 @@ const warnings = (problems: readonly string[]): string[] =>
 
 /** Returns the names of blocked keys, as the nodes report them. */
 const blockedOf = (policy: Policy, { suspensions = [], revoked = [] }: PolicyView) =>
-  blockedKeysOf(policy, suspensions, revoked)
+  blockedKeysOf(policy.document, suspensions, revoked)
 
 /**
  * Returns a warning if no API key of a sub-account is enrolled, because its name may be misspelt.

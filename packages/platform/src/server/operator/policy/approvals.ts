@@ -5,11 +5,14 @@ import { decide } from '../../../custody/approvals/decide.ts'
 import { presentDetail } from '../../../custody/approvals/read-approval.ts'
 import type { WorkspacePolicies } from '../../../custody/approvals/workspace-policies.ts'
 import type { Database } from '../../../core/database/pool.ts'
+import type { Environment } from '../../../core/environment.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { NodeRefused, NodeUnavailable, type SignerNodes } from '../../../core/signing/nodes.ts'
 import { argument, OperatorError, type Command } from '../command.ts'
+import { changeOf, giveChangeDecision, openChanges, showChange } from './changes.ts'
 
 interface Services {
+  environment: Environment
   registry: Registry
   database: Database
   signers: SignerNodes
@@ -28,7 +31,7 @@ async function found(database: Database, input: Record<string, unknown>): Promis
   const match = owner && (await findApproval(database, owner.workspace_id, id))
   if (match) return match
   throw new OperatorError(
-    `ID: no transfer ${id} requires approvals; "npx custody approvals" lists those that do`,
+    `ID: no transfer and no policy change ${id} requires approvals; "npx custody approvals" lists those that do`,
   )
 }
 
@@ -47,7 +50,7 @@ async function documentOf({ signers }: Services, workspace: string): Promise<str
   return null
 }
 
-/** Lists the transfers that wait for approvals, oldest first. */
+/** Lists the transfers and policy changes that wait for approvals, transfers oldest first. */
 export const listOpenApprovals: Command<Services> = async ({ database }, input) => {
   const rows = await database.query<FoundApproval>(
     `select r.transaction_id, r.statement, r.needs, r.expires_at, r.created_at
@@ -64,12 +67,22 @@ export const listOpenApprovals: Command<Services> = async ({ database }, input) 
       created_at: row.created_at.toISOString(),
       expires_at: row.expires_at.toISOString(),
     })),
+    changes: await openChanges(database, argument(input, 'workspace')),
     more: rows.length > LISTED_MAX,
   }
 }
 
-/** Returns a transfer that requires approvals, with the policy document that requires them. */
+/**
+ * Returns a transfer or a policy change that requires approvals, with the policy document that
+ * requires them.
+ */
 export const showApproval: Command<Services> = async (services, input) => {
+  const change = await changeOf(services.database, input)
+  if (change)
+    return {
+      ...(await showChange(services.database, change)),
+      document: await documentOf(services, change.workspace),
+    }
   const match = await found(services.database, input)
   return {
     ...(await presentDetail(services.database, match)),
@@ -77,8 +90,14 @@ export const showApproval: Command<Services> = async (services, input) => {
   }
 }
 
-/** Stores a person's signed decision about a transfer. */
+/** Stores a person's signed decision about a transfer or a policy change. */
 export const giveDecision: Command<Services> = async (services, input) => {
+  const change = await changeOf(services.database, input)
+  if (change) {
+    const given = carriedApproval.safeParse(input['decision'])
+    if (!given.success) throw new OperatorError('decision: has an unknown form')
+    return giveChangeDecision(services, change, given.data)
+  }
   const match = await found(services.database, input)
   const decision = carriedApproval.safeParse(input['decision'])
   if (!decision.success) throw new OperatorError('decision: has an unknown form')

@@ -2,7 +2,6 @@ import { loadRegistry, policyRegistry } from '@custody/chains'
 import {
   compile,
   countQuorum,
-  keyName,
   PolicyError,
   readSigned,
   statementBytes,
@@ -162,16 +161,4 @@ export function countCollected(
     ),
     ...countQuorum(policy, approvals, signers, blocked),
   }
-}
-
-/** Returns the names of suspended and revoked keys. */
-export function blockedKeysOf(
-  policy: Policy,
-  suspensions: readonly { target: { person: string; key: string } }[],
-  revoked: readonly string[],
-): Set<string> {
-  const names = suspensions.map(({ target: { person, key } }) => keyName(person, key))
-  for (const { id: person, keys } of policy.document.people)
-    for (const { id, spki } of keys) if (revoked.includes(spki)) names.push(keyName(person, id))
-  return new Set(names)
 }

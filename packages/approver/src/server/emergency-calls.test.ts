@@ -1,0 +1,150 @@
+// Stops, their ends and vetoes on the page, with a platform in this process that may lie.
+import assert from 'node:assert/strict'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { checkDocument, documentHash, statementHash, type Statement } from '@custody/policy'
+import { assertionOf, signWithPasskey } from '../../../policy/testing/passkeys.ts'
+import { alice, approvalOf, documentOf, NOW_S, place, TestPlatform } from '../../testing/fixture.ts'
+import { ApproverError } from '../errors.ts'
+import { Documents } from '../verify/documents.ts'
+import type { ChallengeView, EmergencyView } from '../views.ts'
+import { callsOf } from './calls.ts'
+
+const inForce = documentOf()
+const hash = documentHash(inForce)
+const approval = await approvalOf(inForce)
+const { mode, workspace, nodes } = inForce
+const COMMON = { v: 1 as const, mode, workspace, nodes, by: 'alice', key: 'a1', at: NOW_S }
+const WEEK_S = 604_800
+const STOP = {
+  kind: 'stop',
+  ...COMMON,
+  expires: NOW_S + WEEK_S,
+  sub_account: null,
+  reason: 'A laptop was stolen',
+} satisfies Statement
+
+function start() {
+  const platform = new TestPlatform(structuredClone(approval))
+  platform.inForce = inForce
+  const calls = callsOf({
+    config: {
+      version: 1,
+      person: 'alice',
+      platform: 'http://platform.example',
+      api_key: '',
+      private_key_file: '',
+      trust_file: '',
+      document_file: null,
+      origin: 'http://localhost:24873',
+      host: null,
+      port: 24_873,
+    },
+    place,
+    documents: new Documents(mkdtempSync(join(tmpdir(), 'custody-approver-')), null),
+    platform,
+    now: () => NOW_S * 1000,
+  })
+  const call = async <T>(name: string, input: object = {}): Promise<T> =>
+    (await calls.get(name)?.(input as Record<string, unknown>)) as T
+  /** Starts an act, signs the expected statement, and sends it. */
+  const sign = async (input: object, statement: Statement) => {
+    const challenge = await call<ChallengeView>('emergency-challenge', { key: 'a1', ...input })
+    const assertion = assertionOf(alice, statement)
+    await call('emergency-send', { attempt: challenge.attempt, ...assertion })
+    return { challenge, assertion }
+  }
+  return { platform, call, sign }
+}
+
+const fails = (code: string, work: Promise<unknown>) =>
+  assert.rejects(work, (error) => {
+    assert.ok(error instanceof ApproverError, String(error))
+    assert.equal(error.code, code, error.message)
+    return true
+  })
+const signer = (expires: number) => ({ by: 'alice', key: 'a1', at: NOW_S, expires })
+
+test('stops signing with a passkey', async () => {
+  const { platform, call, sign } = start()
+  const { reason, sub_account } = STOP
+  const { challenge, assertion } = await sign({ act: 'stop', sub_account: '', reason }, STOP)
+  assert.match(challenge.sentences[0] ?? '', /^alice stops all signing for the whole workspace/)
+  assert.deepEqual(platform.sent, [
+    { ...signer(STOP.expires), passkey: assertion, sub_account, reason },
+  ])
+  for (const input of [{ reason: '' }, { reason: 'a'.repeat(201) }, { sub_account: 1 }])
+    await fails(
+      'INPUT',
+      call('emergency-challenge', { act: 'stop', key: 'a1', sub_account: '', reason, ...input }),
+    )
+  await fails(
+    'NO_PASSKEY',
+    call('emergency-challenge', { act: 'stop', key: 'a9', sub_account: '', reason }),
+  )
+})
+
+test('approves the end of a stop whose signed text was verified', async () => {
+  const { platform, call, sign } = start()
+  const stop = statementHash(STOP)
+  platform.stops.set(stop, JSON.stringify(signWithPasskey(alice, STOP)))
+  const view = await call<EmergencyView>('emergency')
+  assert.deepEqual([view.may_stop, view.may_resume, view.may_veto], [true, true, true])
+  assert.match(view.stops[0]?.text ?? '', /^alice stopped the whole workspace at /)
+  assert.equal(view.stops[0]?.refusal, null)
+  const statement: Statement = {
+    kind: 'resume',
+    ...COMMON,
+    expires: NOW_S + 86_400,
+    policy: { number: 1, hash },
+    stop,
+  }
+  const { assertion } = await sign({ act: 'resume', hash: stop }, statement)
+  assert.deepEqual(platform.sent, [{ ...signer(NOW_S + 86_400), passkey: assertion, stop }])
+})
+
+test('refuses the end of a stop whose text is missing, or of another stop', async () => {
+  const { platform, call } = start()
+  const [missing, other] = ['ab'.repeat(32), 'cd'.repeat(32)]
+  platform.stops.set(missing, null)
+  platform.stops.set(other, JSON.stringify(signWithPasskey(alice, STOP)))
+  const { stops } = await call<EmergencyView>('emergency')
+  assert.match(stops[0]?.refusal ?? '', /custody policy stop/)
+  assert.match(stops[1]?.refusal ?? '', /another statement/)
+  for (const each of [missing, other])
+    await fails('STOP', call('emergency-challenge', { act: 'resume', key: 'a1', hash: each }))
+  await fails('INPUT', call('emergency-challenge', { act: 'resume', key: 'a1', hash: 'x' }))
+  await fails('INPUT', call('emergency-challenge', { act: 'other', key: 'a1', hash: missing }))
+})
+
+test('vetoes a pending change, which is displayed as sentences', async () => {
+  const { platform, call, sign } = start()
+  const next = checkDocument({ ...inForce, number: 2, previous: hash, rules: [] })
+  platform.pending = [{ document: next, acts_at: new Date(NOW_S * 1000).toISOString() }]
+  const { pending } = await call<EmergencyView>('emergency')
+  const own = documentHash(next)
+  assert.deepEqual(
+    pending.map((each) => each.hash),
+    [own],
+  )
+  assert.match(pending[0]?.differences[0] ?? '', /large/)
+  const statement: Statement = {
+    kind: 'veto',
+    ...COMMON,
+    expires: NOW_S + WEEK_S,
+    policy: { number: 1, hash },
+    next: { number: 2, hash: own },
+  }
+  const { assertion } = await sign({ act: 'veto', hash: own }, statement)
+  assert.deepEqual(platform.sent, [{ ...signer(NOW_S + WEEK_S), passkey: assertion, hash: own }])
+})
+
+test('refuses a policy of another installation, or none', async () => {
+  const { platform, call } = start()
+  platform.inForce = documentOf(undefined, { nodes: 'ab'.repeat(32) })
+  await fails('OTHER_PLACE', call('emergency'))
+  platform.inForce = null
+  await fails('DOCUMENT', call('emergency'))
+})

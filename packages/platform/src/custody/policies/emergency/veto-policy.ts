@@ -1,0 +1,47 @@
+import { z } from 'zod'
+import { endpoint } from '../../../core/http/endpoint.ts'
+import { policyHash } from '../shapes.ts'
+import {
+  deliver,
+  recordedShape,
+  SIGNER_EXAMPLE,
+  signerFields,
+  signingText,
+  verifiedStatement,
+  type Services,
+} from './signed.ts'
+
+const HASH = /^[0-9a-f]{64}$/
+
+/** Carries a person's veto of a change to the signer nodes. */
+export const vetoPolicy = endpoint({
+  id: 'vetoPolicy',
+  tag: 'Policy',
+  description: `Vetoes a change that the signer nodes hold, however it was proposed. ${signingText('custody/policy-veto/v1', ', `policy` (number and hash of the document in force) and `next` (number and hash of the change)')} A person whom the change removes cannot end it alone.`,
+  errors: ['APPROVAL_REFUSED', 'APPROVAL_CLOSED', 'SIGNERS_UNAVAILABLE'],
+  method: 'POST',
+  path: '/dac/v1/policy/veto',
+  summary: 'Veto a policy change',
+  access: 'write',
+  body: z.strictObject({
+    ...signerFields,
+    hash: z
+      .string()
+      .regex(HASH, 'must be 64 lower-case hex digits')
+      .meta({
+        description: 'Hash of the document that would come into force',
+        maxLength: 64,
+        examples: ['ab'.repeat(32)],
+      }),
+  }),
+  example: { ...SIGNER_EXAMPLE, hash: 'ab'.repeat(32) },
+  response: z.object({ hash: policyHash, vetoed: recordedShape }),
+  async handler({ caller, body: { hash, ...signer } }, services: Services) {
+    const verified = await verifiedStatement(services, caller.workspace, signer, (inForce) => ({
+      kind: 'veto',
+      policy: { number: inForce.number, hash: inForce.hash },
+      next: { number: inForce.number + 1, hash },
+    }))
+    return { body: { hash, vetoed: await deliver(services, caller.workspace, verified) } }
+  },
+})
