@@ -171,6 +171,11 @@ const signerMetrics = ({ gauge }: Factory) => ({
     'Number of other nodes that the signer node cannot reach',
     'node',
   ),
+  signerPoliciesApart: gauge(
+    'custody_signer_policies_apart',
+    'Number of workspaces whose policy is late at the signer node, or differs from that of another node',
+    'node',
+  ),
   signerBans: gauge(
     'custody_signer_bans',
     '1 if the signer node `node` has permanently banned the node `banned`',

@@ -116,6 +116,7 @@ export function status({
   bans,
   banReports,
   restoring,
+  governance,
 }: NodeContext): Record<string, unknown> {
   return {
     node: config.node,
@@ -133,6 +134,7 @@ export function status({
       generation: store.state.generation,
     },
     peers: peers.nodes.map((node) => ({ node, reachable: peers.reachable(node) })),
+    policies_apart: governance.exchange.countApart(),
     bans: bans.nodes,
     ban_reports: banReports.current.map(({ node, by }) => ({ node, by })),
     certificate_expires_at: certificateExpiry(config).toISOString(),

@@ -24,6 +24,8 @@ import { WaitingItems, type Facts, type Judgement } from './waiting.ts'
 
 const ITEMS = '/peer/policy/items'
 const NEWS = '/peer/policy/news'
+/** Maximum number of workspaces of each peer that are counted as having another policy there. */
+const APART_MAX = 10_000
 /** Maximum number of pages that are read in a row from a peer. */
 const PAGES_MAX = 10_000
 /**
@@ -71,6 +73,8 @@ interface Peer {
   readonly late: Map<string, number>
   /** Statements with wrong signatures since an elapsed time in milliseconds. */
   forged: { count: number; since: number }
+  /** Workspaces whose policies differed when the two nodes last compared them. */
+  readonly apart: Set<string>
 }
 
 interface Parts {
@@ -112,6 +116,7 @@ export class PolicyExchange {
         waiting: new WaitingItems(),
         late: new Map(),
         forged: { count: 0, since: parts.monotonic() },
+        apart: new Set(),
       })
     parts.peers.handle(ITEMS, async (_node, body) =>
       pages.page(z.strictObject({ after: count }).parse(body).after),
@@ -156,13 +161,31 @@ export class PolicyExchange {
    * @param theirs hash of the partner's; null: none
    * @throws Refusal `POLICY_BEHIND`
    */
-  assertSame(partner: number, theirs: string | null, own: string | null): void {
-    if (theirs === own) return
+  assertSame(workspace: string, partner: number, theirs: string | null, own: string | null): void {
+    const { apart } = this.#peers.get(partner)!
+    if (theirs === own) {
+      apart.delete(workspace)
+      return
+    }
+    if (apart.size < APART_MAX) apart.add(workspace)
     throw new Refusal(
       'POLICY_BEHIND',
       `Node ${this.#parts.node} and node ${partner} have different policies in force for the workspace`,
       { node: this.#parts.node },
     )
+  }
+
+  /**
+   * Returns the number of workspaces for which this node signs nothing because its policy is late, or
+   * signs nothing with a peer because their policies differed the last time that they compared them.
+   */
+  countApart(): number {
+    const { policies } = this.#parts
+    const apart = new Set([...this.#peers.values()].flatMap((peer) => [...peer.apart]))
+    for (const workspace of policies.workspaces)
+      if (!policies.isCurrent(workspace, (governance) => !this.#isLate(governance)))
+        apart.add(workspace)
+    return apart.size
   }
 
   /**

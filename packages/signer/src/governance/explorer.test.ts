@@ -334,7 +334,9 @@ class Explorer {
     this.done.add('different documents')
     const [first, second] = this.honest as [number, number]
     const { exchange } = this.nodes.node(first)
-    assert.throws(() => exchange.assertSame(second, other, one), { code: 'POLICY_BEHIND' })
+    assert.throws(() => exchange.assertSame(workspace, second, other, one), {
+      code: 'POLICY_BEHIND',
+    })
   }
   readonly #stopped = new Map<number, number>()
   readonly #heights = new Map<number, number>()

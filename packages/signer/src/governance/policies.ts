@@ -88,6 +88,20 @@ export class Policies {
   }
 
   /**
+   * Returns whether this node can apply the policy that it holds for a workspace, or holds none.
+   * @param isTimely whether the policy in force was not replaced elsewhere
+   */
+  isCurrent(workspace: string, isTimely: (governance: Governance) => boolean): boolean {
+    try {
+      const governance = this.current(workspace)
+      return governance === null || isTimely(governance)
+    } catch (error) {
+      if (error instanceof Refusal) return false
+      throw error
+    }
+  }
+
+  /**
    * Returns what a backup contains: the policy of each workspace that has one in force. If an entry
    * on record cannot be applied by this version, it is the one before that entry.
    */

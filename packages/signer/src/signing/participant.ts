@@ -245,7 +245,7 @@ export class Participant {
     if (isGoverned && !told)
       throw new Refusal('BAD_ORDER', 'An order under a policy must contain the spending')
     const { workspace } = judged[0]!.order
-    policies.assertSame(partner, policy?.hash ?? null, judge.policyHashOf(workspace))
+    policies.assertSame(workspace, partner, policy?.hash ?? null, judge.policyHashOf(workspace))
     return judge.govern(judged, false)
   }
 

@@ -9,7 +9,8 @@ export interface NodeStatus {
 /**
  * Fields of a node's status. `clockS`: the node's clock, in whole seconds; `keysReady`: number of
  * prepared keys for future workspaces, by curve; `peersDown`: number of other nodes that it cannot
- * reach; `bans`: nodes that it has banned; `banReports`: bans that other nodes reported to it.
+ * reach; `policiesApart`: number of workspaces whose policy is late there, or differs from that of
+ * another node; `bans`: nodes that it has banned; `banReports`: bans that other nodes reported to it.
  */
 interface ReportedStatus {
   ready: boolean
@@ -17,6 +18,7 @@ interface ReportedStatus {
   clockS: number | null
   keysReady: Record<string, number>
   peersDown: number
+  policiesApart: number
   bans: number[]
   banReports: { node: number; by: number }[]
 }
@@ -27,6 +29,7 @@ interface Status {
   clock?: unknown
   pool?: unknown
   peers?: unknown
+  policies_apart?: unknown
   bans?: unknown
   ban_reports?: unknown
 }
@@ -67,6 +70,7 @@ const read = ({
   clock,
   pool,
   peers,
+  policies_apart: policiesApart,
   bans,
   ban_reports: reports,
 }: Status): ReportedStatus => ({
@@ -81,6 +85,8 @@ const read = ({
   peersDown: Array.isArray(peers)
     ? peers.filter((each: { reachable?: unknown } | null) => each?.reachable !== true).length
     : 0,
+  // Absent in earlier versions.
+  policiesApart: typeof policiesApart === 'number' ? policiesApart : 0,
   bans: readBans(bans),
   banReports: Array.isArray(reports) ? reports.filter(isReport) : [],
 })

@@ -15,17 +15,19 @@ export async function collectNodes({ signers, metrics, environment }: Services):
   metrics.signerClock.reset()
   metrics.signerKeysReady.reset()
   metrics.signerPeersDown.reset()
+  metrics.signerPoliciesApart.reset()
   metrics.signerBans.reset()
   for (const each of nodes) {
     const node = String(each.node)
     metrics.signerUp.labels(node).set(canSign(each) ? 1 : 0)
     if (each.status === null) continue
-    const { clockS, keysReady, peersDown, bans } = each.status
+    const { clockS, keysReady, peersDown, policiesApart, bans } = each.status
     if (clockS !== null)
       metrics.signerClock.labels(node).set(clockS - Math.floor(environment.now() / 1000))
     for (const [curve, count] of Object.entries(keysReady))
       metrics.signerKeysReady.labels(node, curve).set(count)
     metrics.signerPeersDown.labels(node).set(peersDown)
+    metrics.signerPoliciesApart.labels(node).set(policiesApart)
     for (const peer of nodes) {
       if (peer.node !== each.node)
         metrics.signerBans.labels(node, String(peer.node)).set(bans.includes(peer.node) ? 1 : 0)
