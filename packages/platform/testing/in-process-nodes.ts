@@ -2,13 +2,21 @@ import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'n
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { assemble, loadRegistry, policyRegistry, signing, type Network } from '@custody/chains'
+import {
+  assemble,
+  loadRegistry,
+  policyRegistry,
+  signing,
+  type Network,
+  type Registry,
+} from '@custody/chains'
 import { platformCall } from '../../signer/src/api/index.ts'
 import { errorAnswer, Refusal } from '../../signer/src/errors.ts'
 import { Policies } from '../../signer/src/governance/policies.ts'
 import { HostClock } from '../../signer/src/transport/host-clock.ts'
 import type { Peers } from '../../signer/src/transport/peers.ts'
 import type { NodeContext } from '../../signer/src/node-context.ts'
+import type { PolicyJudge } from '../../signer/src/policy/governed/policy-judge.ts'
 import { Judge } from '../../signer/src/policy/judge.ts'
 import { accountOf, isNonceGap } from '../../signer/src/policy/nonce.ts'
 import type { Order, Verdict } from '../../signer/src/policy/order.ts'
@@ -45,6 +53,38 @@ function identityOf(node: number): KeyObject {
   })
 }
 
+/** What a pair of nodes needs besides its rules and records to sign under policies. */
+export interface SigningRound {
+  faults: readonly Fault[]
+  /** Makes a node query its peers for transactions that they signed without it. */
+  learn(parts: NodeContext, verdict: Verdict): void
+  signaturesOf(orders: readonly Order[]): SignedOrder[]
+}
+
+/** Policies of the workspaces at the nodes. */
+export interface NodePolicies {
+  /** Connects a node that starts, with the identity keys of all nodes. */
+  connect(parts: {
+    node: number
+    store: Store
+    registry: Registry
+    identities: ReadonlyMap<number, KeyObject>
+  }): { governance: NodeContext['governance']; policyJudge: PolicyJudge }
+  /** Lets a pair judge, record and sign orders. @throws Refusal; NodeUnavailable */
+  sign(
+    pair: readonly [NodeContext, NodeContext],
+    orders: readonly Order[],
+    round: SigningRound,
+  ): Promise<SignedOrder[]>
+}
+
+/** Signatures of an order with the signed transaction. */
+export interface SignedOrder {
+  signatures: { signature: string; recovery_id: number | null }[]
+  hash: string
+  raw: string
+}
+
 export class InProcessNodes {
   readonly home = mkdtempSync(join(tmpdir(), 'custody-nodes-'))
   readonly #nodes = new Map<number, NodeContext>()
@@ -57,15 +97,22 @@ export class InProcessNodes {
   readonly offMs = new Map<number, number>()
 
   readonly #keys: WholeKeys
+  readonly #policies: NodePolicies | null
 
-  constructor(count: number, now: () => number = () => Date.now(), keys: WholeKeys = shared) {
+  /** @param policies of the workspaces; null: no workspace has one */
+  constructor(
+    count: number,
+    now: () => number = () => Date.now(),
+    keys: WholeKeys = shared,
+    policies: NodePolicies | null = null,
+  ) {
     this.now = now
     this.#keys = keys
+    this.#policies = policies
     const identities = new Map<number, KeyObject>()
-    for (let node = 1; node <= count; node++) {
+    for (let node = 1; node <= count; node++)
       identities.set(node, createPublicKey(identityOf(node)))
-      this.#start(node, identities)
-    }
+    for (const node of identities.keys()) this.#start(node, identities)
     this.#identities = identities
   }
 
@@ -77,13 +124,17 @@ export class InProcessNodes {
       join(this.home, `record-${node}.sqlite`),
       () => this.now() + (this.offMs.get(node) ?? 0),
     )
-    const judge = new Judge({
-      registry,
-      store,
-      identities,
-      budgetFeeCaps: 10_000,
-      keyOf: async (_workspace, curve) => ({ ...keys.keys[curve], publicKeyAt: keys.at[curve] }),
-    })
+    const connected = this.#policies?.connect({ node, store, registry, identities })
+    const judge = new Judge(
+      {
+        registry,
+        store,
+        identities,
+        budgetFeeCaps: 10_000,
+        keyOf: async (_workspace, curve) => ({ ...keys.keys[curve], publicKeyAt: keys.at[curve] }),
+      },
+      connected?.policyJudge ?? null,
+    )
     const coordinator = {
       sign: async (order: Order, partner: number) => (await this.#sign(node, partner, [order]))[0],
       signAll: (orders: Order[], partner: number) => this.#sign(node, partner, orders),
@@ -99,8 +150,8 @@ export class InProcessNodes {
       judge,
       coordinator,
       config: { node, identity: identityOf(node) },
-      // No workspace has a policy at these nodes.
-      governance: {
+      // Without policies, no workspace has one at these nodes.
+      governance: connected?.governance ?? {
         policies: new Policies({
           store,
           rules: {
@@ -149,6 +200,9 @@ export class InProcessNodes {
     } catch (error) {
       if (error instanceof NodeUnavailable) throw error
       const answer = errorAnswer(error)
+      // As the client of the nodes reports a refusal for the time being.
+      if (answer.status >= 500 && error instanceof Refusal)
+        throw new NodeUnavailable(node, error.message, error.code)
       if (answer.status >= 500) throw error
       throw new NodeRefused(node, answer.status, answer.body)
     }
@@ -163,6 +217,14 @@ export class InProcessNodes {
     }
     if (faults.includes('away')) throw new NodeUnavailable(first, 'is away')
     const pair = [first, second].map((node) => this.#nodes.get(node) as NodeContext)
+    if (this.#policies) {
+      const signed = await this.#policies.sign(pair as [NodeContext, NodeContext], orders, {
+        faults,
+        learn: (parts, verdict) => this.#learn(parts, verdict),
+        signaturesOf: (allowed) => this.#signaturesOf(allowed),
+      })
+      return signed.map(({ signatures }) => ({ signatures }))
+    }
     const judged: Verdict[][] = []
     for (const parts of pair) {
       try {
@@ -177,21 +239,7 @@ export class InProcessNodes {
         throw new Refusal(error.code, error.message, { ...error.detail, node: second })
       }
     }
-    const signed = orders.map(({ unsigned }) => {
-      const { curve } = registry.network(unsigned.network) as Network
-      const made = signing(registry, unsigned, this.#keys.at[curve]).map(({ message, path }) =>
-        this.#keys.sign(curve, message, path),
-      )
-      const { hash, raw } = assemble(registry, unsigned, made, this.#keys.at[curve])
-      return {
-        signatures: made.map(({ signature, recoveryId }) => ({
-          signature: Buffer.from(signature).toString('hex'),
-          recovery_id: recoveryId,
-        })),
-        hash,
-        raw,
-      }
-    })
+    const signed = this.#signaturesOf(orders)
     for (const [of, { judge, store }] of pair.entries()) {
       const session = {
         sessions: [],
@@ -207,12 +255,31 @@ export class InProcessNodes {
         if (!step.signed)
           store.append('signed', {
             step_height: step.height,
-            ...(signed[each] as (typeof signed)[number]),
+            ...(signed[each] as SignedOrder),
           })
       }
     }
     if (faults.includes('lost')) throw new NodeUnavailable(first, 'no answer')
     return signed.map(({ signatures }) => ({ signatures }))
+  }
+
+  /** Signs orders with the whole key. */
+  #signaturesOf(orders: readonly Order[]): SignedOrder[] {
+    return orders.map(({ unsigned }) => {
+      const { curve } = registry.network(unsigned.network) as Network
+      const made = signing(registry, unsigned, this.#keys.at[curve]).map(({ message, path }) =>
+        this.#keys.sign(curve, message, path),
+      )
+      const { hash, raw } = assemble(registry, unsigned, made, this.#keys.at[curve])
+      return {
+        signatures: made.map(({ signature, recoveryId }) => ({
+          signature: Buffer.from(signature).toString('hex'),
+          recovery_id: recoveryId,
+        })),
+        hash,
+        raw,
+      }
+    })
   }
 
   /** Makes a node query its peers for transactions that they signed without it. */

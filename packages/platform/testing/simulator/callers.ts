@@ -77,7 +77,7 @@ export class Callers {
     return this.#open === 0
   }
 
-  async #ask(caller: Caller, path: string, body: Record<string, unknown>): Promise<string> {
+  async #ask(caller: Caller, path: string, body: Record<string, unknown> | null): Promise<string> {
     const { schedule, random, instances } = this.#environment
     const serving = instances.filter(({ isServing }) => isServing)
     if (serving.length === 0) throw new NoAnswer()
@@ -85,13 +85,13 @@ export class Callers {
     // A request contains its signing time, and nodes refuse old requests.
     const now = Math.floor(schedule.nowMs / 1000)
     const nonce = Buffer.from(this.#bytes(16)).toString('hex')
-    const payload = JSON.stringify(body)
+    const [method, payload] = body === null ? ['GET', ''] : ['POST', JSON.stringify(body)]
     const headers = await schedule.pauseAt(this.#actor, `sign ${path}`, async () =>
       requestHeaders(
         await signRequest({
           apiKey: caller.apiKey,
           privateKey: PRIVATE_KEY,
-          method: 'POST',
+          method,
           uri: path,
           body: payload,
           now,
@@ -107,10 +107,11 @@ export class Callers {
       instance.requestCount++
       const { statusCode, payload: text } = await server
         .inject({
-          method: 'POST',
+          method: method as 'GET' | 'POST',
           url: path,
-          payload,
-          headers: { ...headers, 'content-type': 'application/json' },
+          ...(body === null
+            ? { headers }
+            : { payload, headers: { ...headers, 'content-type': 'application/json' } }),
         })
         .finally(() => instance.requestCount--)
       // A request to a dead instance never gets an answer.
@@ -133,6 +134,7 @@ export class Callers {
 
   /**
    * Repeats a request until there is a response.
+   * @param body null: a GET request
    * @param key state of other requests with the same key: nothing is repeated during another
    *   request, or after a refusal
    * @throws Refused if the request is finally refused
@@ -141,7 +143,7 @@ export class Callers {
   async until(
     caller: Caller,
     path: string,
-    body: Record<string, unknown>,
+    body: Record<string, unknown> | null,
     key: SentRequest = { underWay: 0, refused: null },
   ): Promise<string> {
     this.#open++
@@ -166,6 +168,24 @@ export class Callers {
     } finally {
       this.#open--
     }
+  }
+
+  /**
+   * Sends a request once.
+   * @throws Refused; another error if no response arrived in time
+   */
+  async once(caller: Caller, path: string, body: Record<string, unknown>): Promise<string> {
+    this.#open++
+    try {
+      return await this.#ask(caller, path, body)
+    } finally {
+      this.#open--
+    }
+  }
+
+  /** Waits for a simulated time. */
+  pause(milliseconds: number): Promise<void> {
+    return this.#environment.schedule.sleep(this.#actor, milliseconds)
   }
 
   /** Runs an action of an outside party in its scheduled turn. */
@@ -203,15 +223,17 @@ export class Callers {
 
   /** Requests a payment, and repeats the request until it gets a response. */
   want(): PlannedTransfer {
-    const { random, callers, assets, networks } = this.#environment
-    const caller = random.of(callers)
+    const { random, callers, assets, networks, policy } = this.#environment
+    // Most transfers are those of the sub-account that the policy limits.
+    const caller = random.of(policy ? [...callers, callers[0] as Caller] : callers)
     const asset = random.of(assets)
     const { place } = networks.find(({ place: { assets: of } }) =>
       of.includes(asset),
     ) as (typeof networks)[number]
     const { decimals } = this.#environment.registryAsset(asset) as Asset
     const count = ++this.#count
-    const units = parseAmount(place.unit, decimals) + BigInt(count)
+    const factor = policy?.drawFactor() ?? 1n
+    const units = parseAmount(place.unit, decimals) * factor + BigInt(count)
     const amount = `${units / 10n ** BigInt(decimals)}.${String(units % 10n ** BigInt(decimals)).padStart(decimals, '0')}`
     const to = place.to[asset] as string
     const sequence = `sequence-${count}`

@@ -20,6 +20,7 @@ import { Exchange } from './exchange.ts'
 import { DATABASE_TIMEOUTS, type SimulatedServer } from './setup-mode.ts'
 import { Instance } from './instance.ts'
 import { NodeFaults } from './node-faults.ts'
+import { isGovernedSeed, SimulatedPolicy } from './policy/simulated-policy.ts'
 import { NO_FAULTS, type FaultRates } from './probabilities.ts'
 import { ExternalServices } from './external-services.ts'
 import { NETWORKS, type SimulatedNetwork } from './networks.ts'
@@ -83,6 +84,8 @@ export class SimulatedEnvironment {
   readonly nodeFaults: NodeFaults
   readonly externalServices: ExternalServices
   readonly exchange: Exchange
+  /** Policy of the workspace; null: it has none. */
+  readonly policy: SimulatedPolicy | null
   /** Whether a prepaid account pays platform fees. */
   hasFees = false
   #fetch!: typeof globalThis.fetch
@@ -106,7 +109,9 @@ export class SimulatedEnvironment {
     this.assets = chosen.flatMap(({ assets }) => assets)
     this.roles = drawRoles(chance)
     this.keys = new WholeKeys(seed)
-    this.nodes = new InProcessNodes(3, () => this.schedule.nowMs, this.keys)
+    const now = () => this.schedule.nowMs
+    this.policy = isGovernedSeed(seed) ? new SimulatedPolicy(now) : null
+    this.nodes = new InProcessNodes(3, now, this.keys, this.policy?.nodes ?? null)
     this.nodeFaults = new NodeFaults(this, this.nodes)
     this.externalServices = new ExternalServices(this)
     this.exchange = new Exchange(this)
@@ -171,6 +176,7 @@ export class SimulatedEnvironment {
         subAccountIndex: index,
       })
     }
+    await this.policy?.install(this)
   }
 
   /** Starts another process of the platform. */

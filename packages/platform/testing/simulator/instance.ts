@@ -1,4 +1,4 @@
-import type { Curve, Network } from '@custody/chains'
+import { loadRegistry, type Curve, type Network } from '@custody/chains'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { connectAll } from '../../src/server/app/connect.ts'
@@ -7,6 +7,8 @@ import { openDatabase, type Database } from '../../src/core/database/pool.ts'
 import { isScanner, isApi } from '../../src/server/app/role-duties.ts'
 import { loopsOf } from '../../src/server/app/loops.ts'
 import { heartbeatLoop } from '../../src/server/app/role-health.ts'
+import { WorkspacePolicies } from '../../src/custody/approvals/workspace-policies.ts'
+import { changeApprovalsOf } from '../../src/custody/policies/changes/change-approvals.ts'
 import { HeldNetworks } from '../../src/custody/deposits/hold-networks.ts'
 import { runLoops } from '../../src/core/engine/loops/loop.ts'
 import { Networks } from '../../src/core/engine/networks.ts'
@@ -42,6 +44,7 @@ import type { NodeFaults } from './node-faults.ts'
 import type { ExternalServices } from './external-services.ts'
 import { Actor, type Schedule } from './schedule.ts'
 
+const registry = loadRegistry('local')
 /** Factor by which the instance's loops poll less often than in a platform. */
 const RARER = 12
 /** Minimum interval in milliseconds of loops. Short intervals of a platform are not needed here. */
@@ -73,6 +76,8 @@ interface InstanceEnvironment {
   readonly nodes: InProcessNodes
   readonly problems: string[]
   readonly hasFees: boolean
+  /** Null: the workspace has no policy. */
+  readonly policy: object | null
   readonly devnet: { readonly url: string }
   readonly databaseUrl: (of: string) => string
   readonly connections: Connections
@@ -182,6 +187,8 @@ export class Instance {
           secrets: new Secrets(new Uint8Array(32), environment),
         },
         callers: new KnownCallers(database, environment),
+        policyChanges: changeApprovalsOf({ database, registry, signers }),
+        ...(world.policy ? { policies: new WorkspacePolicies({ environment, signers }) } : {}),
         feed: { ring: () => undefined },
         trading: { due: new Notifier(environment) },
         exchangeTransfers: { due: new Notifier(environment) },

@@ -32,9 +32,8 @@ export class NodeFaults {
   }
 
   async ask(node: number, method: string, path: string, body: unknown): Promise<never> {
-    const { random, rates, schedule } = this.#context
-    if ((this.#downUntilMs.get(node) ?? 0) > schedule.nowMs)
-      throw new NodeUnavailable(node, 'is down')
+    const { random, rates } = this.#context
+    if (this.isDown(node)) throw new NodeUnavailable(node, 'is down')
     if (random.rarely(rates.nodeAway)) {
       this.#context.noted('a node was not reached')
       throw new NodeUnavailable(node, 'is away')
@@ -63,6 +62,11 @@ export class NodeFaults {
     const { random } = this.#context
     this.#context.noted('the clock of a node was off')
     this.#nodes.offMs.set(1 + random.below(3), 1000 * (random.below(2 * OFF_S_MAX) - OFF_S_MAX))
+  }
+
+  /** Whether a node does not respond now. */
+  isDown(node: number): boolean {
+    return (this.#downUntilMs.get(node) ?? 0) > this.#context.schedule.nowMs
   }
 
   heal(): void {

@@ -106,7 +106,10 @@ async function judged(
   if (rows.length > 1) problems.push(`${what}: there are ${rows.length} transfers`)
   if (onChain > 1) problems.push(`${what}: it was paid ${onChain} times`)
   const [row] = rows
-  if (wanted.refused !== null && !/^(INSUFFICIENT_BALANCE)/.test(wanted.refused))
+  const understood = environment.policy
+    ? /^(INSUFFICIENT_BALANCE|POLICY_DENIED)/
+    : /^(INSUFFICIENT_BALANCE)/
+  if (wanted.refused !== null && !understood.test(wanted.refused))
     problems.push(`${what}: it was refused: ${wanted.refused}`)
   if (wanted.id !== null && row?.id !== wanted.id)
     problems.push(`${what}: it was answered as ${wanted.id} and is ${row?.id}`)

@@ -1,4 +1,7 @@
 import { createAddress } from '../../src/custody/addresses/create-address.ts'
+import { giveApproval } from '../../src/custody/approvals/give-approval.ts'
+import { listApprovals } from '../../src/custody/approvals/list-approvals.ts'
+import { readApproval } from '../../src/custody/approvals/read-approval.ts'
 import { saveAmlSettings } from '../../src/custody/aml/save-settings.ts'
 import { unfreezeAddress } from '../../src/custody/aml/unfreeze-address.ts'
 import { createRule } from '../../src/custody/auto-forwarding/create-rule.ts'
@@ -26,6 +29,9 @@ export const ENDPOINTS: readonly Endpoint<Application>[] = [
   createTransaction,
   cancelTransaction,
   speedUp,
+  listApprovals,
+  readApproval,
+  giveApproval,
   saveAmlSettings,
   unfreezeAddress,
   createRule,

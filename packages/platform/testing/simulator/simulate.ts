@@ -5,6 +5,8 @@ import { check } from './oracle.ts'
 import { wrongInTrading } from './oracle-trading.ts'
 import { injectFault, FAULTS } from './fault-actions.ts'
 import type { SimulatedServer } from './setup-mode.ts'
+import { PolicyPlay } from './policy/play.ts'
+import { wrongUnderPolicy } from './policy/oracle.ts'
 import { NO_FAULTS, drawFaultRates } from './probabilities.ts'
 import { Traders } from './traders.ts'
 import { SimulatedEnvironment } from './environment.ts'
@@ -31,6 +33,10 @@ export interface Report {
 const HEALED_MS_MAX = 6 * 3_600_000
 const STEPS_MAX = 25_000
 const ACTIONS = 12
+/** Number of actions if the workspace has a policy. Half of them concern the policy. */
+const GOVERNED_ACTIONS = 20
+/** Maximum number of turns in which a step of the time waits until no caller waits. */
+const SKIP_TURNS = 600
 /**
  * Upper bound (exclusive) of the number of turns for which faults continue after the last action.
  */
@@ -80,11 +86,12 @@ export async function simulate(
   const callers = new Callers(environment)
   const transferLog = new TransferLog(environment, callers)
   const traders = new Traders(environment, callers)
+  const people = new PolicyPlay(environment, callers)
   let failure: string | null = null
   try {
     await environment.open(databaseServer)
     if (traders.isOn) await environment.exchange.ready()
-    await play(environment, callers, transferLog, traders)
+    await play({ environment, callers, transferLog, traders, people })
   } catch (error) {
     failure = [
       ...environment.problems,
@@ -119,6 +126,8 @@ export async function simulate(
 
 class Play {
   readonly #environment: SimulatedEnvironment
+  /** Sum of the steps of the time, in milliseconds. */
+  #skippedMs = 0
   #startsAtMs: number | null = null
   readonly #blocks: { code: string; nextMs: number; everyMs: number }[]
 
@@ -164,15 +173,23 @@ class Play {
 
   async until(what: string, isSo: () => Promise<boolean>, withinMs: number): Promise<void> {
     const { schedule } = this.#environment
-    const end = schedule.nowMs + withinMs
+    const end = schedule.nowMs + withinMs - this.#skippedMs
     for (let count = 0; ; count++) {
       if (count % 25 === 0 && (await isSo())) return
-      if (schedule.nowMs > end)
+      if (schedule.nowMs > end + this.#skippedMs)
         throw new Broken(
           `${what}: not within ${withinMs / 1000} simulated seconds: ${await this.pending()}`,
         )
       await this.turn()
     }
+  }
+
+  /** Advances the time at once, unless a caller waits for long. */
+  async skip(milliseconds: number, isQuiet: () => boolean): Promise<void> {
+    for (let count = 0; count < SKIP_TURNS && !isQuiet(); count++) await this.turn()
+    if (!isQuiet()) return
+    this.#environment.schedule.nowMs += milliseconds
+    this.#skippedMs += milliseconds
   }
 
   /**
@@ -203,12 +220,16 @@ class Play {
   }
 }
 
-async function play(
-  environment: SimulatedEnvironment,
-  callers: Callers,
-  transferLog: TransferLog,
-  traders: Traders,
-): Promise<void> {
+interface Parts {
+  environment: SimulatedEnvironment
+  callers: Callers
+  transferLog: TransferLog
+  traders: Traders
+  people: PolicyPlay
+}
+
+async function play(parts: Parts): Promise<void> {
+  const { environment, callers, transferLog, traders, people } = parts
   const { random, schedule } = environment
   const stage = new Play(environment)
   for (const role of environment.roles) environment.start(role)
@@ -248,12 +269,19 @@ async function play(
     const turns = 5 + random.below(100)
     for (let count = 0; count < turns; count++) await stage.turn()
     if (traders.isOn) environment.exchange.act()
+    await people.tick()
     if (kinds.length > 0 && random.rarely(500)) await injectFault(environment, random.of(kinds))
   }
-  for (let action = 0; action < ACTIONS; action++) {
-    if (traders.isOn && random.below(2) === 0)
+  const skip = (milliseconds: number) =>
+    stage.skip(milliseconds, () => callers.isQuiet && people.isQuiet)
+  for (let action = 0; action < (people.isOn ? GOVERNED_ACTIONS : ACTIONS); action++) {
+    if (people.isOn && random.below(2) === 0) {
+      const milliseconds = people.act()
+      if (milliseconds > 0) await skip(milliseconds)
+    } else if (traders.isOn && random.below(2) === 0)
       for (let count = 0; count < ORDERS_AT_ONCE; count++) traders.act()
-    else if (transferLog.products.size > 0 && random.below(3) === 0) transferLog.act()
+    else if (transferLog.products.size > 0 && random.below(people.isOn ? 6 : 3) === 0)
+      transferLog.act()
     else act(environment, callers)
     await goOn()
   }
@@ -286,6 +314,7 @@ async function play(
           )
         return false
       }
+      if (!(await people.settle(skip))) return false
       return !(await environment.database.one(AT_WORK))
     },
     HEALED_MS_MAX,
@@ -295,7 +324,8 @@ async function play(
   traders.again()
   // A request that was refused during faults may be accepted now. A rule may forward the last
   // deposit only after everything else has ended.
-  const isQuiet = async () => callers.isQuiet && !(await environment.database.one(AT_WORK))
+  const isQuiet = async () =>
+    callers.isQuiet && (await people.settle(skip)) && !(await environment.database.one(AT_WORK))
   do {
     await stage.until('what came late ends', isQuiet, HEALED_MS_MAX)
     // Blocks continue, to check that final results stay final.
@@ -307,6 +337,7 @@ async function play(
     ...environment.problems,
     ...(await check(environment, callers, transferLog)),
     ...(await wrongInTrading(environment, traders)),
+    ...(await wrongUnderPolicy(environment, callers)),
   ]
   environment.problems.length = 0
   if (problems.length > 0) throw new Broken(problems.join('\n'))

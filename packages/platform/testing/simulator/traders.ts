@@ -29,7 +29,8 @@ export class Traders {
   constructor(environment: SimulatedEnvironment, callers: Callers) {
     this.#environment = environment
     this.#callers = callers
-    this.isOn = environment.random.below(6) === 5
+    // A workspace with a policy does not trade, so that the time can be advanced.
+    this.isOn = environment.random.below(6) === 5 && environment.policy === null
     environment.hasFees = this.isOn
   }
 

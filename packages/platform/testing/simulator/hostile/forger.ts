@@ -12,6 +12,7 @@ import {
   type EthOptions,
   type Workspace,
 } from '../../../../signer/testing/signer-cluster.ts'
+import type { OrderPolicy } from '../../../src/core/signing/approvals.ts'
 import type { WholeKeys } from '../../whole-keys.ts'
 import type { SeededRandom } from '../seeded-random.ts'
 import type { People, PlannedRequest } from './requests.ts'
@@ -25,6 +26,8 @@ const CHANGE_INDEX = 0x7fffffff
 export interface Item {
   purpose: Record<string, unknown>
   unsigned: UnsignedTransaction
+  /** What accompanies the order for the policy of the workspace. */
+  policy?: OrderPolicy | undefined
 }
 
 /**
@@ -34,6 +37,7 @@ export class Forger {
   readonly #random: SeededRandom
   readonly #keys: WholeKeys
   readonly #people: People
+  readonly #forged: number
   /** Next nonce of each account, as tracked by the platform. */
   readonly nonces = new Map<string, number>()
   /** Nonce with which a payment was signed, by the payment's name. */
@@ -42,14 +46,16 @@ export class Forger {
   readonly coins = new Map<string, bigint>()
   readonly #funding: { path: number[]; coin: ReturnType<typeof funding> }[] = []
 
-  constructor(random: SeededRandom, keys: WholeKeys, people: People) {
+  /** @param forged share of forged fields, per thousand */
+  constructor(random: SeededRandom, keys: WholeKeys, people: People, forged = FORGED) {
+    this.#forged = forged
     this.#random = random
     this.#keys = keys
     this.#people = people
   }
 
   #forge<T>(honest: T, forged: () => T): T {
-    return this.#random.rarely(FORGED) ? forged() : honest
+    return this.#random.rarely(this.#forged) ? forged() : honest
   }
 
   address(network: Network, path: number[]): string {

@@ -1,13 +1,20 @@
 import { ETH, callerPem, registry } from '../../../../signer/testing/signer-cluster.ts'
 import { NodeRefused, NodeUnavailable } from '../../../src/core/signing/nodes.ts'
 import { InProcessNodes } from '../../in-process-nodes.ts'
+import { GovernedNodes } from '../policy/governed-nodes.ts'
+import { isGovernedSeed } from '../policy/simulated-policy.ts'
 import { WholeKeys } from '../../whole-keys.ts'
 import { SeededRandom } from '../seeded-random.ts'
+import { HostilePolicy, UNIT } from './governed.ts'
 import { Forger, type Item } from './forger.ts'
 import { read, Signatures } from './oracle.ts'
 import { People, type PlannedRequest } from './requests.ts'
 
 const ACTS = 90
+/** Share of forged fields if people forge approvals and policies too, per thousand. */
+const FORGED_GOVERNED = 25
+/** Share of signatures during which the platform requests another one, per thousand. */
+const PARALLEL = 400
 const WORKSPACE = 'acme'
 const TOKEN = registry.asset('USDT_ETH')?.contract_address as string
 
@@ -47,6 +54,9 @@ class HostileFixture {
   readonly #refusals = new Map<string, number>()
   readonly #faults = new Map<string, number>()
   readonly #voids = new Map<string, Set<number>>()
+  /** Null: the workspace has no policy. */
+  readonly #policy: HostilePolicy | null
+  #isParallel = false
   #nowMs = Date.UTC(2030, 0, 1)
   #requestCount = 0
   /** Requests and their results. */
@@ -55,15 +65,27 @@ class HostileFixture {
   constructor(seed: number, draws: readonly number[] | null) {
     this.random = new SeededRandom(seed, draws)
     const keys = new WholeKeys(seed)
-    this.nodes = new InProcessNodes(3, () => this.#nowMs, keys)
+    const governed = isGovernedSeed(seed) ? new GovernedNodes(() => this.#nowMs) : null
+    this.nodes = new InProcessNodes(3, () => this.#nowMs, keys, governed)
     this.nodes.fault = () => {
       if (!this.random.rarely(60)) return undefined
       const fault = this.random.of(['torn', 'lost'] as const)
       this.#noted(fault === 'torn' ? 'a node ended in mid-round' : 'an answer of a node was lost')
       return fault
     }
-    this.#people = new People(seed, this.random, () => this.#nowMs)
-    this.#forger = new Forger(this.random, keys, this.#people)
+    const drawUnits = () => UNIT * this.random.of([1n, 1n, 1n, 2n, 3n, 5n])
+    this.#people = new People(
+      seed,
+      this.random,
+      () => this.#nowMs,
+      governed ? drawUnits : undefined,
+    )
+    this.#forger = new Forger(
+      this.random,
+      keys,
+      this.#people,
+      governed ? FORGED_GOVERNED : undefined,
+    )
     for (const { apiKey, subAccount } of this.#people.list) {
       this.nodes.enrol({
         api_key: apiKey,
@@ -73,6 +95,48 @@ class HostileFixture {
         sub_account: subAccount,
       })
     }
+    this.#policy = governed && this.#governed(governed)
+  }
+
+  #governed(governed: GovernedNodes): HostilePolicy {
+    const now = () => this.#nowMs
+    const policy = new HostilePolicy(governed, {
+      random: this.random,
+      people: this.#people,
+      nodes: this.nodes,
+      schedule: {
+        get nowMs() {
+          return now()
+        },
+      },
+      nodeFaults: { isDown: () => false },
+      problems: this.#signatures.problems,
+      lines: [],
+      database: null,
+      noted: (kind) => this.#noted(kind),
+      judge: ({ request }) => this.#ask(1 + this.random.below(3), '/policy/judge', { request }),
+    })
+    governed.at = () => this.#parallel()
+    return policy
+  }
+
+  /** Requests another payment at a moment of a signature, as concurrent orders do. */
+  async #parallel(): Promise<void> {
+    if (this.#isParallel || !this.random.rarely(PARALLEL)) return
+    this.#isParallel = true
+    try {
+      await this.#sign([this.#payment(this.random.of(this.#people.wishes))])
+    } finally {
+      this.#isParallel = false
+    }
+  }
+
+  #payment(planned: PlannedRequest, at = 0): Item {
+    return {
+      purpose: this.#forger.pay(planned),
+      unsigned: this.#forger.unsigned(planned, false, at),
+      policy: this.#policy?.orderPolicy([planned]),
+    }
   }
 
   #noted(kind: string): void {
@@ -80,9 +144,15 @@ class HostileFixture {
   }
 
   async play(): Promise<Hostile> {
+    await this.#policy?.install()
     for (let count = 0; count < 4; count++) await this.#people.plan()
-    for (let act = 0; act < ACTS && this.#signatures.problems.length === 0; act++) await this.#act()
-    const { problems, count } = this.#signatures
+    const { problems } = this.#signatures
+    for (let act = 0; act < ACTS && problems.length === 0; act++) {
+      if (this.#policy) await this.#governedAct(this.#policy)
+      else await this.#act()
+      problems.push(...(this.#policy?.problems() ?? []))
+    }
+    const { count } = this.#signatures
     return {
       failure: problems.length > 0 ? problems.join('\n') : null,
       draws: this.random.draws,
@@ -91,6 +161,20 @@ class HostileFixture {
       refusals: this.#refusals,
       faults: this.#faults,
       asks: this.#asks,
+    }
+  }
+
+  /** An act of the people, a new payment that the platform requests, or any other act. */
+  async #governedAct(policy: HostilePolicy): Promise<void> {
+    switch (this.random.below(4)) {
+      case 0:
+        this.#nowMs += await policy.act()
+        return
+      case 1:
+        await this.#people.plan()
+        return this.#sign([this.#payment(this.#people.wishes.at(-1)!)])
+      default:
+        return this.#act()
     }
   }
 
@@ -142,9 +226,7 @@ class HostileFixture {
       case 14:
         return this.#people.speedUp(planned)
       default:
-        return this.#sign([
-          { purpose: this.#forger.pay(planned), unsigned: this.#forger.unsigned(planned, false) },
-        ])
+        return this.#sign([this.#payment(planned)])
     }
   }
 
@@ -167,6 +249,10 @@ class HostileFixture {
       if (error instanceof NodeRefused) {
         const code = String((error.body as { error?: unknown }).error)
         this.#refusals.set(code, (this.#refusals.get(code) ?? 0) + 1)
+        return null
+      }
+      if (error instanceof NodeUnavailable && error.code !== null) {
+        this.#refusals.set(error.code, (this.#refusals.get(error.code) ?? 0) + 1)
         return null
       }
       if (error instanceof NodeUnavailable)
@@ -211,7 +297,7 @@ class HostileFixture {
       this.random.below(4) === 0
         ? wishes
         : wishes.filter(({ person }) => person.subAccount === wishes[0]?.person.subAccount)
-    await this.#sign([this.#forger.fuel(mine)])
+    await this.#sign([{ ...this.#forger.fuel(mine), policy: this.#policy?.orderPolicy(mine) }])
   }
 
   /** Requests that one session signs several payments, of one account or of several. */
@@ -221,13 +307,9 @@ class HostileFixture {
       ({ asset, person }) => asset !== 'BTC' && person.subAccount === first.person.subAccount,
     )
     const from = this.random.below(5) === 0 || alike.length === 0 ? this.#people.wishes : alike
-    const items = Array.from({ length: 2 + this.random.below(4) }, (_, at) => {
-      const planned = this.random.of(from)
-      return {
-        purpose: this.#forger.pay(planned),
-        unsigned: this.#forger.unsigned(planned, false, at),
-      }
-    })
+    const items = Array.from({ length: 2 + this.random.below(4) }, (_, at) =>
+      this.#payment(this.random.of(from), at),
+    )
     await this.#sign(items)
   }
 
@@ -243,11 +325,12 @@ class HostileFixture {
               partner,
               purpose: items[0]?.purpose,
               unsigned: items[0]?.unsigned,
+              policy: items[0]?.policy,
             })
           : await this.#ask(node, '/sign-run', {
               workspace: WORKSPACE,
               partner,
-              run: items.map(({ purpose, unsigned }) => ({ purpose, unsigned })),
+              run: items.map(({ purpose, unsigned, policy }) => ({ purpose, unsigned, policy })),
             })
       // Checks the signed transactions even if the platform lost the response, because they may be
       // public.

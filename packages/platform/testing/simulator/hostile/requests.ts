@@ -44,8 +44,16 @@ export class People {
   readonly #random: SeededRandom
   readonly #now: () => number
   #count = 0
+  readonly #drawUnits: () => bigint
 
-  constructor(seed: number, random: SeededRandom, now: () => number) {
+  /** @param drawUnits returns the base amount of a payment, in the smallest units of its asset */
+  constructor(
+    seed: number,
+    random: SeededRandom,
+    now: () => number,
+    drawUnits: () => bigint = () => 100_000n,
+  ) {
+    this.#drawUnits = drawUnits
     this.#random = random
     this.#now = now
     this.list = [1, 1, 2].map((subAccount, at) => ({
@@ -76,7 +84,7 @@ export class People {
     const old = this.wishes.length > 0 && random.below(4) === 0 ? random.of(this.wishes) : null
     const person = old?.person ?? random.of(this.list)
     const asset = old?.asset ?? random.of(['ETH', 'ETH', 'USDT_ETH', 'BTC'])
-    const units = old?.units ?? BigInt(100_000 + this.wishes.length)
+    const units = old?.units ?? this.#drawUnits() + BigInt(this.wishes.length)
     const to = old?.to ?? (asset === 'BTC' ? SINK_BTC : random.of(SINKS))
     const sequence = old
       ? /"sequence_id":"([^"]+)"/.exec(old.request.body)?.[1]

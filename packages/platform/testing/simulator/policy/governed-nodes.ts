@@ -1,0 +1,306 @@
+import { policyRegistry } from '@custody/chains'
+import type { Governance } from '@custody/policy'
+import type { KeyObject } from 'node:crypto'
+import { Refusal } from '../../../../signer/src/errors.ts'
+import { PolicyExchange, type Position } from '../../../../signer/src/governance/exchange.ts'
+import { Policies } from '../../../../signer/src/governance/policies.ts'
+import { nodesHash } from '../../../../signer/src/governance/word.ts'
+import type { NodeContext } from '../../../../signer/src/node-context.ts'
+import { PolicyJudge } from '../../../../signer/src/policy/governed/policy-judge.ts'
+import type { Order, Verdict } from '../../../../signer/src/policy/order.ts'
+import type { Store } from '../../../../signer/src/store/index.ts'
+import { SharedSpending } from '../../../../signer/src/signing/shared-spending.ts'
+import type { PeerHandler } from '../../../../signer/src/transport/peers.ts'
+import { NodeUnavailable } from '../../../src/core/signing/nodes.ts'
+import type { NodePolicies, SignedOrder, SigningRound } from '../../in-process-nodes.ts'
+
+/** A signature under a policy, as the oracle records it. */
+export interface GovernedSignature {
+  /** Simulated Unix milliseconds. */
+  atMs: number
+  pair: readonly [number, number]
+  order: Order
+  /** Hash of the document in force at each node of the pair; null: none. */
+  hashes: readonly [string | null, string | null]
+}
+
+/** A moment of a signature at which a hostile platform can act. */
+export type SigningMoment = 'judged' | 'recorded'
+
+interface GovernedNode {
+  node: number
+  /** Number of the start, by which peers recognize a restarted node. */
+  boot: string
+  store: Store
+  handlers: Map<string, PeerHandler>
+  policies: Policies
+  exchange: PolicyExchange
+  spending: SharedSpending
+}
+
+const TIMEOUT_MS = 1000
+
+/**
+ * Real policies, exchange, judgement and shared windows of signer nodes in this process. Calls
+ * between the nodes are function calls, which a partition refuses. `sign` exchanges the same data in
+ * the same order as `Coordinator` and `Participant`, without the rounds.
+ */
+export class GovernedNodes implements NodePolicies {
+  readonly #now: () => number
+  readonly #nodes = new Map<number, GovernedNode>()
+  readonly #cut = new Set<string>()
+  #boots = 0
+  readonly signatures: GovernedSignature[] = []
+  /** Called at moments of each signature. */
+  at: (moment: SigningMoment) => Promise<void> = async () => undefined
+  /** Name of the installation, which documents and statements contain. */
+  nodes = ''
+
+  /** @param now simulated Unix milliseconds */
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  connect({
+    node,
+    store,
+    registry,
+    identities,
+  }: Parameters<NodePolicies['connect']>[0]): ReturnType<NodePolicies['connect']> {
+    this.nodes = nodesHash(identities as ReadonlyMap<number, KeyObject>)
+    const handlers = new Map<string, PeerHandler>()
+    const peers = {
+      nodes: [...identities.keys()].filter((each) => each !== node),
+      handle: (call: string, handler: PeerHandler) => void handlers.set(call, handler),
+      call: async <T>(peer: number, call: string, body: unknown): Promise<T> =>
+        (await this.#call([node, peer], call, body)) as T,
+      bootOf: (peer: number) => this.#nodes.get(peer)?.boot ?? null,
+    }
+    const log = () => undefined
+    const place = { mode: 'local', nodes: this.nodes } as const
+    const policies = new Policies({
+      store,
+      rules: { registry: policyRegistry(registry), place },
+      log,
+    })
+    const common = { store, peers, timeoutMs: TIMEOUT_MS }
+    const exchange = new PolicyExchange({
+      ...common,
+      node,
+      policies,
+      monotonic: this.#now,
+      log,
+    })
+    const spending = new SharedSpending(common)
+    const boot = String(++this.#boots)
+    this.#nodes.set(node, { node, boot, store, handlers, policies, exchange, spending })
+    const governance = { policies, exchange }
+    return { governance, policyJudge: new PolicyJudge({ store, ...governance }) }
+  }
+
+  async #call([from, to]: [number, number], call: string, body: unknown): Promise<unknown> {
+    this.#assertConnected(from, to)
+    const handler = this.#of(to).handlers.get(call)
+    if (!handler) throw new Refusal('NOT_FOUND', `Node ${to} does not have ${call}`)
+    const copy = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+    return copy(await handler(from, copy(body), undefined as never, Buffer.alloc(0)))
+  }
+
+  #of(node: number): GovernedNode {
+    return this.#nodes.get(node) as GovernedNode
+  }
+
+  #assertConnected(one: number, two: number): void {
+    if (this.isCut(one, two))
+      throw new Refusal('PEER_UNAVAILABLE', `Node ${two} cannot be reached`, { node: two })
+  }
+
+  isCut(one: number, two: number): boolean {
+    return this.#cut.has([one, two].sort().join())
+  }
+
+  /** Cuts the connections of a node to both others, or to one of them. */
+  cut(node: number, others: readonly number[] = [1, 2, 3]): void {
+    for (const other of others) if (other !== node) this.#cut.add([node, other].sort().join())
+  }
+
+  /** Restores all connections. */
+  heal(): void {
+    this.#cut.clear()
+  }
+
+  /** Sends each node the positions of those that it can reach, as pings do. */
+  async ping(): Promise<void> {
+    for (const { node, exchange } of this.#nodes.values())
+      for (const peer of this.#nodes.values()) {
+        if (peer.node === node || this.isCut(node, peer.node)) continue
+        const position = peer.exchange.position()
+        try {
+          await exchange.hear(peer.node, position && ({ ...position } as Position))
+        } catch (error) {
+          if (!(error instanceof Refusal)) throw error
+        }
+      }
+  }
+
+  /** Returns what a node holds about a workspace, which has a policy. */
+  governanceOf(node: number, workspace: string): Governance {
+    return this.#of(node).policies.held(workspace).governance!
+  }
+
+  /** Number of the document in force at each node; 0: none. */
+  numbersOf(workspace: string): number[] {
+    return [...this.#nodes.values()].map(
+      ({ policies }) => policies.held(workspace).governance?.policy.document.number ?? 0,
+    )
+  }
+
+  /** Enters the first document at nodes 1 and 2, as their operators do; node 3 reads it. */
+  async install(item: {
+    workspace: string
+    document: string
+    possessions: string[]
+  }): Promise<void> {
+    // An enrolment by name binds the name to the index of the sub-account first.
+    const { workspace } = item
+    for (const { store } of this.#nodes.values())
+      for (const index of [1, 2])
+        store.append('sub-account', { workspace, name: `sub-${index}`, index })
+    for (const node of [1, 2]) {
+      const { exchange } = this.#of(node)
+      await exchange.assertPeersAble()
+      exchange.type({ kind: 'first', ...item })
+      await exchange.announce()
+    }
+    await this.ping()
+  }
+
+  async sign(
+    pair: readonly [NodeContext, NodeContext],
+    orders: readonly Order[],
+    round: SigningRound,
+  ): Promise<SignedOrder[]> {
+    const [first] = pair
+    const [leader, partner] = pair.map(({ config }) => this.#of(config.node)) as [
+      GovernedNode,
+      GovernedNode,
+    ]
+    const judged = await first.judge.judgeAll(orders)
+    round.learn(first, judged[0]!)
+    const isGoverned = first.judge.isGoverned(judged)
+    if (isGoverned) await leader.exchange.prepare()
+    const isTold = await leader.spending.prepare(partner.node)
+    const beforehand = leader.spending.other(partner.node, judged)
+    const verdicts = first.judge.govern(judged, true, beforehand)
+    const existing = first.judge.assertAllAllowed(verdicts, beforehand)
+    if (existing.every((step) => step?.signed)) return round.signaturesOf(orders)
+    const end = leader.spending.begin(verdicts)
+    try {
+      return await this.#together(pair, { verdicts, isTold, round })
+    } finally {
+      end()
+    }
+  }
+
+  /** Lets the partner judge and record orders that the first node allows, and signs them. */
+  async #together(
+    [first, second]: readonly [NodeContext, NodeContext],
+    {
+      verdicts,
+      isTold,
+      round,
+    }: { verdicts: readonly Verdict[]; isTold: boolean; round: SigningRound },
+  ): Promise<SignedOrder[]> {
+    const [leader, partner] = [this.#of(first.config.node), this.#of(second.config.node)]
+    await this.at('judged')
+    this.#assertConnected(leader.node, partner.node)
+    const { workspace } = verdicts[0]!.order
+    const told = {
+      spending: isTold ? leader.spending.tell(partner.node, verdicts) : undefined,
+      policy: leader.exchange.tell(first.judge.policyHashOf(workspace)).policy,
+    }
+    const orders = verdicts.map(({ order }) => order)
+    const opened = await refusedAs(partner.node, () =>
+      this.#open([leader, partner], second, { orders, told, round }),
+    )
+    await this.at('recorded')
+    if (round.faults.includes('torn')) throw new NodeUnavailable(partner.node, 'ended in mid-round')
+    if (opened.policy) await leader.exchange.hear(partner.node, opened.policy.position)
+    const other = opened.spending
+      ? await leader.spending.hear(partner.node, opened.spending, verdicts)
+      : leader.spending.other(partner.node, verdicts)
+    const steps = first.judge.admitAll(verdicts, sessionsOf(orders, partner.node), other)
+    first.judge.assertNotStopped(verdicts)
+    second.judge.assertNotStopped(opened.verdicts)
+    const signed = round.signaturesOf(orders)
+    for (const [{ store }, mine] of [
+      [first, steps],
+      [second, opened.steps],
+    ] as const)
+      for (const [at, step] of mine.entries())
+        if (!step.signed) store.append('signed', { step_height: step.height, ...signed[at]! })
+    this.#note([first, second], orders)
+    if (round.faults.includes('lost')) throw new NodeUnavailable(leader.node, 'no answer')
+    return signed
+  }
+
+  /** What the partner does before the first round. */
+  async #open(
+    [leader, partner]: readonly [GovernedNode, GovernedNode],
+    parts: NodeContext,
+    { orders, told, round }: { orders: readonly Order[]; told: Told; round: SigningRound },
+  ) {
+    const { judge } = parts
+    const judged = await judge.judgeAll(orders)
+    round.learn(parts, judged[0]!)
+    const { workspace } = judged[0]!.order
+    if (told.policy) await partner.exchange.hear(leader.node, told.policy.position)
+    if (judge.isGoverned(judged)) await partner.exchange.prepare()
+    partner.exchange.assertSame(
+      workspace,
+      leader.node,
+      told.policy?.hash ?? null,
+      judge.policyHashOf(workspace),
+    )
+    const verdicts = judge.govern(judged, false)
+    const other = told.spending
+      ? await partner.spending.hear(leader.node, told.spending, verdicts)
+      : partner.spending.other(leader.node, verdicts)
+    judge.assertAllAllowed(verdicts, other)
+    const steps = judge.admitAll(verdicts, sessionsOf(orders, leader.node), other)
+    const { policy } = partner.exchange.tell(judge.policyHashOf(workspace))
+    const spending = told.spending && partner.spending.tell(leader.node, verdicts)
+    return { verdicts, steps, spending, policy }
+  }
+
+  #note([first, second]: readonly [NodeContext, NodeContext], orders: readonly Order[]): void {
+    for (const order of orders) {
+      const [one, two] = [first, second].map(({ judge }) => judge.policyHashOf(order.workspace))
+      this.signatures.push({
+        atMs: this.#now(),
+        pair: [first.config.node, second.config.node],
+        order,
+        hashes: [one ?? null, two ?? null],
+      })
+    }
+  }
+}
+
+/** What a node sends its partner with an order. */
+interface Told {
+  spending: ReturnType<SharedSpending['tell']> | undefined
+  policy: ReturnType<PolicyExchange['tell']>['policy']
+}
+
+const sessionsOf = (orders: readonly Order[], partner: number) =>
+  orders.map(() => ({ sessions: [], partner, peer_head: null }))
+
+/** Names the partner in its refusals, as the coordinator does. */
+async function refusedAs<T>(node: number, call: () => Promise<T>): Promise<T> {
+  try {
+    return await call()
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    throw new Refusal(error.code, error.message, { ...error.detail, node })
+  }
+}
