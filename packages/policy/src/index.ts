@@ -12,18 +12,22 @@ export { LIMITS } from './limits.ts'
 export type * from './registry.ts'
 export type * from './document/people.ts'
 export { ACTIONS, type Action, type Rule, type Window } from './document/rules.ts'
+export { nodesHash } from './document/nodes-hash.ts'
 export { canonicalText, checkDocument, documentHash, readDocument } from './document/read.ts'
 export type { PolicyDocument } from './document/shape.ts'
 export * from './evaluation/approvals.ts'
 export { compile, type Need, type Policy } from './evaluation/compile.ts'
 export * from './evaluation/evaluate.ts'
+export * from './evaluation/prepare.ts'
 export type { WindowContext, WindowState } from './evaluation/measure.ts'
 export {
   combineCharges,
   combineUses,
   readUses,
   type Charge,
+  sumOfUses,
   type Use,
+  type WindowSum,
 } from './evaluation/windows.ts'
 export * from './statements/carried.ts'
 export * from './statements/quorum.ts'
@@ -42,7 +46,7 @@ export {
   type ProvenDocument,
   type Witnesses,
 } from './governance/documents.ts'
-export { confirm, resume, revoke, stop, suspend, veto } from './governance/statements.ts'
+export { confirm, isRemoved, resume, revoke, stop, suspend, veto } from './governance/statements.ts'
 export { ruleSentence } from './sentences/rule-sentence.ts'
 export * from './sentences/statement-sentence.ts'
 export * from './analysis/diff.ts'

@@ -45,12 +45,20 @@ const RULES: readonly unknown[] = [
   })),
 ]
 
+/**
+ * Whether the workspace has a policy, and who has verified the approvals before the signature:
+ * `governed` no node, `presented` both nodes, because the platform has a payment judged again by two
+ * nodes with each approval that it receives.
+ */
+export type AccountKind = 'plain' | 'governed' | 'presented'
+
 /** An account of a workspace with a policy whose payments two people approve. */
 export class GovernedAccount {
   readonly #cluster: SignerCluster
   readonly #workspace: Workspace
   readonly #caller: Caller
   readonly #policy: TestPolicy | null
+  readonly #kind: AccountKind
   #nonce = 0
 
   private constructor(
@@ -58,7 +66,9 @@ export class GovernedAccount {
     workspace: Workspace,
     caller: Caller,
     policy: TestPolicy | null,
+    kind: AccountKind,
   ) {
+    this.#kind = kind
     this.#cluster = cluster
     this.#workspace = workspace
     this.#caller = caller
@@ -68,12 +78,13 @@ export class GovernedAccount {
   static async start(
     cluster: SignerCluster,
     workspace: Workspace,
-    isGoverned: boolean,
+    kind: AccountKind,
   ): Promise<GovernedAccount> {
     const caller = await workspace.caller()
-    const policy = isGoverned ? new TestPolicy(cluster, workspace, RULES, caller.api_key) : null
+    const policy =
+      kind === 'plain' ? null : new TestPolicy(cluster, workspace, RULES, caller.api_key)
     await policy?.install()
-    return new GovernedAccount(cluster, workspace, caller, policy)
+    return new GovernedAccount(cluster, workspace, caller, policy, kind)
   }
 
   /** Creates payments, which two people have approved if the workspace has a policy. */
@@ -93,7 +104,11 @@ export class GovernedAccount {
     if (policy === null) return []
     const shown = await this.#cluster.post(1, '/policy/judge', { request, decisions: [] })
     good(shown)
-    return ['dan', 'erin'].map((by) => policy.decide(by, shown.body.statement))
+    const decisions = ['dan', 'erin'].map((by) => policy.decide(by, shown.body.statement))
+    if (this.#kind === 'presented')
+      for (const node of PAIRS[0])
+        good(await this.#cluster.post(node, '/policy/judge', { request, decisions }))
+    return decisions
   }
 
   /** Signs a payment at the first pair of nodes. */

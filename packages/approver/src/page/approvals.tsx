@@ -88,6 +88,13 @@ const outcomeText = (state: string): string =>
     open: 'Your decision is stored. The transfer waits for further approvals.',
   })[state] ?? `The transfer is ${state}.`
 
+/**
+ * Whether a decision closed the approval. The list of the platform follows some seconds later, and
+ * until then the transfer would look as if it still waited for decisions.
+ */
+const isClosedBy = (result: DecisionView | null): result is DecisionView =>
+  result !== null && result.state !== 'open'
+
 function Approval({ id, person }: { id: string; person: string }) {
   const [detail, setDetail] = useState<ApprovalDetailView | null>(null)
   const [result, setResult] = useState<DecisionView | null>(null)
@@ -114,14 +121,13 @@ function Approval({ id, person }: { id: string; person: string }) {
         <span class="code">{id}</span>
       </p>
       <Failure problem={work.problem} />
-      {result === null ? null : (
-        <Note tone="ok">
-          <p>{outcomeText(result.state)}</p>
-          <Needs needs={result.needs} />
-        </Note>
-      )}
+      {result === null ? null : <Note tone="ok">{outcomeText(result.state)}</Note>}
       {detail === null ? null : (
-        <Detail detail={detail} person={person} work={{ ...work, decide }} />
+        <Detail
+          detail={isClosedBy(result) ? { ...detail, state: result.state } : detail}
+          person={person}
+          work={{ ...work, decide }}
+        />
       )}
     </>
   )
@@ -177,7 +183,13 @@ function Detail({
           and have it added to the document.
         </Note>
       ) : (
-        <Decide keys={keys} work={work} />
+        <Decide
+          keys={keys}
+          hasApproved={decisions.some(
+            ({ by, decision }) => by === person && decision === 'approve',
+          )}
+          work={work}
+        />
       )}
     </>
   )
@@ -185,23 +197,28 @@ function Detail({
 
 function Decide({
   keys,
+  hasApproved,
   work,
 }: {
   keys: ApprovalDetailView['keys']
+  hasApproved: boolean
   work: { isBusy: boolean; decide: (key: string, decision: 'approve' | 'reject') => void }
 }) {
   const [key, setKey] = useState(keys[0]?.id ?? '')
   return (
     <section class="decide" aria-label="Decision">
+      {hasApproved ? (
+        <p>You have approved this transfer. You can still reject it, or renew your approval.</p>
+      ) : null}
       <KeyChoice keys={keys} value={key} onChange={setKey} />
       <div class="buttons">
         <button
           type="button"
-          class="button primary"
+          class={hasApproved ? 'button' : 'button primary'}
           disabled={work.isBusy}
           onClick={() => work.decide(key, 'approve')}
         >
-          Approve
+          {hasApproved ? 'Approve again' : 'Approve'}
         </button>
         <button
           type="button"

@@ -20,6 +20,15 @@ const outcomeText = (state: string): string =>
     open: 'Your statement is stored. The change waits for further people.',
   })[state] ?? `The change is ${state}.`
 
+/** Returns from when a change that is not decided is in force. */
+function forceText({ state, acts_at: actsAt }: ChangeView): string {
+  const at = actsAt ?? ''
+  if (state === 'held') return `Comes into force ${timeText(at)}`
+  return Date.parse(at) > Date.now()
+    ? `Comes into force ${timeText(at)}, or later if the approvals take longer`
+    : 'Comes into force after the approvals and the delay of the document in force'
+}
+
 /** A proposed policy document: what it changes, and the decision of the person. */
 export function Change({ id, person }: { id: string; person: string }) {
   const [view, setView] = useState<ChangeView | null>(null)
@@ -47,12 +56,7 @@ export function Change({ id, person }: { id: string; person: string }) {
         <span class="code">{id}</span>
       </p>
       <Failure problem={work.problem} />
-      {result === null ? null : (
-        <Note tone="ok">
-          <p>{outcomeText(result.state)}</p>
-          <Needs needs={result.needs} />
-        </Note>
-      )}
+      {result === null ? null : <Note tone="ok">{outcomeText(result.state)}</Note>}
       {view === null ? null : (
         <Detail view={view} person={person} work={{ isBusy: work.isBusy, decide }} />
       )}
@@ -114,10 +118,10 @@ function Detail({ view, person, work }: { view: ChangeView; person: string; work
             <p class="muted">
               It replaces document {previous.number}, hash <Grouped text={previous.hash} />
             </p>
-            <p>Comes into force {timeText(view.acts_at ?? '')}, or later</p>
+            {mayReject ? <p>{forceText(view)}</p> : null}
           </>
         )}
-        <p class="muted">Expires {timeText(view.expires_at)}</p>
+        {isOpen ? <p class="muted">Expires {timeText(view.expires_at)}</p> : null}
       </section>
       {refusal === null && isOpen && newKeys.length > 0 ? (
         <Prove keys={newKeys} work={work} />
@@ -127,7 +131,14 @@ function Detail({ view, person, work }: { view: ChangeView; person: string; work
           The policy document in force has no passkey of {person} for this page.
         </Note>
       ) : (
-        <DecideChange keys={keys} isOpen={isOpen} work={work} />
+        <DecideChange
+          keys={keys}
+          isOpen={isOpen}
+          hasApproved={view.decisions.some(
+            ({ by, decision }) => by === person && decision === 'approve',
+          )}
+          work={work}
+        />
       )}
     </>
   )
@@ -154,25 +165,30 @@ function Prove({ keys, work }: { keys: readonly KeyView[]; work: Decide }) {
 function DecideChange({
   keys,
   isOpen,
+  hasApproved,
   work,
 }: {
   keys: readonly KeyView[]
   isOpen: boolean
+  hasApproved: boolean
   work: Decide
 }) {
   const [key, setKey] = useState(keys[0]?.id ?? '')
   return (
     <section class="decide" aria-label="Decision">
+      {isOpen && hasApproved ? (
+        <p>You have approved this change. You can still reject it, or renew your approval.</p>
+      ) : null}
       <KeyChoice keys={keys} value={key} onChange={setKey} />
       <div class="buttons">
         {isOpen ? (
           <button
             type="button"
-            class="button primary"
+            class={hasApproved ? 'button' : 'button primary'}
             disabled={work.isBusy}
             onClick={() => work.decide(key, 'approve')}
           >
-            Approve
+            {hasApproved ? 'Approve again' : 'Approve'}
           </button>
         ) : null}
         <button
@@ -185,8 +201,8 @@ function DecideChange({
         </button>
       </div>
       <p class="muted">
-        Your device asks for your passkey. An approval is valid for one day. One veto ends the
-        change.
+        Your device asks for your passkey. {isOpen ? 'An approval is valid for one day. ' : ''}One
+        veto ends the change.
       </p>
     </section>
   )

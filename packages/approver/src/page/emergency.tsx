@@ -14,6 +14,8 @@ export function Emergency({ person }: { person: string }) {
   const [view, setView] = useState<EmergencyView | null>(null)
   const [done, setDone] = useState<string | null>(null)
   const [key, setKey] = useState('')
+  /** Number of acts that succeeded, so that each of them empties the form. */
+  const [count, setCount] = useState(0)
   const work = useWork()
   const load = async () => {
     const read = await call<EmergencyView>('emergency')
@@ -31,6 +33,7 @@ export function Emergency({ person }: { person: string }) {
         ...assertion,
       })
       setDone(text)
+      setCount((before) => before + 1)
       await load()
     })
   const acting = { isBusy: work.isBusy, act }
@@ -46,8 +49,9 @@ export function Emergency({ person }: { person: string }) {
       ) : (
         <>
           <KeyChoice keys={view.keys} value={key} onChange={setKey} />
-          {view.may_stop ? <StopForm acting={acting} /> : null}
-          <Stops view={view} acting={acting} />
+          {view.stops.length > 0 ? <Stops view={view} acting={acting} /> : null}
+          {view.may_stop ? <StopForm key={count} acting={acting} /> : null}
+          {view.stops.length === 0 ? <Stops view={view} acting={acting} /> : null}
           <PendingChanges view={view} acting={acting} />
         </>
       )}
@@ -68,9 +72,12 @@ function StopForm({ acting: { isBusy, act } }: { acting: Acting }) {
       }}
     >
       <h2>Stop signing</h2>
-      <p>Nothing is signed until several people end the stop.</p>
+      <p>
+        The signer nodes sign nothing of the workspace or the sub-account until several people end
+        the stop. A new stop of the same replaces the earlier one.
+      </p>
       <label class="field">
-        <span>Sub-account (empty: the whole workspace)</span>
+        <span>Sub-account, exactly as it is named (empty: the whole workspace)</span>
         <input
           value={subAccount}
           maxLength={200}
@@ -119,7 +126,13 @@ function Stops({ view, acting: { isBusy, act } }: { view: EmergencyView; acting:
                 </button>
               ) : null
             ) : (
-              <Note tone="warn">{refusal}</Note>
+              <Note tone="warn">
+                <p>This page cannot end it: {refusal}.</p>
+                <p>
+                  To end it here, stop the same again below. The new stop replaces it, and people
+                  can end that one with their passkeys.
+                </p>
+              </Note>
             )}
           </li>
         ))}

@@ -3,8 +3,8 @@ import { useState } from 'preact/hooks'
 import type { KeyView, NeedView } from '../views.ts'
 import { problemOf, type Problem } from './api.ts'
 
-/** Splits a text into groups of four characters. */
-const groupsOf = (text: string): string[] => text.match(/.{1,4}/gsu) ?? []
+/** Splits a text into groups of four characters; the prefix 0x is a group of its own. */
+const groupsOf = (text: string): string[] => text.match(/^0x|.{1,4}/gsu) ?? []
 
 /** An address or hash, whole, in groups of four characters. A copy of it has no spaces. */
 export const Grouped = ({ text }: { text: string }) => (
@@ -77,13 +77,23 @@ export const Needs = ({ needs }: { needs: readonly NeedView[] }) => (
 
 const pad = (value: number): string => String(value).padStart(2, '0')
 
-/** Returns a time in UTC, with the hours that are left. */
+const counted = (count: number, unit: string): string => `${count} ${unit}${count === 1 ? '' : 's'}`
+
+/** Returns how much time is left, in the largest suitable unit. */
+function leftText(milliseconds: number): string {
+  const minutes = Math.ceil(milliseconds / 60_000)
+  if (minutes < 120) return counted(minutes, 'minute')
+  const hours = Math.floor(minutes / 60)
+  return hours < 48 ? counted(hours, 'hour') : counted(Math.floor(hours / 24), 'day')
+}
+
+/** Returns a time in UTC, with the time that is left. */
 export function timeText(iso: string): string {
   const time = new Date(iso)
   if (Number.isNaN(time.getTime())) return 'unknown'
   const utc = `${time.getUTCFullYear()}-${pad(time.getUTCMonth() + 1)}-${pad(time.getUTCDate())} ${pad(time.getUTCHours())}:${pad(time.getUTCMinutes())} UTC`
-  const hours = Math.floor((time.getTime() - Date.now()) / 3_600_000)
-  return hours < 0 ? `${utc} (over)` : `${utc} (${hours} hours left)`
+  const left = time.getTime() - Date.now()
+  return left <= 0 ? `${utc} (over)` : `${utc} (${leftText(left)} left)`
 }
 
 /** Selects the passkey that signs, if there are several. */

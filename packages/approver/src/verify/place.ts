@@ -1,7 +1,7 @@
 import { loadRegistry, policyRegistry, type Registry } from '@custody/chains'
 import type { Trust } from '@custody/client'
-import type { PolicyDocument, PolicyRegistry } from '@custody/policy'
-import { createHash, createPublicKey } from 'node:crypto'
+import { nodesHash, type PolicyDocument, type PolicyRegistry } from '@custody/policy'
+import { createPublicKey } from 'node:crypto'
 import { ApproverError } from '../errors.ts'
 
 /** The installation, as the trust file pins it. */
@@ -15,21 +15,6 @@ export interface Place {
   registry: PolicyRegistry
 }
 
-/**
- * Returns the hash of the identity keys of the signer nodes, as documents contain it: SHA-256 of
- * `custody/nodes/v1\n` and the hex DER SPKI of each key, one per line, in the order of the nodes.
- */
-function nodesHash({ nodes }: Pick<Trust, 'nodes'>): string {
-  const lines = [...nodes]
-    .sort((a, b) => a.node - b.node)
-    .map(({ identity }) =>
-      createPublicKey(identity).export({ type: 'spki', format: 'der' }).toString('hex'),
-    )
-  return createHash('sha256')
-    .update(`custody/nodes/v1\n${lines.join('\n')}\n`)
-    .digest('hex')
-}
-
 /** Returns the installation of a trust file, which the client has validated. */
 export function placeOf(trust: Trust): Place {
   const chains = loadRegistry(trust.network)
@@ -37,7 +22,11 @@ export function placeOf(trust: Trust): Place {
     mode: trust.network,
     workspace: trust.workspace,
     sub_account: trust.sub_account,
-    nodes: nodesHash(trust),
+    nodes: nodesHash(
+      [...trust.nodes]
+        .sort((a, b) => a.node - b.node)
+        .map(({ identity }) => createPublicKey(identity).export({ type: 'spki', format: 'der' })),
+    ),
     chains,
     registry: policyRegistry(chains),
   }

@@ -1,6 +1,7 @@
 import type { Act } from '../act.ts'
 import type { Policy } from '../evaluation/compile.ts'
-import { chargesOf, evaluate, type Evaluation } from '../evaluation/evaluate.ts'
+import { evaluate, type Evaluation } from '../evaluation/evaluate.ts'
+import { chargesOf } from '../evaluation/prepare.ts'
 import type { Use } from '../evaluation/windows.ts'
 
 /** An act of the past. */

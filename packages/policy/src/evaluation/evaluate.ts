@@ -1,17 +1,16 @@
-import { assertAct, assetOf, type Act } from '../act.ts'
-import { PolicyError } from '../error.ts'
+import type { Act } from '../act.ts'
 import type { Rule } from '../document/rules.ts'
-import {
-  combineNeeds,
-  countApprovals,
-  whyUnreachable,
-  type Approval,
-  type Quorate,
-} from './approvals.ts'
+import { combineNeeds, countApprovals, type Approval, type Quorate } from './approvals.ts'
 import type { CompiledRule, Need, Policy } from './compile.ts'
-import { addressKey, type Subject } from './conditions.ts'
-import { measure, type WindowContext, type WindowState } from './measure.ts'
-import { metersOf, type Charge } from './windows.ts'
+import type { Subject } from './conditions.ts'
+import {
+  describeWindows,
+  measure,
+  type Measured,
+  type WindowContext,
+  type WindowState,
+} from './measure.ts'
+import { prepareAct, type PreparedAct } from './prepare.ts'
 
 /** What an evaluation needs besides the document and the act. */
 export interface EvaluationContext extends WindowContext {
@@ -52,49 +51,26 @@ export interface Evaluation {
   readonly windows: readonly WindowState[]
 }
 
-/** Derives from an act what conditions and windows need. */
-export function subjectOf(policy: Policy, act: Act): Subject {
-  assertAct(policy.registry, act)
-  if (act.workspace !== policy.document.workspace)
-    throw new PolicyError('ACT', 'workspace', `must be ${policy.document.workspace}`)
-  const asset = assetOf(policy.registry, act.asset, 'asset')
-  const paymentKey = policy.registry.paymentKey(act.network, act.to.address)
-  return {
-    act,
-    owner: policy.owners.get(act.api_key) ?? null,
-    asset,
-    feeAsset: assetOf(policy.registry, asset.fee_asset, 'asset'),
-    paymentKey,
-    listKeys: {
-      address: addressKey(act.network, act.to.address),
-      paymentKey: addressKey(act.network, paymentKey),
-    },
-  }
-}
-
-/** Returns whether all conditions of a rule hold. */
-const matches = ({ conditions }: CompiledRule, subject: Subject): boolean =>
-  conditions.every((condition) => condition(subject) === null)
-
 /** What the rules that are no `allow` make of an act. */
 interface Restrictions {
   readonly isDenied: boolean
   readonly needs: readonly Need[]
   readonly tried: readonly Tried[]
-  readonly windows: readonly WindowState[]
+  readonly measured: readonly Measured[]
 }
 
 const quorums = (needs: readonly Need[]): string =>
   needs.map(({ group, k }) => `${k} of ${group}`).join(' and ')
 
-function restrict(policy: Policy, subject: Subject, context: EvaluationContext): Restrictions {
-  const { deny, limit } = policy.rules
-  const denies = deny.filter((rule) => matches(rule, subject))
-  const requires = policy.rules['require'].filter((rule) => matches(rule, subject))
-  const limits = limit
-    .filter((rule) => matches(rule, subject))
-    .map((rule) => ({ rule, ...measure(policy, rule, subject, context) }))
-  const above = limits.filter(({ full }) => full.length > 0)
+function restrict(prepared: PreparedAct, context: EvaluationContext): Restrictions {
+  const { policy, subject } = prepared
+  const { deny: denies, limit } = prepared.rules
+  const requires = prepared.rules['require']
+  const limits = limit.map((each) => ({
+    rule: each.rule,
+    measured: measure(policy, each, subject, context),
+  }))
+  const above = limits.filter(({ measured }) => measured.full.length > 0)
   const triedOf = ({ id, effect }: CompiledRule, why: string): Tried => ({
     rule: id,
     effect,
@@ -104,66 +80,53 @@ function restrict(policy: Policy, subject: Subject, context: EvaluationContext):
   return {
     isDenied: denies.length > 0 || above.some(({ rule }) => rule.deniesAbove),
     needs: combineNeeds(
-      ...requires.map(({ needs }) => needs),
+      ...requires.map(({ rule }) => rule.needs),
       ...above.map(({ rule }) => rule.needs),
     ),
     tried: [
-      ...denies.map((rule) => triedOf(rule, 'denies the act')),
-      ...above.map(({ rule, full }) =>
+      ...denies.map(({ rule }) => triedOf(rule, 'denies the act')),
+      ...above.map(({ rule, measured: { full } }) =>
         triedOf(
           rule,
           `${full.join('; ')}; ${rule.deniesAbove ? 'denies the act' : `adds ${quorums(rule.needs)}`}`,
         ),
       ),
-      ...requires.map((rule) => triedOf(rule, `adds ${quorums(rule.needs)}`)),
+      ...requires.map(({ rule }) => triedOf(rule, `adds ${quorums(rule.needs)}`)),
     ],
-    windows: limits.flatMap(({ states }) => states),
+    measured: limits.map(({ measured }) => measured),
   }
 }
 
-/** An `allow`, evaluated for an act. */
+/** An `allow` whose conditions hold, evaluated for an act. */
 interface Way {
-  readonly rule: string
+  readonly rule: CompiledRule
   /** Reasons why it does not fit; empty if it fits. */
-  readonly failures: readonly (() => string)[]
+  readonly failures: readonly string[]
   readonly needs: readonly Need[]
-  readonly windows: readonly WindowState[]
+  readonly measured: Measured
 }
 
-/** Evaluates the `allow` rules. Their quorums are combined with those of other rules. */
-function waysOf(
-  policy: Policy,
-  subject: Subject,
+/**
+ * Evaluates the `allow` rules whose conditions hold. Their quorums are combined with those of other
+ * rules.
+ */
+const waysOf = (
+  { policy, subject, rules, whyUnreachable }: PreparedAct,
   context: EvaluationContext,
   added: readonly Need[],
-): Way[] {
-  const reached = new Map<string, string | null>()
-  const unreachable = (needs: readonly Need[]): string | null => {
-    const key = JSON.stringify(needs)
-    const known = reached.get(key)
-    if (known !== undefined) return known
-    const why = whyUnreachable(policy, needs, subject.owner)
-    reached.set(key, why)
-    return why
-  }
-  return policy.rules.allow.map((rule): Way => {
-    const failures: (() => string)[] = []
-    for (const condition of rule.conditions) {
-      const why = condition(subject)
-      if (why !== null) failures.push(why)
-    }
-    if (failures.length > 0) return { rule: rule.id, failures, needs: [], windows: [] }
-    const { states, full } = measure(policy, rule, subject, context)
+): Way[] =>
+  rules.allow.map((each): Way => {
+    const { rule } = each
+    const measured = measure(policy, each, subject, context)
     const needs = combineNeeds(rule.needs, added)
-    const why = unreachable(needs)
+    const why = whyUnreachable(needs)
     return {
-      rule: rule.id,
-      failures: (why === null ? full : [...full, why]).map((text) => () => text),
+      rule,
+      failures: why === null ? measured.full : [...measured.full, why],
       needs,
-      windows: states,
+      measured,
     }
   })
-}
 
 /** Of the rules that fit, the one with the fewest missing approvals, then the fewest, then by ID. */
 function bestOf(
@@ -185,20 +148,34 @@ function bestOf(
     return { way, needs, isMet, people, missing, total: needs.reduce((sum, { k }) => sum + k, 0) }
   })
   counted.sort(
-    (a, b) => a.missing - b.missing || a.total - b.total || (a.way.rule < b.way.rule ? -1 : 1),
+    (a, b) =>
+      a.missing - b.missing || a.total - b.total || (a.way.rule.id < b.way.rule.id ? -1 : 1),
   )
   return counted[0] ?? null
 }
 
+/** Yields every `allow` with the texts why it does not fit. */
+function* explained(
+  { policy, subject }: PreparedAct,
+  ways: readonly Way[],
+): Generator<{ rule: string; whys: readonly (() => string)[] }> {
+  const evaluated = new Map(ways.map((way) => [way.rule, way]))
+  for (const rule of policy.rules.allow) {
+    const way = evaluated.get(rule)
+    const whys = way
+      ? way.failures.map((text) => () => text)
+      : rule.conditions.flatMap((condition) => condition(subject) ?? [])
+    yield { rule: rule.id, whys }
+  }
+}
+
 /** Returns the `allow` with the fewest conditions that do not hold; the first by ID among equals. */
-function nearestOf(ways: readonly Way[]): Evaluation['nearest'] {
-  let nearest: Way | undefined
-  for (const way of ways)
-    if (way.failures.length > 0 && way.failures.length < (nearest?.failures.length ?? Infinity))
-      nearest = way
-  return nearest
-    ? { rule: nearest.rule, why: nearest.failures.map((why) => why()).join('; ') }
-    : null
+function nearestOf(prepared: PreparedAct, ways: readonly Way[]): Evaluation['nearest'] {
+  let nearest: { rule: string; whys: readonly (() => string)[] } | undefined
+  for (const each of explained(prepared, ways))
+    if (each.whys.length > 0 && each.whys.length < (nearest?.whys.length ?? Infinity))
+      nearest = each
+  return nearest ? { rule: nearest.rule, why: nearest.whys.map((why) => why()).join('; ') } : null
 }
 
 /**
@@ -212,59 +189,40 @@ function nearestOf(ways: readonly Way[]): Evaluation['nearest'] {
  *
  * @throws PolicyError `ACT` or `UNKNOWN_ASSET` if the act contradicts itself
  */
-export function evaluate(policy: Policy, act: Act, context: EvaluationContext): Evaluation {
-  const subject = subjectOf(policy, act)
-  const restrictions = restrict(policy, subject, context)
-  const ways = waysOf(policy, subject, context, restrictions.needs)
-  const fitting = ways.filter(({ failures }) => failures.length === 0)
-  const usable =
-    context.via === undefined ? fitting : fitting.filter(({ rule }) => rule === context.via)
-  const best = restrictions.isDenied ? null : bestOf(policy, usable, subject, context)
-  const tried: Tried[] = [
-    ...restrictions.tried,
-    ...ways.map(({ rule, failures }): Tried => ({
-      rule,
-      effect: 'allow',
-      fits: failures.length === 0,
-      why: failures[0]?.() ?? null,
-    })),
-  ]
-  const windows = [...restrictions.windows, ...ways.flatMap((way) => way.windows)]
-  if (best === null)
-    return {
-      effect: 'deny',
-      via: null,
-      needs: [],
-      approvedBy: [],
-      tried,
-      nearest: restrictions.isDenied ? null : nearestOf(ways),
-      windows,
-    }
-  return {
-    effect: best.isMet ? 'allow' : 'approve',
-    via: best.way.rule,
-    needs: best.needs,
-    approvedBy: best.people,
-    tried,
-    nearest: null,
-    windows,
-  }
-}
+export const evaluate = (policy: Policy, act: Act, context: EvaluationContext): Evaluation =>
+  evaluatePrepared(prepareAct(policy, act), context)
 
 /**
- * Returns the charges of an act that passes by a rule: the windows of that rule, and those of every
- * `limit` that the act matches. A node writes them down before it signs, and never takes them back,
- * whatever becomes of the transaction.
- * @param via ID of an `allow` rule
- * @throws PolicyError `ACT` if there is no such rule
+ * Like {@link evaluate}, for an act that is judged several times. The texts of `tried` and `windows`
+ * are written when they are read.
  */
-export function chargesOf(policy: Policy, act: Act, via: string): Charge[] {
-  const subject = subjectOf(policy, act)
-  const way = policy.rules.allow.find(({ id }) => id === via)
-  if (way === undefined) throw new PolicyError('ACT', 'via', `${via} is not an allow rule`)
-  const limits = policy.rules.limit.filter((rule) => matches(rule, subject))
-  return [way, ...limits]
-    .flatMap(({ windows }) => windows)
-    .flatMap((window) => metersOf(window, subject))
-    .map(({ key, hours, amounts }) => ({ key, hours, amounts }))
+export function evaluatePrepared(prepared: PreparedAct, context: EvaluationContext): Evaluation {
+  const { policy, subject } = prepared
+  const { now_s, via } = context
+  const restrictions = restrict(prepared, context)
+  const ways = waysOf(prepared, context, restrictions.needs)
+  const fitting = ways.filter(({ failures }) => failures.length === 0)
+  const usable = via === undefined ? fitting : fitting.filter(({ rule }) => rule.id === via)
+  const best = restrictions.isDenied ? null : bestOf(policy, usable, subject, context)
+  const nearest = best === null && !restrictions.isDenied ? nearestOf(prepared, ways) : null
+  return {
+    effect: best === null ? 'deny' : best.isMet ? 'allow' : 'approve',
+    via: best?.way.rule.id ?? null,
+    needs: best?.needs ?? [],
+    approvedBy: best?.people ?? [],
+    get tried() {
+      const allows = [...explained(prepared, ways)].map(({ rule, whys }): Tried => ({
+        rule,
+        effect: 'allow',
+        fits: whys.length === 0,
+        why: whys[0]?.() ?? null,
+      }))
+      return [...restrictions.tried, ...allows]
+    },
+    nearest,
+    get windows() {
+      const measured = [...restrictions.measured, ...ways.map((way) => way.measured)]
+      return measured.flatMap((each) => describeWindows(policy, each, now_s))
+    },
+  }
 }

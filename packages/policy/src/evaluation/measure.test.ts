@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { actWith, allow, contextWith, NOW, policyWith } from '../../testing/documents.ts'
 import { PolicyError } from '../error.ts'
-import { chargesOf, evaluate } from './evaluate.ts'
+import { evaluate } from './evaluate.ts'
+import { chargesOf } from './prepare.ts'
 import type { Charge, Use } from './windows.ts'
 
 /** Returns a context in which all sums contain the uses. */

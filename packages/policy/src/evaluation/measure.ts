@@ -1,8 +1,17 @@
 import { assetOf } from '../act.ts'
 import { formatUnits } from '../amounts.ts'
-import type { CompiledRule, Policy } from './compile.ts'
+import type { Policy } from './compile.ts'
 import type { Subject } from './conditions.ts'
-import { metersOf, readMeter, type Charge, type Meter, type Reading, type Use } from './windows.ts'
+import type { PreparedRule } from './prepare.ts'
+import {
+  readSum,
+  sumOfUses,
+  type Charge,
+  type Meter,
+  type Reading,
+  type Use,
+  type WindowSum,
+} from './windows.ts'
 
 /** What is needed to measure an act. */
 export interface WindowContext {
@@ -13,6 +22,11 @@ export interface WindowContext {
    * (`combineUses`).
    */
   readonly usesOf: (charge: Charge) => readonly Use[]
+  /**
+   * Returns the same as {@link sumOfUses} for the uses of a sum, from running sums. Absent: the uses
+   * are added up. Then `usesOf` is only called for a sum into which the act does not fit.
+   */
+  readonly sumOf?: (charge: Charge, step: string) => WindowSum
 }
 
 /** State of one limit of a window, with amounts as decimals in the asset's unit. */
@@ -32,50 +46,70 @@ export interface WindowState {
   readonly frees_at: number | null
 }
 
-/** An act measured against the windows of one rule. */
-export interface Measured {
-  readonly states: WindowState[]
-  /** Reasons of the windows in which the act does not fit. */
-  readonly full: string[]
+/** A reading with the sum that it is of. */
+interface Measurement {
+  readonly meter: Meter
+  readonly reading: Reading
 }
 
-/** Measures an act against the windows of a rule. */
+/** An act measured against the windows of one rule. */
+export interface Measured {
+  readonly measurements: readonly Measurement[]
+  /** Reasons of the windows in which the act does not fit. */
+  readonly full: readonly string[]
+}
+
+/** Formats an amount in the asset's unit. @param asset null: a number of acts */
+const textOf = ({ registry }: Policy, asset: string | null, amount: bigint): string =>
+  asset === null ? amount.toString() : formatUnits(amount, assetOf(registry, asset, '').decimals)
+
+/** Measures an act against the windows of a rule whose conditions hold. */
 export function measure(
-  { registry }: Policy,
-  { windows }: CompiledRule,
-  subject: Subject,
+  policy: Policy,
+  { meters }: PreparedRule,
+  { act: { step } }: Subject,
   context: WindowContext,
 ): Measured {
-  const measured: Measured = { states: [], full: [] }
-  const textOf = (asset: string | null, amount: bigint): string =>
-    asset === null ? amount.toString() : formatUnits(amount, assetOf(registry, asset, '').decimals)
-  const add = ({ window, isShare }: Meter, reading: Reading): void => {
-    const { asset, max, frees_in_s } = reading
-    const [used, added] = [textOf(asset, reading.used), textOf(asset, reading.added)]
-    const limit = max === null ? null : textOf(asset, max)
-    const fits = frees_in_s === 0
-    measured.states.push({
+  const measurements: Measurement[] = []
+  const full: string[] = []
+  for (const meter of meters) {
+    const uses = (): readonly Use[] => context.usesOf(meter)
+    const sum = context.sumOf?.(meter, step) ?? sumOfUses(uses(), step, meter.hours)
+    for (const reading of readSum(meter, step, sum, uses)) {
+      measurements.push({ meter, reading })
+      if (reading.frees_in_s !== 0) full.push(whyFull(policy, { meter, reading }))
+    }
+  }
+  return { measurements, full }
+}
+
+function whyFull(policy: Policy, { meter, reading }: Measurement): string {
+  const { asset, max, used, added } = reading
+  const { window, isShare } = meter
+  const label = `windows.${window.name}${isShare ? ' (share of the sub-account)' : ''}`
+  const unit = asset ?? 'acts'
+  if (max === null) return `${label}: does not name ${unit}, which also leaves the wallet`
+  const [usedText, limit, addedText] = [used, max, added].map((units) =>
+    textOf(policy, asset, units),
+  )
+  return `${label}: ${usedText} of ${limit} ${unit} are used, and ${addedText} more do not fit`
+}
+
+/** Describes measurements. @param now_s Unix seconds at which they were made */
+export const describeWindows = (
+  policy: Policy,
+  { measurements }: Measured,
+  now_s: number,
+): WindowState[] =>
+  measurements.map(
+    ({ meter: { window, isShare }, reading: { asset, used, max, frees_in_s } }): WindowState => ({
       rule: window.rule,
       name: window.name,
       asset,
       share: isShare,
-      used,
-      max: limit,
-      fits,
-      frees_at: fits || frees_in_s === null ? null : context.now_s + frees_in_s,
-    })
-    if (fits) return
-    const label = `windows.${window.name}${isShare ? ' (share of the sub-account)' : ''}`
-    const unit = asset ?? 'acts'
-    measured.full.push(
-      limit === null
-        ? `${label}: does not name ${unit}, which also leaves the wallet`
-        : `${label}: ${used} of ${limit} ${unit} are used, and ${added} more do not fit`,
-    )
-  }
-  for (const window of windows)
-    for (const meter of metersOf(window, subject))
-      for (const reading of readMeter(meter, subject.act.step, context.usesOf(meter)))
-        add(meter, reading)
-  return measured
-}
+      used: textOf(policy, asset, used),
+      max: max === null ? null : textOf(policy, asset, max),
+      fits: frees_in_s === 0,
+      frees_at: frees_in_s === null || frees_in_s === 0 ? null : now_s + frees_in_s,
+    }),
+  )

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from '../../../../testing/property.ts'
 import { actWith, allow, contextWith, policyWith } from '../../testing/documents.ts'
-import { chargesOf, evaluate } from './evaluate.ts'
+import { evaluate } from './evaluate.ts'
+import { chargesOf } from './prepare.ts'
 import { combineCharges, combineUses, type Charge, type Use } from './windows.ts'
 
 const day = (btc: string, count: number) => [

@@ -6,7 +6,7 @@ import { useList } from '../../testing/arbitraries.ts'
 import { actWith, allow, policyWith } from '../../testing/documents.ts'
 import { registry } from '../../testing/registry.ts'
 import { PolicyError } from '../error.ts'
-import { subjectOf } from './evaluate.ts'
+import { subjectOf } from './prepare.ts'
 import {
   combineCharges,
   combineUses,

@@ -179,6 +179,37 @@ export function combineCharges(held: readonly Charge[], added: readonly Charge[]
   return [...charges.values()]
 }
 
+/** What a sum contains before an act is added. */
+export interface WindowSum {
+  /** Sums of the steps other than the act's, in smallest units. An absent asset counts as zero. */
+  readonly used: ReadonlyMap<string, bigint>
+  /** Number of these steps. */
+  readonly count: number
+  /** Amounts that are counted for the act's own step; null if the step is not counted yet. */
+  readonly own: ReadonlyMap<string, bigint> | null
+}
+
+/**
+ * Adds up what counts in a sum. This is the definition of a {@link WindowSum}: a caller that keeps
+ * running sums must return the same.
+ * @param step of the act
+ * @param hours of the window: older steps are left out
+ */
+export function sumOfUses(uses: readonly Use[], step: string, hours: number): WindowSum {
+  const used = new Map<string, bigint>()
+  let count = 0
+  let own: WindowSum['own'] = null
+  for (const use of combineUses(uses, [], hours)) {
+    if (use.step === step) {
+      own = use.amounts
+      continue
+    }
+    count++
+    for (const [asset, units] of use.amounts) used.set(asset, (used.get(asset) ?? 0n) + units)
+  }
+  return { used, count, own }
+}
+
 /** State of one limit of a sum, with the act included in `used`. */
 export interface Reading {
   /** Null: the number of acts. */
@@ -216,41 +247,50 @@ function freesIn(
 
 /**
  * Measures an act against one sum.
- * @param uses what counts in the sum ({@link combineUses}); the act's own step may be among them
+ * @param sum what counts in the sum
+ * @param uses returns the single steps, which are only read if the act does not fit; the act's own
+ *   step may be among them
  * @returns one reading for each asset that the act moves if the window limits sums, and one for the
  *   number of acts if it limits that
  */
-export function readMeter(meter: Meter, step: string, uses: readonly Use[]): Reading[] {
-  const counted = combineUses(uses, [], meter.hours)
-  const own = counted.find((use) => use.step === step)
-  const others = own === undefined ? counted : counted.filter((use) => use !== own)
-  const readingOf = (
-    asset: string | null,
-    charge: bigint,
-    max: bigint | null,
-    amountOf: (use: Use) => bigint,
-  ): Reading => {
-    const added = own === undefined ? charge : larger(charge, amountOf(own))
-    let used = 0n
-    for (const use of others) used += amountOf(use)
-    const sum = used + added
-    const frees_in_s =
-      max === null
-        ? null
-        : sum <= max
-          ? 0
-          : freesIn(others, amountOf, sum, max, cutoffOf(meter.hours))
-    return { asset, used, added, max, frees_in_s }
-  }
+export function readSum(
+  meter: Meter,
+  step: string,
+  { used, count, own }: WindowSum,
+  uses: () => readonly Use[],
+): Reading[] {
   const { max } = meter
-  const sums = max
-    ? [...meter.amounts].map(([asset, amount]) =>
-        readingOf(asset, amount, max.get(asset) ?? null, (use) => use.amounts.get(asset) ?? 0n),
-      )
-    : []
-  if (meter.count === null) return sums
-  return [...sums, readingOf(null, 1n, BigInt(meter.count), () => 1n)]
+  const readings: Reading[] = []
+  const read = (asset: string | null, charge: bigint, limit: bigint | null): void => {
+    const before = asset === null ? BigInt(count) : (used.get(asset) ?? 0n)
+    const added = own === null ? charge : larger(charge, unitsOf(own, asset))
+    const sum = before + added
+    const frees_in_s =
+      limit === null
+        ? null
+        : sum <= limit
+          ? 0
+          : freesIn(
+              combineUses(uses(), [], meter.hours).filter((use) => use.step !== step),
+              (use) => unitsOf(use.amounts, asset),
+              sum,
+              limit,
+              cutoffOf(meter.hours),
+            )
+    readings.push({ asset, used: before, added, max: limit, frees_in_s })
+  }
+  if (max) for (const [asset, amount] of meter.amounts) read(asset, amount, max.get(asset) ?? null)
+  if (meter.count !== null) read(null, 1n, BigInt(meter.count))
+  return readings
 }
+
+/** Returns what a step adds to the sum of an asset. @param asset null: the number of acts */
+const unitsOf = (amounts: ReadonlyMap<string, bigint>, asset: string | null): bigint =>
+  asset === null ? 1n : (amounts.get(asset) ?? 0n)
+
+/** Like {@link readSum}, for a sum that is given by its single steps. */
+export const readMeter = (meter: Meter, step: string, uses: readonly Use[]): Reading[] =>
+  readSum(meter, step, sumOfUses(uses, step, meter.hours), () => uses)
 
 const usesShape = z
   .array(

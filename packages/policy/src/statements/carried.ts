@@ -7,7 +7,14 @@ import type { Approval } from '../evaluation/approvals.ts'
 import type { Policy } from '../evaluation/compile.ts'
 import { factsOf } from '../facts.ts'
 import type { StatementOf } from './shapes.ts'
-import { proofFields, verifyStatement, type Proof, type StatementContext } from './verify.ts'
+import {
+  assertSigned,
+  assertStatement,
+  proofFields,
+  type Proof,
+  type StatementContext,
+} from './verify.ts'
+import { LIMITS } from '../limits.ts'
 
 /**
  * A person's decision about an act, as orders carry it. It contains only what its reader cannot
@@ -68,6 +75,22 @@ export interface Decisions {
 }
 
 /**
+ * Greatest number of verified proofs that are remembered of one act: every approver may have approved
+ * and rejected it a few times.
+ */
+const VERIFIED_MAX = 8 * LIMITS.approvals
+
+/** What verification of decisions needs besides the document and the act. */
+export interface DecisionContext extends StatementContext {
+  /**
+   * Names of the decisions about this act under this document whose signatures were verified. Those
+   * are not verified again; everything that depends on the time and on suspended keys is. The holder
+   * passes the same set only with the same act and document. Absent: nothing is remembered.
+   */
+  readonly verified?: Set<string>
+}
+
+/**
  * Verifies decisions about an act. One that does not verify counts for nothing, as if it were absent.
  * @param carried decisions about any acts; those about other acts are left out
  */
@@ -75,15 +98,22 @@ export function verifyDecisions(
   policy: Policy,
   act: Act,
   carried: readonly CarriedApproval[],
-  context: StatementContext,
+  context: DecisionContext,
 ): Decisions {
   const found = { approve: [] as Approval[], reject: [] as Approval[], ignored: [] as Ignored[] }
+  const { verified } = context
   for (const { id, signature, passkey, ...decision } of carried) {
     if (id !== act.id) continue
     const { by, key, at, expires } = decision
     try {
       const statement = approvalStatement(policy, act, decision)
-      verifyStatement(policy, { statement, signature, passkey }, context)
+      const signer = assertStatement(policy, statement, context)
+      // The statement is determined by the document, the act and these fields.
+      const name = JSON.stringify([decision.decision, by, key, at, expires, signature, passkey])
+      if (!verified?.has(name)) {
+        assertSigned(signer, statement, { signature, passkey }, context)
+        if (verified && verified.size < VERIFIED_MAX) verified.add(name)
+      }
       found[decision.decision].push({ by, key, at, expires })
     } catch (error) {
       if (!(error instanceof PolicyError)) throw error

@@ -184,6 +184,26 @@ function assertProof(key: PersonKey, statement: Statement, { signature, passkey 
 }
 
 /**
+ * Checks that a key has signed a statement. This depends neither on the time nor on suspended keys.
+ * @param key from {@link assertStatement}
+ * @throws PolicyError `SIGNATURE`, or what a passkey's assertion lacks
+ */
+export function assertSigned(
+  key: PersonKey,
+  statement: Statement,
+  proof: Proof,
+  { isSigned = isSignedByKey }: Pick<StatementContext, 'isSigned'>,
+): void {
+  assertProof(key, statement, proof)
+  if (!isSigned(key, statement, proof))
+    refuse(
+      'SIGNATURE',
+      key.kind === 'key' ? 'signature' : 'passkey.signature',
+      'does not verify with the key',
+    )
+}
+
+/**
  * Verifies a statement.
  * @param policy the document in force; for a proof of possession the new document
  * @returns the hash of the statement, by which it is identified
@@ -194,14 +214,6 @@ export function verifyStatement(
   { statement, ...proof }: SignedStatement,
   context: StatementContext,
 ): string {
-  const key = assertStatement(policy, statement, context)
-  assertProof(key, statement, proof)
-  const { isSigned = isSignedByKey } = context
-  if (!isSigned(key, statement, proof))
-    refuse(
-      'SIGNATURE',
-      key.kind === 'key' ? 'signature' : 'passkey.signature',
-      'does not verify with the key',
-    )
+  assertSigned(assertStatement(policy, statement, context), statement, proof, context)
   return statementHash(statement)
 }

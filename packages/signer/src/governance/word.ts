@@ -1,4 +1,5 @@
-import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
+import { nodesHash as hashOfNodes } from '@custody/policy'
+import { createPublicKey, type KeyObject } from 'node:crypto'
 import { canonicalBytes, signBytes, verifyBytes } from '../canonical.ts'
 
 const KEYS = ['node', 'workspace', 'number', 'hash', 'height', 'seen_at', 'acts_at'] as const
@@ -31,20 +32,13 @@ export const signHeld = (identity: KeyObject, word: HeldWord): SignedHeldWord =>
 export const isHeldWord = (identity: KeyObject, { signature, ...word }: SignedHeldWord): boolean =>
   verifyBytes(identity, bytesOf(word), signature)
 
-/**
- * Returns the name of an installation, which documents and statements contain: lower-case hex
- * SHA-256 of `custody/nodes/v1\n` and the hex DER SPKI of the three identity keys, one per line, in
- * the order of the nodes.
- * @param identities identity key of each node
- */
-export function nodesHash(identities: ReadonlyMap<number, KeyObject>): string {
-  const lines = [...identities]
-    .sort(([a], [b]) => a - b)
-    .map(([, key]) => {
-      const shared = key.type === 'private' ? createPublicKey(key) : key
-      return shared.export({ type: 'spki', format: 'der' }).toString('hex')
-    })
-  return createHash('sha256')
-    .update(`custody/nodes/v1\n${lines.join('\n')}\n`)
-    .digest('hex')
-}
+/** Returns the name of an installation, which documents and statements contain. */
+export const nodesHash = (identities: ReadonlyMap<number, KeyObject>): string =>
+  hashOfNodes(
+    [...identities]
+      .sort(([a], [b]) => a - b)
+      .map(([, key]) => {
+        const shared = key.type === 'private' ? createPublicKey(key) : key
+        return shared.export({ type: 'spki', format: 'der' })
+      }),
+  )

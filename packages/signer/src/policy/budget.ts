@@ -1,6 +1,6 @@
 import { Refusal } from '../errors.ts'
 import { State } from '../store/state.ts'
-import type { Charged, ChargedWindow } from '../store/spending.ts'
+import { Spending, type Charged, type ChargedWindow } from '../store/spending.ts'
 import { DAY_S } from './age.ts'
 import type { Charge, Subject, Verdict } from './order.ts'
 
@@ -83,10 +83,21 @@ export const costOfFuel = ({ decoded }: Subject): bigint =>
 export interface OtherCharges {
   /** Returns the charges of a budget. */
   budget(name: string): readonly Charged[]
-  /** Returns the charges of a sum of a policy (`windowName`) since a time of this node's clock. */
-  window(name: string, since: number): readonly ChargedWindow[]
+  /** Charges on the partner's record, which may contain those of `judged`. */
+  readonly recorded: Spending
+  /** Returns the charges of sessions in progress to a sum of a policy (`windowName`). */
+  inProgress(window: string): readonly ChargedWindow[]
+  /** The transactions that are being judged. Their charges in `recorded` do not count. */
+  readonly judged: readonly JudgedTransaction[]
 }
-export const NO_OTHERS: OtherCharges = { budget: () => [], window: () => [] }
+/** A transaction that is being judged, by its step and its hash. */
+type JudgedTransaction = Pick<ChargedWindow, 'step' | 'transaction'>
+export const NO_OTHERS: OtherCharges = {
+  budget: () => [],
+  recorded: new Spending(),
+  inProgress: () => [],
+  judged: [],
+}
 
 interface Besides {
   /** Charges that are recorded together with this verdict and before it; they are plain sums. */

@@ -259,11 +259,9 @@ export class SharedSpending {
           ...spending.since(name, store.clock() - BUDGET_KEPT_MS),
           ...charges.filter(({ budget }) => budget === name),
         ].filter(isOther),
-      window: (name, since) =>
-        [
-          ...spending.windowSince(name, since),
-          ...windows.filter(({ window }) => window === name),
-        ].filter(isOther),
+      recorded: spending,
+      inProgress: (name) => windows.filter(({ window }) => window === name).filter(isOther),
+      judged: verdicts.map(({ step, unsignedHash: transaction }) => ({ step, transaction })),
     }
   }
 

@@ -1,4 +1,5 @@
 import { LIMITS } from '@custody/policy'
+import { RunningSum, type ChargeList } from './running-sum.ts'
 
 const HOUR_MS = 3_600_000
 /**
@@ -60,10 +61,20 @@ export class Spending {
   /** Number of steps after the last removal of old ones. */
   #kept = 0
   #bytes = 0
+  #revision = 0
+  /** Changed when charges were removed or their times were changed. */
+  #version = 0
+  /** Running sums with the record of another node, by window. */
+  #sums = new WeakMap<Spending, Map<string, RunningSum<ChargedWindow>>>()
 
   /** Estimated memory in bytes. */
   get bytes(): number {
     return this.#bytes
+  }
+
+  /** Changed by everything that changes what counts at a given time. */
+  get revision(): number {
+    return this.#revision
   }
 
   /** The steps whose charges may still count, in the order of their heights. */
@@ -74,6 +85,7 @@ export class Spending {
   /** Adds the charges of a step. Its height must be above all earlier ones. */
   add({ height, charges, windows = [] }: ChargedStep): void {
     if (charges.length === 0 && windows.length === 0) return
+    this.#revision++
     const step =
       windows.length === 0
         ? { height, charges }
@@ -102,6 +114,7 @@ export class Spending {
 
   /** Charges with a time after `to`, made while the clock was ahead, count as made at `to`. */
   clamp(to: number): void {
+    this.#replaced()
     for (const { charges, windows = [] } of this.#steps)
       for (const each of [...charges, ...windows]) each.at = Math.min(each.at, to)
   }
@@ -124,12 +137,42 @@ export class Spending {
   }
 
   /**
+   * Returns all charges to a window, also those that no longer count.
+   * @param window see {@link windowName}
+   */
+  chargesTo(window: string): ChargeList<ChargedWindow> {
+    return { charges: this.#windows.get(window) ?? [], version: this.#version }
+  }
+
+  /**
+   * Returns the sum of a window over this record and that of another node. It is kept until charges
+   * are dropped, so that a later call only adds and removes what has changed.
+   * @param after charges count if their time is later, in Unix ms. Only one document is in force, so
+   *   a window has one length at a time
+   */
+  runningSum(other: Spending, window: string, after: number): RunningSum<ChargedWindow> {
+    const sums = this.#sums.get(other) ?? new Map<string, RunningSum<ChargedWindow>>()
+    this.#sums.set(other, sums)
+    const sum = sums.get(window) ?? new RunningSum<ChargedWindow>()
+    sums.set(window, sum)
+    sum.update(this.chargesTo(window), other.chargesTo(window), after)
+    return sum
+  }
+
+  #replaced(): void {
+    this.#version++
+    this.#revision++
+    this.#sums = new WeakMap()
+  }
+
+  /**
    * Drops all charges that no longer count. Does nothing until the number of steps has doubled, so
    * that a call costs little on average.
    * @param clockMs the current time
    */
   drop(clockMs: number): void {
     if (this.#steps.length < 2 * this.#kept + 1000) return
+    this.#replaced()
     const [budgets, policies] = [clockMs - BUDGET_KEPT_MS, clockMs - WINDOW_KEPT_MS]
     this.#steps = this.#steps.filter(
       ({ charges, windows }) =>

@@ -1,10 +1,8 @@
 import {
   blockedKeys,
-  chargesOf,
-  evaluate,
-  isStopped,
+  chargesOfPrepared,
+  evaluatePrepared,
   PolicyError,
-  statementHash,
   verifyDecisions,
   type Act,
   type CarriedApproval,
@@ -14,7 +12,9 @@ import {
   type PersonKey,
   type Proof,
   type Statement,
+  type Stop,
 } from '@custody/policy'
+import { sha256hex } from '../../canonical.ts'
 import { Refusal } from '../../errors.ts'
 import { isSignedNatively } from '../../governance/native-verify.ts'
 import type { PolicyExchange } from '../../governance/exchange.ts'
@@ -24,13 +24,17 @@ import { State } from '../../store/state.ts'
 import { NO_OTHERS, type OtherCharges } from '../budget.ts'
 import type { Verdict, VerdictPolicy } from '../order.ts'
 import type { AheadWindows } from '../run.ts'
-import { uncoveredCharges, usesOf } from './windows.ts'
+import { JudgedActs, recall, type Inputs } from './judged-acts.ts'
+import { sumOf, uncoveredCharges, usesOf } from './windows.ts'
 
 /** Greatest number of rules that a refusal explains. */
 export const TRIED_MAX = 20
 
 /** Greatest number of signatures that are remembered as verified. */
 const VERIFIED_MAX = 4_096
+
+/** One array, so that judgements of an order without decisions have the same inputs. */
+const NO_DECISIONS: readonly CarriedApproval[] = []
 
 /** What counts in windows besides this node's record. */
 interface Besides {
@@ -63,6 +67,9 @@ export class PolicyJudge {
   readonly #parts: { store: Store; policies: Policies; exchange: PolicyExchange }
   /** Statements and signatures that were verified, oldest first. */
   readonly #verified = new Set<string>()
+  readonly #acts = new JudgedActs<Omit<Judged, 'refusal'>>()
+  /** Suspended and revoked keys of each state of a policy. */
+  readonly #blocked = new WeakMap<Governance, ReadonlySet<string>>()
 
   constructor(parts: { store: Store; policies: Policies; exchange: PolicyExchange }) {
     this.#parts = parts
@@ -114,7 +121,7 @@ export class PolicyJudge {
           ? this.#evaluate(governance, accompanied(act, verdict), { ahead, other }).evaluation.via
           : null
       const via = named ?? best()
-      const policy = via === null ? null : policyOf(governance, act, via)
+      const policy = via === null ? null : this.#chargedPolicy(governance, act, via)
       if (via === null || policy === null) return verdict
       ahead.push({ step: verdict.step, policy })
       const order = { ...verdict.order, policy: { ...verdict.order.policy, via } }
@@ -123,7 +130,8 @@ export class PolicyJudge {
   }
 
   /**
-   * Checks that nothing stops the sub-accounts that a transaction serves.
+   * Checks that nothing stops the sub-accounts that a transaction serves. A sub-account that has no
+   * name on this node's record could be any of those that are stopped.
    * @throws Refusal `POLICY_STOPPED`
    */
   assertNotStopped(verdict: {
@@ -135,20 +143,26 @@ export class PolicyJudge {
     const governance = this.#governanceOf(verdict)
     if (governance === null || governance.stops.length === 0) return
     const { subAccountNames } = this.#parts.store.state
-    const names = serves.map(
-      (index) =>
-        subAccountNames.get(State.subAccountIndexKey(verdict.order.workspace, index)) ?? '',
-    )
-    const isWhole = governance.stops.some(({ sub_account }) => sub_account === null)
-    const stopped = names.find((name) => isStopped(governance, name))
-    if (!isWhole && stopped === undefined) return
-    const scope = isWhole ? 'the workspace' : `the sub-account ${stopped}`
-    const { by } = governance.stops.find(({ sub_account }) =>
-      isWhole ? sub_account === null : sub_account === stopped,
-    )!
+    const nameOf = (index: number): string | null =>
+      subAccountNames.get(State.subAccountIndexKey(verdict.order.workspace, index)) ?? null
+    const isHeld = (index: number, { sub_account: stopped }: Stop): boolean => {
+      const name = nameOf(index)
+      return name === null || name === stopped
+    }
+    const stop =
+      governance.stops.find(({ sub_account }) => sub_account === null) ??
+      governance.stops.find((each) => serves.some((index) => isHeld(index, each)))
+    if (stop === undefined) return
+    const { by, sub_account: name } = stop
+    const unnamed = serves.find((index) => nameOf(index) === null)
+    const scope = name === null ? 'the workspace' : `the sub-account ${name}`
+    const why =
+      name !== null && unnamed !== undefined
+        ? `, and sub-account ${unnamed} has no name on this node's record`
+        : ''
     throw new Refusal(
       'POLICY_STOPPED',
-      `${by} has stopped ${scope}: nothing is signed until the approvals of "resume" end the stop`,
+      `${by} has stopped ${scope}${why}: nothing is signed until the approvals of "resume" end the stop`,
     )
   }
 
@@ -221,44 +235,77 @@ export class PolicyJudge {
   }
 
   #evaluate(
-    { policy, ...governance }: Governance,
+    governance: Governance,
     { act, via, decisions: carried }: Accompanied,
     besides: Besides | null,
   ): Omit<Judged, 'refusal'> {
     const { store } = this.#parts
-    const { workspace } = act
-    const { ahead = [], other = NO_OTHERS } = besides ?? {}
-    const records = { own: store.state.spending, other, ahead, workspace, clockMs: store.clock() }
+    const { policy } = governance
+    const own = store.state.spending
+    const clockMs = store.clock()
+    const windows = besides && {
+      own,
+      other: besides.other ?? NO_OTHERS,
+      ahead: besides.ahead ?? [],
+    }
+    const inputs: Inputs = { governance, decisions: carried, via, windows, clockMs }
+    const remembered = this.#acts.of(policy, act)
+    const recalled = recall(remembered, inputs)
+    if (recalled !== null) return recalled
+    const records = windows && { ...windows, workspace: act.workspace, clockMs }
     const context = {
-      now_s: store.seconds(),
-      suspended: blockedKeys({ policy, ...governance }),
+      // Of the same reading of the clock, which determines when a judgement may be used again.
+      now_s: Math.floor(clockMs / 1000),
+      suspended: this.#blockedKeys(governance),
+      verified: remembered.verified,
       isSigned: (key: PersonKey, statement: Statement, proof: Proof) =>
         this.#isSigned(key, statement, proof),
     }
     const decisions = verifyDecisions(policy, act, carried, context)
-    const evaluation = evaluate(policy, act, {
+    const evaluation = evaluatePrepared(remembered.prepared, {
       ...context,
       approvals: decisions.approvals,
-      usesOf: besides === null ? () => [] : (charge) => usesOf(records, charge),
+      usesOf: (charge) => (records === null ? [] : usesOf(records, charge)),
+      ...(records === null ? {} : { sumOf: (charge, step) => sumOf(records, charge, step) }),
       ...(via === undefined ? {} : { via }),
     })
-    return { evaluation, decisions }
+    const judged = { evaluation, decisions }
+    if (evaluation.effect === 'allow' && evaluation.via !== null)
+      this.#acts.remember(remembered, inputs, { via: evaluation.via, result: judged })
+    return judged
+  }
+
+  #blockedKeys(governance: Governance): ReadonlySet<string> {
+    const known = this.#blocked.get(governance)
+    if (known) return known
+    const keys = blockedKeys(governance)
+    this.#blocked.set(governance, keys)
+    return keys
+  }
+
+  /** Returns what an act charges by a rule; null if the document has no such allow rule. */
+  #chargedPolicy({ policy }: Governance, act: Act, via: string): VerdictPolicy | null {
+    try {
+      const { document, hash } = policy
+      const charges = chargesOfPrepared(this.#acts.of(policy, act).prepared, via)
+      return { number: document.number, hash, via, charges }
+    } catch (error) {
+      if (error instanceof PolicyError) return null
+      throw error
+    }
   }
 
   /**
    * Verifies a signature, once for each statement. The statement names the document and the key, so
-   * its hash stands for them too.
+   * the hash of its fields stands for them too.
    */
   #isSigned(key: PersonKey, statement: Statement, proof: Proof): boolean {
-    const name = `${statementHash(statement)} ${JSON.stringify(proof)}`
+    const name = sha256hex(JSON.stringify([statement, proof]))
     if (this.#verified.has(name)) return true
     if (!isSignedNatively(key, statement, proof)) return false
     this.#verified.add(name)
-    if (this.#verified.size > VERIFIED_MAX)
-      for (const oldest of this.#verified) {
-        this.#verified.delete(oldest)
-        break
-      }
+    const [oldest] = this.#verified
+    if (this.#verified.size > VERIFIED_MAX && oldest !== undefined) this.#verified.delete(oldest)
     return true
   }
 
@@ -274,19 +321,8 @@ export class PolicyJudge {
 const accompanied = (act: Act, { order: { policy }, isAct }: Verdict): Accompanied => ({
   act,
   via: isAct ? policy?.via : undefined,
-  decisions: policy?.approvals ?? [],
+  decisions: policy?.approvals ?? NO_DECISIONS,
 })
-
-/** Returns what an act charges by a rule; null if the document has no such allow rule. */
-function policyOf({ policy }: Governance, act: Act, via: string): VerdictPolicy | null {
-  try {
-    const { document, hash } = policy
-    return { number: document.number, hash, via, charges: chargesOf(policy, act, via) }
-  } catch (error) {
-    if (error instanceof PolicyError) return null
-    throw error
-  }
-}
 
 /**
  * Returns the reason why an act is not allowed.

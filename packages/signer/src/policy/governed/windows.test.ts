@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { windowChargesOf } from '../../store/charges.ts'
 import { Spending, windowName, type ChargedWindow } from '../../store/spending.ts'
+import { NO_OTHERS } from '../budget.ts'
 import type { VerdictPolicy } from '../order.ts'
 import { chargedBy, recordedPolicy, uncoveredCharges, usesOf } from './windows.ts'
 
@@ -30,12 +31,14 @@ const spendingOf = (...windows: ChargedWindow[]): Spending => {
 }
 
 test('the record, the partner, sessions in progress and a run count together, and each step once', () => {
-  const other = [charged('both', 1999, 3n), charged('theirs', -5000, 4n)]
   const records = {
     own: spendingOf(charged('both', 70_000, 5n), charged('foreign', 0, 9n, 'another')),
     other: {
-      budget: () => [],
-      window: (name: string) => other.filter(({ window }) => window === name),
+      ...NO_OTHERS,
+      recorded: spendingOf(charged('both', 1999, 3n), charged('judged', 0, 2n)),
+      inProgress: (name: string) =>
+        [charged('theirs', -5000, 4n)].filter(({ window }) => window === name),
+      judged: [{ step: 'judged', transaction: 'of judged' }],
     },
     ahead: [
       { step: 'run', policy: policyOf(7n) },
@@ -55,11 +58,11 @@ test('the record, the partner, sessions in progress and a run count together, an
 test('a charge counts for the hours of the window that is measured, and two minutes more', () => {
   const cutoff = (24 * 3600 + 120) * 1000
   const own = spendingOf(charged('a', cutoff + 999, 1n), charged('b', cutoff + 1000, 1n))
-  const other = { budget: () => [], window: () => [] }
   const stepsIn = (hours: number): string[] =>
-    usesOf({ own, other, ahead: [], workspace: 'w', clockMs: NOW }, { key: KEY, hours }).map(
-      ({ step }) => step,
-    )
+    usesOf(
+      { own, other: NO_OTHERS, ahead: [], workspace: 'w', clockMs: NOW },
+      { key: KEY, hours },
+    ).map(({ step }) => step)
   assert.deepEqual(stepsIn(1), [])
   assert.deepEqual(stepsIn(24), ['a'])
   // A shorter question does not remove what a longer one counts.

@@ -1,7 +1,8 @@
-import { combineUses, type Use } from '@custody/policy'
+import { combineUses, sumOfUses, type Use, type WindowSum } from '@custody/policy'
 import type { Body } from '../../store/entries/index.ts'
 import type { PolicyCharges } from '../../store/entries/values.ts'
-import { SLACK_MS, windowName, type Spending } from '../../store/spending.ts'
+import { largestAmounts } from '../../store/running-sum.ts'
+import { SLACK_MS, windowName, type ChargedWindow, type Spending } from '../../store/spending.ts'
 import type { OtherCharges } from '../budget.ts'
 import type { Verdict, VerdictPolicy, WindowCharge } from '../order.ts'
 import type { AheadWindows } from '../run.ts'
@@ -12,6 +13,12 @@ import type { AheadWindows } from '../run.ts'
  * than the slack of a window.
  */
 const COVERS_MS = 30_000
+
+/**
+ * Number of charges on both records from which a running sum is kept. Most windows per destination
+ * have few charges, which are added up faster than a running sum is found.
+ */
+const RUNNING_MIN = 32
 
 /** The records by which a node measures the windows of one workspace. */
 export interface WindowRecords {
@@ -25,15 +32,29 @@ export interface WindowRecords {
   clockMs: number
 }
 
+/** A sum to which an act is charged. */
+type SumOf = Pick<WindowCharge, 'key' | 'hours'>
+
+/** Returns the time after which charges count in a window, in Unix ms. Ages are rounded down. */
+const countsAfter = (hours: number, clockMs: number): number =>
+  clockMs - (hours * 3_600_000 + SLACK_MS + 1000)
+
+/** Returns the charges of the transactions of a run that are judged before. */
+const chargesAhead = (
+  { ahead }: Pick<WindowRecords, 'ahead'>,
+  key: string,
+): { step: string; amounts: Use['amounts'] }[] =>
+  ahead.flatMap(({ step, policy }) =>
+    policy.charges.filter((charge) => charge.key === key).map(({ amounts }) => ({ step, amounts })),
+  )
+
 /**
  * Returns what counts in a sum of a policy: on this node's record, on the partner's, in sessions in
  * progress, and in the same run. Each step counts once, with the larger amounts and the smaller age.
  * The step that is judged may be among them.
  */
-export function usesOf(
-  { own, other, ahead, workspace, clockMs }: WindowRecords,
-  { key, hours }: Pick<WindowCharge, 'key' | 'hours'>,
-): Use[] {
+export function usesOf(records: WindowRecords, { key, hours }: SumOf): Use[] {
+  const { own, other, workspace, clockMs } = records
   const name = windowName(workspace, key)
   const useOf = ({
     step,
@@ -44,14 +65,70 @@ export function usesOf(
     age_s: Math.max(0, Math.floor((clockMs - at) / 1000)),
     amounts,
   })
-  // An age is rounded down to seconds, so this includes all that `combineUses` counts.
-  const since = clockMs - (hours * 3_600_000 + SLACK_MS + 1000)
-  const recorded = own.windowSince(name, since).map(useOf)
-  const others = other.window(name, since).map(useOf)
-  for (const { step, policy } of ahead)
-    for (const charge of policy.charges)
-      if (charge.key === key) others.push({ step, age_s: 0, amounts: charge.amounts })
+  const after = countsAfter(hours, clockMs)
+  const counts = ({ at }: { at: number }): boolean => at > after
+  const recorded = own.chargesTo(name).charges.filter(counts).map(useOf)
+  const others = [
+    ...other.recorded.chargesTo(name).charges.filter(isNot(other.judged)),
+    ...other.inProgress(name),
+  ]
+    .filter(counts)
+    .map(useOf)
+  for (const charge of chargesAhead(records, key)) others.push({ ...charge, age_s: 0 })
   return combineUses(recorded, others, hours)
+}
+
+/** Returns whether a charge is of none of some transactions. */
+const isNot =
+  (judged: OtherCharges['judged']) =>
+  ({ step, transaction }: ChargedWindow): boolean =>
+    !judged.some((each) => each.step === step && each.transaction === transaction)
+
+/**
+ * Adds up what {@link usesOf} returns, by a running sum. Only the steps whose charges differ from
+ * those on the two records are added up again: those of sessions in progress and of the same run, and
+ * those that are judged.
+ * @param step of the act that is judged
+ * @returns valid until a charge is recorded
+ */
+export function sumOf(records: WindowRecords, { key, hours }: SumOf, step: string): WindowSum {
+  const { own, other, workspace, clockMs } = records
+  const name = windowName(workspace, key)
+  const recorded =
+    own.chargesTo(name).charges.length + other.recorded.chargesTo(name).charges.length
+  if (recorded < RUNNING_MIN) return sumOfUses(usesOf(records, { key, hours }), step, hours)
+  const after = countsAfter(hours, clockMs)
+  const running = own.runningSum(other.recorded, name, after)
+  const added = [
+    ...other.inProgress(name).filter(({ at }) => at > after),
+    ...chargesAhead(records, key),
+  ]
+  const judged = other.judged.map((each) => each.step)
+  const isDifferent = added.length > 0 || [step, ...judged].some((each) => running.chargesOf(each))
+  // Almost every act is new, so its sum is that of the records.
+  if (!isDifferent) return { used: running.totals, count: running.count, own: null }
+  const used = new Map(running.totals)
+  let { count } = running
+  const add = (amounts: Use['amounts'] | null, sign: 1 | -1): void => {
+    if (amounts === null) return
+    count += sign
+    for (const [asset, units] of amounts)
+      used.set(asset, (used.get(asset) ?? 0n) + (sign === 1 ? units : -units))
+  }
+  const isOther = isNot(other.judged)
+  let mine: WindowSum['own'] = null
+  for (const each of new Set([step, ...judged, ...added.map((charge) => charge.step)])) {
+    const charges = running.chargesOf(each) ?? { own: [], other: [] }
+    add(largestAmounts([...charges.own, ...charges.other]), -1)
+    const counted = largestAmounts([
+      ...charges.own,
+      ...charges.other.filter(isOther),
+      ...added.filter((charge) => charge.step === each),
+    ])
+    if (each === step) mine = counted
+    else add(counted, 1)
+  }
+  return { used, count, own: mine }
 }
 
 /**
