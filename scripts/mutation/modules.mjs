@@ -114,7 +114,6 @@ export const MODULES = {
       'governance/versions',
       'governance/native-verify',
       'governance/restored',
-      'signing/policies',
     ),
   },
   limits: {

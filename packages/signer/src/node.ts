@@ -153,6 +153,7 @@ function connectModules({
     peers,
     keyring,
   })
+  const spending = new SharedSpending({ store, peers, timeoutMs: config.timeouts_ms.round })
   const judge = new Judge(
     {
       registry,
@@ -161,13 +162,12 @@ function connectModules({
       budgetFeeCaps: config.budget_fee_caps,
       keyOf: (workspace, curve) => keyring.workspaceKey(workspace, curve),
     },
-    new PolicyJudge({ store, ...governance }),
+    new PolicyJudge({ store, ...governance, known: () => spending.known() }),
   )
   const catchUp = new CatchUp({ config, store, peers, log })
   const hostClock = new HostClock({ store, peers, log })
   const confirmation = new Confirmation({ config, store, peers })
   const base = { config, environment, log, store, registry, vault, peers, bans, keyring, judge }
-  const spending = new SharedSpending({ store, peers, timeoutMs: config.timeouts_ms.round })
   const signing = { ...base, catchUp, slots: new Slots(), spending, policies: governance.exchange }
   const parts: NodeContext = {
     ...base,

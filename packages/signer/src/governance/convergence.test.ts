@@ -249,6 +249,37 @@ test('a late node accepts the next document as soon as time has put the one befo
   assert.equal(stateOf(3).next!.policy.document.number, 3)
 })
 
+test('the confirmations of two operators let a change act that a person whom it removes has vetoed', async () => {
+  const governance = await installed()
+  const { people, groups } = governance.policy.document
+  await present(
+    1,
+    changeOf(governance, {
+      people: people.filter(({ id }) => id !== 'carol'),
+      groups: { ...groups, admins: ['alice', 'bob', 'dan'] },
+    }),
+  )
+  const { number } = stateOf(1).next!.policy.document
+  const { hash } = stateOf(1).next!.policy
+  const vetoed = { ...times(), next: { number, hash } }
+  await present(2, statementOf(signedBy(governance, 'carol', 'veto', vetoed)))
+  nodes.now += 2 * DAY_S
+  assert.deepEqual(nodes.numbers, [1, 1, 1])
+  const confirmed: Item = { kind: 'confirmed', workspace, hash }
+  assert.equal(await present(1, confirmed), true)
+  assert.equal(await present(1, confirmed), false)
+  assert.deepEqual(nodes.numbers, [1, 1, 1])
+  // Node 3 hears of both confirmations, and of each one as that of the node that sent it.
+  await present(2, confirmed)
+  assert.deepEqual(
+    [1, 2, 3].map((node) => stateOf(node).policy.document.number),
+    [2, 2, 2],
+  )
+  nodes.node(3).start()
+  await nodes.ping()
+  assert.deepEqual(nodes.numbers, [2, 2, 2])
+})
+
 /** Puts a vetoed change in force at node 3, which hears of the veto too late. */
 async function forked(): Promise<Governance> {
   const governance = await installed()

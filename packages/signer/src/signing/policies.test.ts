@@ -333,3 +333,20 @@ test('operators remove a policy at all nodes, after which nothing limits a trans
   signed(await send(ETHER))
   assert.equal((await cluster.operator(1, 'policy-uninstall', { workspace })).body.is_new, false)
 })
+
+test('a judgement in advance counts what the peers have signed with each other', async () => {
+  const { send, request } = await wallet([small, { ...large, amount: { max: { ETH: '10' } } }])
+  const [third, fifth] = [(ETHER * 3n) / 10n, ETHER / 5n]
+  for (const pair of PAIRS) signed(await send(third, { pair }))
+  // Each node alone has signed two of the three. A pair has signed all of them.
+  refused(await send(fifth, { pair: [1, 2] }), 'POLICY_WINDOW')
+  const body = { request: await request(fifth) }
+  const answers = await Promise.all(
+    [1, 2, 3].map((node) => cluster.post(node, '/policy/judge', body)),
+  )
+  const codes = answers.map((answer) => answer.body.refusal?.code)
+  assert.ok(
+    codes.filter((code) => code === 'POLICY_APPROVAL').length >= 2,
+    `two nodes agree that it needs approvals: ${codes.join()}`,
+  )
+})

@@ -265,6 +265,11 @@ export class SharedSpending {
     }
   }
 
+  /** Returns what counts besides this node's record, by what each peer has sent last. */
+  known(): OtherCharges[] {
+    return [...this.#peers.keys()].map((node) => this.other(node, []))
+  }
+
   /** Returns the transactions that this node leads, without those of the given verdicts. */
   #ledWithout(verdicts: readonly Verdict[]): Pending[] {
     const transactions = new Set(verdicts.map(({ unsignedHash }) => unsignedHash))

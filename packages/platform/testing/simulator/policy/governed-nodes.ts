@@ -95,7 +95,10 @@ export class GovernedNodes implements NodePolicies {
     const boot = String(++this.#boots)
     this.#nodes.set(node, { node, boot, store, handlers, policies, exchange, spending })
     const governance = { policies, exchange }
-    return { governance, policyJudge: new PolicyJudge({ store, ...governance }) }
+    return {
+      governance,
+      policyJudge: new PolicyJudge({ store, ...governance, known: () => spending.known() }),
+    }
   }
 
   async #call([from, to]: [number, number], call: string, body: unknown): Promise<unknown> {

@@ -70,6 +70,7 @@ class Node {
       } as unknown as Store,
       policies: { current: () => this.governance },
       exchange: { assertCurrent: () => {} },
+      known: () => [],
     } as unknown as ConstructorParameters<typeof PolicyJudge>[0]
     this.judge = new PolicyJudge(this.#parts)
   }

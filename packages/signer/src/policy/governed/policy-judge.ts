@@ -59,19 +59,27 @@ export interface Judged {
   refusal: Refusal | null
 }
 
+interface Parts {
+  store: Store
+  policies: Policies
+  exchange: PolicyExchange
+  /** Returns what counts besides this node's record, as far as it knows each peer's. */
+  known: () => readonly OtherCharges[]
+}
+
 /**
  * Rule 17: applies the policy of a workspace. Each signature is judged by the document that is in
  * force when it begins, also if the transaction is on record.
  */
 export class PolicyJudge {
-  readonly #parts: { store: Store; policies: Policies; exchange: PolicyExchange }
+  readonly #parts: Parts
   /** Statements and signatures that were verified, oldest first. */
   readonly #verified = new Set<string>()
   readonly #acts = new JudgedActs<Omit<Judged, 'refusal'>>()
   /** Suspended and revoked keys of each state of a policy. */
   readonly #blocked = new WeakMap<Governance, ReadonlySet<string>>()
 
-  constructor(parts: { store: Store; policies: Policies; exchange: PolicyExchange }) {
+  constructor(parts: Parts) {
     this.#parts = parts
   }
 
@@ -195,7 +203,8 @@ export class PolicyJudge {
   }
 
   /**
-   * Judges a requested act for which there is no transaction yet, by this node's record alone.
+   * Judges a requested act for which there is no transaction yet, by this node's record and by what
+   * it knows of its peers'. The signature may count more, because each of them may have signed since.
    * @param serves index of the sub-account for which it would be made
    * @returns null if the workspace has no policy
    * @throws Refusal `POLICY_STOPPED` or `POLICY_BEHIND`
@@ -206,7 +215,12 @@ export class PolicyJudge {
     if (governance === null) return null
     this.assertNotStopped({ order: { workspace }, serves: [serves] })
     this.#parts.exchange.assertCurrent(governance)
-    return { governance, ...this.#judge(governance, accompanied, {}) }
+    // Whichever peer takes part in the signature, no more is allowed than with the stricter one.
+    const judged = this.#parts
+      .known()
+      .map((other) => this.#judge(governance, accompanied, { other }))
+    const found = judged.find(({ refusal }) => refusal !== null) ?? judged[0]
+    return { governance, ...(found ?? this.#judge(governance, accompanied, {})) }
   }
 
   /** Charges of a transaction that this node's record does not contain. */
