@@ -158,6 +158,11 @@ for (const decision of ['Approve', 'Reject'] as const)
       )
       .waitFor()
     if (decision === 'Reject') await look('rejected')
+    // An approval can be renewed and revoked; a rejection is final.
+    assert.deepEqual(
+      [await button('Approve again').count(), await button('Reject').count()],
+      decision === 'Approve' ? [1, 1] : [0, 0],
+    )
     const [given] = platform.given
     const carried = carriedApproval.parse({ id: platform.approval.id, ...given })
     const policy = compile(document, place.registry)

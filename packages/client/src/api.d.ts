@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document f618aabf2f71e63e70a2900ddef413a7f9df129445f974d947b6dd662afc742f
-// types 57bc633dbfa8481795287101ae0cf04063adc6e211e518b4d1ca7f1fc0548385
+// document 0033843f0bcf50bf748847d1e60e6b5043dd6dcf8ae849279003c70a7da98eca
+// types 68899a67e53b9ae42c4122ac78dc04ccc21cb64d12a8ef8a70ad48b78d792d25
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -3022,8 +3022,8 @@ export interface components {
             expires: number;
             signature?: string | null;
             passkey?: components["schemas"]["PasskeyAssertion"] | null;
-            /** @description Name of the sub-account; null: the whole workspace */
-            sub_account: string | null;
+            /** @description Name of the sub-account; absent or null: the whole workspace */
+            sub_account?: string | null;
             /** @description Reason, which is signed */
             reason: string;
         };

@@ -103,7 +103,7 @@ function Detail({ view, person, work }: { view: ChangeView; person: string; work
         </Note>
       )}
       <section class="card" aria-label="Approvals">
-        <p>State: {view.state}</p>
+        <p>State: {view.state.replace('_', ' ')}</p>
         <Needs needs={view.needs} />
         {view.decisions.map(({ by, decision }) => (
           <p key={`${by} ${decision}`}>

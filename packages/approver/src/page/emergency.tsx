@@ -73,8 +73,8 @@ function StopForm({ acting: { isBusy, act } }: { acting: Acting }) {
     >
       <h2>Stop signing</h2>
       <p>
-        The signer nodes sign nothing of the workspace or the sub-account until several people end
-        the stop. A new stop of the same replaces the earlier one.
+        The signer nodes sign nothing until several people end the stop. A new stop of the same
+        workspace or sub-account replaces the earlier one.
       </p>
       <label class="field">
         <span>Sub-account, exactly as it is named (empty: the whole workspace)</span>
@@ -127,10 +127,10 @@ function Stops({ view, acting: { isBusy, act } }: { view: EmergencyView; acting:
               ) : null
             ) : (
               <Note tone="warn">
-                <p>This page cannot end it: {refusal}.</p>
+                <p>This page cannot end this stop. Reason: {refusal}</p>
                 <p>
-                  To end it here, stop the same again below. The new stop replaces it, and people
-                  can end that one with their passkeys.
+                  To end it with passkeys, stop the same workspace or sub-account again below: the
+                  new stop replaces this one.
                 </p>
               </Note>
             )}

@@ -56,6 +56,15 @@ export function OpenChanges() {
   )
 }
 
+/** When a change is in force. The delay of the nodes begins later if the approvals come late. */
+function InForce({ of: { state, acts_at: actsAt } }: { of: PolicyChange }) {
+  return state === 'open' && Date.parse(actsAt) <= Date.now() ? (
+    <>after the approvals and the delay of the document in force</>
+  ) : (
+    <Time at={actsAt} />
+  )
+}
+
 /** Page of one proposed change. */
 export function ChangePage({ id }: { id: string }) {
   const reading = useRead<PolicyChangeDetail>(
@@ -92,7 +101,7 @@ export function ChangePage({ id }: { id: string }) {
               'Changes document',
               <Id key="previous" value={change.previous} label="hash" isWhole />,
             ],
-            ['Comes into force', <Time key="acts" at={change.acts_at} />],
+            ['Comes into force', <InForce key="acts" of={change} />],
             ['Comment', change.comment],
             change.reason === null ? null : ['Reason', change.reason],
             ['Expires', <Time key="expires" at={change.expires_at} />],

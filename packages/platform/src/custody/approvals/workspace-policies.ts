@@ -29,8 +29,11 @@ export interface Details {
 }
 
 const JUDGE_TIMEOUT_MS = 5000
-/** Time for which a workspace without a policy is taken to have none, in milliseconds. */
-const NO_POLICY_MS = 10_000
+/**
+ * Time for which a workspace without a policy is taken to have none, in milliseconds. A transfer that
+ * takes fuel within this time after the first document is installed can fail at its fuel transaction.
+ */
+const NO_POLICY_MS = 1000
 /** Greatest number of workspaces that are remembered. */
 const REMEMBERED_MAX = 10_000
 /** Codes by which a node does not judge now, or refuses until people end a stop. */

@@ -3,7 +3,7 @@ import type { SignerNodes } from '../../core/signing/nodes.ts'
 import { askAll, type Answer } from './node-answers.ts'
 
 /** A node's refusal of an item that it has judged. */
-export interface ItemRefusal {
+interface ItemRefusal {
   /** Code of the policy language, such as `PENDING`. */
   code: string
   /** Node, code and reason. */

@@ -46,7 +46,7 @@ export interface PolicyChange {
   created_at: Date
 }
 
-export const COLUMNS = `c.workspace_id, w.name workspace, c.id, c.state, c.number::int, c.hash, c.previous,
+const COLUMNS = `c.workspace_id, w.name workspace, c.id, c.state, c.number::int, c.hash, c.previous,
   c.document, c.changes, c.warnings, c.comment, c.acts_at::float8, c.nodes_act_at::float8, c.held,
   c.needs, c.missing, c.reason, c.expires_at, c.created_at`
 

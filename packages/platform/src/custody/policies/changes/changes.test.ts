@@ -19,6 +19,7 @@ import { useDatabase } from '../../../../testing/deposits-support.ts'
 import { ManualClock } from '../../../../testing/manual-clock.ts'
 import { GovernedNodes } from '../../../../testing/governed-nodes.ts'
 import { ApiError } from '../../../core/errors.ts'
+import { readBody } from '../../../core/http/validate.ts'
 import { giveApproval } from '../../approvals/give-approval.ts'
 import { listApprovals } from '../../approvals/list-approvals.ts'
 import { readApproval } from '../../approvals/read-approval.ts'
@@ -83,11 +84,15 @@ beforeEach(async () => {
   other = await addCaller('other')
 })
 
+/** Calls an endpoint with a body as the server reads it. */
 const bodyOf = async (
-  endpoint: { handler: Any },
-  request: object,
+  { handler, body: schema }: { handler: Any; body?: Any },
+  { body, ...request }: { body?: object; [more: string]: unknown },
   by: Any = caller,
-): Promise<Any> => (await endpoint.handler({ caller: by, query: {}, ...request }, services())).body
+): Promise<Any> => {
+  const read = body === undefined ? {} : { body: readBody(schema, JSON.stringify(body)) }
+  return (await handler({ caller: by, query: {}, ...request, ...read }, services())).body
+}
 const fails = (code: string, field?: string) => (error: unknown) =>
   error instanceof ApiError && error.code === code && error.field === field
 

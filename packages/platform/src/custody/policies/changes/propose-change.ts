@@ -28,7 +28,7 @@ export interface Services extends Progress {
 }
 
 /** Greatest number of changes of a workspace that are not decided. */
-export const OPEN_MAX = 4
+const OPEN_MAX = 4
 /** Time for the collection of approvals in seconds, which is added to the delay on mainnet. */
 const COLLECTION_S = 3600
 const OPEN = "('open', 'approved', 'held')"

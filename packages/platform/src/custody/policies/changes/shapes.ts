@@ -72,7 +72,7 @@ export const changeShape = z
   })
   .meta({ id: 'PolicyChange' })
 
-export const warningsShape = z
+const warningsShape = z
   .array(
     z
       .object({

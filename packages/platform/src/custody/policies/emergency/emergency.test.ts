@@ -12,6 +12,7 @@ import { GovernedNodes } from '../../../../testing/governed-nodes.ts'
 import { useDatabase } from '../../../../testing/deposits-support.ts'
 import { ManualClock } from '../../../../testing/manual-clock.ts'
 import { ApiError } from '../../../core/errors.ts'
+import { readBody } from '../../../core/http/validate.ts'
 import { readPolicyStop } from './read-stop.ts'
 import { resumePolicy } from './resume-policy.ts'
 import { stopPolicy } from './stop-policy.ts'
@@ -36,6 +37,11 @@ async function addCaller(name: string): Promise<Any> {
   const row = await database
     .get()
     .one<{ id: string }>('insert into workspaces (name) values ($1) returning id', [name])
+  await database
+    .get()
+    .query("insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', 1)", [
+      row?.id,
+    ])
   return { workspace: name, workspaceId: row?.id, subAccountId: randomUUID(), apiKey: 'key' }
 }
 
@@ -67,8 +73,15 @@ const stopOf = (by: string, sub_account: string | null = null) => {
 }
 const resumeOf = (by: string, stop: string) =>
   signed('resume', by, { policy: POLICY, stop }, { stop }).body
-const send = async (endpoint: { handler: Any }, body: object, by: Any = caller): Promise<Any> =>
-  (await endpoint.handler({ caller: by, body }, services())).body
+/** Calls an endpoint with a body as the server reads it. */
+const send = async (
+  { handler, body: schema }: { handler: Any; body?: Any },
+  body: object,
+  by: Any = caller,
+): Promise<Any> => {
+  const read = readBody(schema, JSON.stringify(body))
+  return (await handler({ caller: by, body: read }, services())).body
+}
 const stops = () => governed.nodes.map(({ governance }) => governance.stops.map(({ hash }) => hash))
 const tick = () => policyStopsLoop(services()).run(new AbortController().signal)
 
@@ -154,6 +167,11 @@ test('statements that do not count are refused and store nothing', async () => {
     fails('APPROVAL_REFUSED', 'signature'),
   )
   await assert.rejects(send(stopPolicy, stopOf('dan').body), fails('APPROVAL_REFUSED', 'by'))
+  // A stop of a misspelt name would stop nothing.
+  await assert.rejects(
+    send(stopPolicy, stopOf('bob', 'mian').body),
+    fails('INVALID_REQUEST', 'sub_account'),
+  )
   await assert.rejects(
     send(stopPolicy, { ...body, at: body.at + 999, expires: body.expires + 999 }),
     fails('APPROVAL_REFUSED', 'at'),

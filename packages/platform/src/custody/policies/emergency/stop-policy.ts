@@ -1,5 +1,6 @@
 import { text } from '@custody/request-auth/bodies'
 import { z } from 'zod'
+import { ApiError } from '../../../core/errors.ts'
 import { endpoint } from '../../../core/http/endpoint.ts'
 import { policyHash } from '../shapes.ts'
 import {
@@ -25,8 +26,8 @@ export const stopPolicy = endpoint({
   body: z.strictObject({
     ...signerFields,
     sub_account: text(200)
-      .nullable()
-      .meta({ description: 'Name of the sub-account; null: the whole workspace' }),
+      .optional()
+      .meta({ description: 'Name of the sub-account; absent or null: the whole workspace' }),
     reason: text(200).meta({ description: 'Reason, which is signed' }),
   }),
   example: { ...SIGNER_EXAMPLE, sub_account: null, reason: 'A laptop was stolen' },
@@ -35,8 +36,11 @@ export const stopPolicy = endpoint({
     sub_account: z.string().max(200).nullable(),
     stopped: recordedShape,
   }),
-  async handler({ caller, body: { sub_account, reason, ...signer } }, services: Services) {
+  async handler({ caller, body }, services: Services) {
+    const { sub_account: name, reason, ...signer } = body
+    const sub_account = name ?? null
     const { workspace, workspaceId } = caller
+    if (sub_account !== null) await assertExists(services, workspaceId, sub_account)
     const verified = await verifiedStatement(services, workspace, signer, () => ({
       kind: 'stop',
       sub_account,
@@ -52,3 +56,23 @@ export const stopPolicy = endpoint({
     return { body: { hash, sub_account, stopped: presented.held } }
   },
 })
+
+/**
+ * Checks that a workspace has a sub-account. The nodes accept a stop of any name, so a misspelt one
+ * would stop nothing.
+ * @throws ApiError `INVALID_REQUEST`
+ */
+async function assertExists(
+  { database }: Pick<Services, 'database'>,
+  workspace: string,
+  name: string,
+): Promise<void> {
+  const found = await database.one(
+    'select 1 from sub_accounts where workspace_id = $1 and name = $2',
+    [workspace, name],
+  )
+  if (found) return
+  throw new ApiError('INVALID_REQUEST', `sub_account: the workspace has no sub-account "${name}"`, {
+    field: 'sub_account',
+  })
+}
