@@ -8,6 +8,7 @@ import { readCheckout } from './checkout-state.ts'
 import { CHOICES_MAX } from './choose.ts'
 import { frameAncestors } from './frame-ancestors.ts'
 import { ApiError } from '../../core/errors.ts'
+import { lookAtDue } from './loop.ts'
 import { testEmittedEvents } from '../../../testing/event-assertions.ts'
 
 /**
@@ -54,6 +55,23 @@ test('an invoice paid in two parts is partial, then Processing, and Paid once cr
   assert.deepEqual(events, ['created', 'updated', 'processing', ...events.slice(3, -1), 'paid'])
   assert.ok(events.slice(3, -1).every((type) => type === 'updated'))
   assert.equal(Number(version), events.length, 'each change is one event')
+})
+
+test('an invoice that another process has locked is left to it, without a further round', async () => {
+  const fixture = await open()
+  const [locked, free] = [await fixture.create(HUNDRED), await fixture.create(HUNDRED)]
+  fixture.pass(30)
+  await fixture.database.transaction(async (tx) => {
+    await tx.query('select id from invoices where id = $1 for update', [locked.inv_id])
+    assert.equal(await lookAtDue(fixture.services), 1, 'the other invoice is processed')
+    assert.equal(await lookAtDue(fixture.services), 0, 'the loop pauses')
+  })
+  assert.deepEqual(await Promise.all([locked, free].map(({ inv_id }) => fixture.state(inv_id))), [
+    'Pending',
+    'Expired',
+  ])
+  await fixture.look()
+  assert.equal(await fixture.state(locked.inv_id), 'Expired')
 })
 
 test('an invoice is overpaid, underpaid within tolerance, or underpaid beyond tolerance', async () => {

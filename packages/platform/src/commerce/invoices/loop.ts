@@ -52,8 +52,10 @@ export const invoices: Invoices = {
 
 /**
  * Evaluates invoices whose payments have changed, that have expired, or whose payments have enough
- * confirmations. Processes one batch, longest wait first.
- * @returns the number of evaluated invoices
+ * confirmations. Processes one batch, longest wait first. An invoice that another process has locked
+ * is left to it.
+ * @returns the number of processed invoices, without those that were locked. They stay due, so
+ *   counting them would repeat the batch without a pause.
  */
 export async function lookAtDue(services: Services): Promise<number> {
   const due = await services.database.query<Due>(
@@ -62,12 +64,14 @@ export async function lookAtDue(services: Services): Promise<number> {
     [services.database.now(), INVOICES_PER_RUN],
   )
   let next = 0
+  let processed = 0
   await Promise.all(
     Array.from({ length: AT_ONCE }, async () => {
-      for (let one = due[next++]; one !== undefined; one = due[next++]) await lookAt(services, one)
+      for (let one = due[next++]; one !== undefined; one = due[next++])
+        if (await lookAt(services, one)) processed++
     }),
   )
-  return due.length
+  return processed
 }
 
 /**
@@ -84,9 +88,10 @@ export function invoiceLoop(services: Services): Loop {
   }
 }
 
-async function lookAt(services: Services, { id, workspace_id: workspace }: Due): Promise<void> {
+/** Evaluates one invoice. @returns false if it is locked */
+async function lookAt(services: Services, { id, workspace_id: workspace }: Due): Promise<boolean> {
   try {
-    await services.database.transaction(async (tx) => {
+    const isFree = await services.database.transaction(async (tx) => {
       const invoice = await lockInvoice(
         services,
         tx,
@@ -94,8 +99,10 @@ async function lookAt(services: Services, { id, workspace_id: workspace }: Due):
         'for update skip locked',
       )
       if (invoice) await evaluateInvoice(services, tx, invoice)
+      return invoice !== undefined
     })
     services.environment.checkpoint('invoice.looked')
+    return isFree
   } catch (error) {
     services.log.warn(
       { invoice: id, err: reasonOf(error) },
@@ -106,5 +113,6 @@ async function lookAt(services: Services, { id, workspace_id: workspace }: Due):
         where workspace_id = $3 and id = $1`,
       [id, new Date(services.environment.now() + ERROR_WAIT_MS), workspace],
     )
+    return true
   }
 }
