@@ -1,5 +1,6 @@
 import type { Loop } from '../../../core/engine/loops/loop.ts'
-import { tryAdvance, type Services } from './progress.ts'
+import { FIRST_ID, inTurn } from '../in-turn.ts'
+import { advance, type Services } from './progress.ts'
 
 /** Changes that one run processes. */
 const CHANGES_MAX = 100
@@ -14,16 +15,17 @@ export function policyChangesLoop(services: Services): Loop {
     name: 'policy changes',
     everyMs: EVERY_MS,
     due: 'exists (select 1 from policy_changes where is_due)',
-    async run(signal) {
-      const due = await services.database.query<{ workspace_id: string; id: string }>(
-        'select workspace_id, id from policy_changes where is_due order by workspace_id, id limit $1',
-        [CHANGES_MAX],
-      )
-      for (const { workspace_id: workspace, id } of due) {
-        if (signal.aborted) break
-        await tryAdvance(services, workspace, id)
-      }
-      return false
-    },
+    run: inTurn({
+      first: { workspace_id: FIRST_ID, id: FIRST_ID },
+      max: CHANGES_MAX,
+      read: ({ workspace_id, id }, max) =>
+        services.database.query<{ workspace_id: string; id: string }>(
+          `select workspace_id, id from policy_changes
+           where is_due and (workspace_id, id) > ($1::uuid, $2::uuid)
+           order by workspace_id, id limit $3`,
+          [workspace_id, id, max],
+        ),
+      process: ({ workspace_id, id }) => advance(services, workspace_id, id),
+    }),
   }
 }

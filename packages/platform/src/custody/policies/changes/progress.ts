@@ -221,7 +221,7 @@ const STEPS_MAX = 4
  * It can be repeated at any time, because the nodes accept the same item again.
  * @throws ApiError `SIGNERS_UNAVAILABLE` if no two nodes agree
  */
-async function advance(services: Services, workspace: string, id: string): Promise<void> {
+export async function advance(services: Services, workspace: string, id: string): Promise<void> {
   const { database } = services
   for (let step = 0; step < STEPS_MAX; step++) {
     const change = await findChange(database, workspace, id)

@@ -131,6 +131,37 @@ test('a stop and its end that were stored before a crash are presented by the ba
   assert.deepEqual(stops(), [[], [], []])
 })
 
+test('approvals of an end that have expired do not keep later ones from ending the stop', async () => {
+  const { body, hash } = stopOf('bob')
+  await send(stopPolicy, body)
+  await send(resumePolicy, resumeOf('alice', hash))
+  clock.advance(3_700_000)
+  const second = await send(resumePolicy, resumeOf('bob', hash))
+  assert.deepEqual(
+    [second.state, second.needs],
+    ['stopped', [{ group: 'admins', k: 2, have: 1 }]],
+    'the approval of alice has expired',
+  )
+  const third = await send(resumePolicy, resumeOf('carol', hash))
+  assert.deepEqual([third.state, third.resumed], ['resumed', [1, 2, 3]])
+  assert.deepEqual(stops(), [[], [], []])
+})
+
+test('an end whose approvals expired before a node got it leaves the stop in force', async () => {
+  const { body, hash } = stopOf('bob')
+  await send(stopPolicy, body)
+  await send(resumePolicy, resumeOf('alice', hash))
+  governed.isCut = true
+  await assert.rejects(send(resumePolicy, resumeOf('bob', hash)), fails('SIGNERS_UNAVAILABLE'))
+  clock.advance(3_700_000)
+  governed.isCut = false
+  await tick()
+  assert.deepEqual(stops(), [[hash], [hash], [hash]])
+  await send(resumePolicy, resumeOf('alice', hash))
+  await send(resumePolicy, resumeOf('carol', hash))
+  assert.deepEqual(stops(), [[], [], []])
+})
+
 test('a veto ends a change at the nodes, and a suspension blocks a key', async () => {
   const hash = 'cd'.repeat(32)
   const next = { number: 2, hash }

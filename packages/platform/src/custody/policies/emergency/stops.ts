@@ -7,7 +7,8 @@ import type { Queryable } from '../../../core/database/pool.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { emit } from '../../../core/ledger/post.ts'
 import type { Loop } from '../../../core/engine/loops/loop.ts'
-import { timeOf, type PolicyInForce } from '../policy-in-force.ts'
+import { FIRST_ID, inTurn } from '../in-turn.ts'
+import { policyInForce, timeOf, type PolicyInForce } from '../policy-in-force.ts'
 import { presentItem, type Presented } from '../present-item.ts'
 import { personId, policyHash } from '../shapes.ts'
 import type { Services, Verified } from './signed.ts'
@@ -161,11 +162,14 @@ export async function storeResume(
 const NOTHING: Presented = { held: [], refusals: [] }
 
 /**
- * Presents a stop, or the end of a stop, to the nodes. It can be repeated at any time.
+ * Presents a stop, or the end of a stop, to the nodes. It can be repeated at any time. Of the
+ * approvals of an end only those are presented that hold under the document in force, because nodes
+ * refuse an end with one that does not. If the others no longer suffice, the stop stays.
  * @returns what the nodes say; empty if nothing is due
+ * @throws ApiError `SIGNERS_UNAVAILABLE` if no two nodes agree on the document in force
  */
 export async function advanceStop(services: Services, stop: Stop): Promise<Presented> {
-  const { signers, database } = services
+  const { signers } = services
   const { workspace, signed } = stop
   if (stop.state === 'new') {
     const presented = await presentItem(signers, { kind: 'statement', workspace, signed })
@@ -174,8 +178,13 @@ export async function advanceStop(services: Services, stop: Stop): Promise<Prese
     return presented
   }
   if (stop.state !== 'ending') return NOTHING
-  const approvals = await approvalsOf(database, stop)
-  const item = { kind: 'resumed', workspace, stop: signed, approvals }
+  const inForce = await policyInForce(signers, workspace)
+  const counted = inForce && (await countResumes(services, stop, inForce))
+  if (!counted?.isMet) {
+    await move(services, stop, 'stopped')
+    return NOTHING
+  }
+  const item = { kind: 'resumed', workspace, stop: signed, approvals: counted.valid }
   const presented = await presentItem(signers, item)
   if (presented.held.length > 0) await move(services, stop, 'ended')
   else if (presented.refusals.length >= QUORUM) await move(services, stop, 'stopped')
@@ -197,21 +206,25 @@ const STOPS_MAX = 100
 
 /** Creates the loop that presents stops and their ends again, after a crash or without nodes. */
 export function policyStopsLoop(services: Services): Loop {
+  const { database } = services
   return {
     name: 'policy stops',
     everyMs: 2000,
     due: "exists (select 1 from policy_stops where state in ('new', 'ending'))",
-    async run(signal) {
-      const due = await services.database.query<{ workspace_id: string; hash: string }>(
-        `select workspace_id, hash from policy_stops where state in ('new', 'ending')
-         order by workspace_id, hash limit $1`,
-        [STOPS_MAX],
-      )
-      for (const { workspace_id: workspace, hash } of due) {
-        const stop = signal.aborted ? undefined : await findStop(services.database, workspace, hash)
+    run: inTurn({
+      first: { workspace_id: FIRST_ID, hash: '' },
+      max: STOPS_MAX,
+      read: ({ workspace_id, hash }, max) =>
+        database.query<{ workspace_id: string; hash: string }>(
+          `select workspace_id, hash from policy_stops
+           where state in ('new', 'ending') and (workspace_id, hash) > ($1::uuid, $2)
+           order by workspace_id, hash limit $3`,
+          [workspace_id, hash, max],
+        ),
+      process: async ({ workspace_id, hash }) => {
+        const stop = await findStop(database, workspace_id, hash)
         if (stop) await advanceStop(services, stop)
-      }
-      return false
-    },
+      },
+    }),
   }
 }
