@@ -36,9 +36,15 @@ export const publicKeyAt = shared.at.secp256k1
 
 /**
  * Fault of a signing step; `undefined` for none. `torn`: one node has recorded the signature, and
- * the other one ends. `unapproved`: the policy requires approvals.
+ * the other one ends. `unapproved`: the policy requires approvals. `full`: a window of the policy
+ * is full.
  */
-export type Fault = 'refuse' | 'unapproved' | 'lost' | 'away' | 'torn' | undefined
+export type Fault = 'refuse' | 'unapproved' | 'full' | 'lost' | 'away' | 'torn' | undefined
+
+/** Codes of the refusals of a test. */
+const REFUSALS = { refuse: 'SHAPE', unapproved: 'POLICY_APPROVAL', full: 'POLICY_WINDOW' } as const
+const isRefusal = (fault: Fault): fault is keyof typeof REFUSALS =>
+  fault !== undefined && fault in REFUSALS
 
 /**
  * Returns the identity key of a node. It is the same each time, because a simulation must be
@@ -210,11 +216,10 @@ export class InProcessNodes {
 
   async #sign(first: number, second: number, orders: readonly Order[]): Promise<unknown[]> {
     const faults = orders.map((order) => this.fault(order))
-    const at = faults.findIndex((fault) => fault === 'refuse' || fault === 'unapproved')
-    if (at >= 0) {
-      const code = faults[at] === 'refuse' ? 'SHAPE' : 'POLICY_APPROVAL'
-      throw new Refusal(code, 'refused by the test', orders.length > 1 ? { at } : {})
-    }
+    const at = faults.findIndex(isRefusal)
+    const refusal = faults[at]
+    if (isRefusal(refusal))
+      throw new Refusal(REFUSALS[refusal], 'refused by the test', orders.length > 1 ? { at } : {})
     if (faults.includes('away')) throw new NodeUnavailable(first, 'is away')
     const pair = [first, second].map((node) => this.#nodes.get(node) as NodeContext)
     if (this.#policies) {

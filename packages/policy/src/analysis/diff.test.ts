@@ -48,7 +48,7 @@ test('reports added, removed and changed rules with their tendency and sentence'
   ])
   assert.equal(
     list[0]?.sentence,
-    'Rule a: Allow transfers of every asset, of at most 2 BTC. Before: a: Allow transfers of every asset, of at most 1 BTC.',
+    'Rule a: Allow transfers of every asset, of at most 2 BTC. Before: Allow transfers of every asset, of at most 1 BTC.',
   )
 })
 

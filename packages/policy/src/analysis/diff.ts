@@ -74,7 +74,7 @@ function ruleDifferences(before: PolicyDocument, after: PolicyDocument): Differe
       path,
       change: 'changed',
       tendency: ruleTendency(old, next),
-      sentence: `Rule ${ruleSentence(next)} Before: ${ruleSentence(old)}`,
+      sentence: `Rule ${ruleSentence(next)} Before: ${ruleSentence(old).slice(`${id}: `.length)}`,
     }
   })
 }

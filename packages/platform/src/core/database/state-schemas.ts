@@ -27,8 +27,11 @@ const POINTS = [
   'energy_spared',
   'bandwidth_spared',
 ] as const
-/** Amounts that were taken from the gas tank for the transaction. */
-const FUELLED = ['fuel_id', 'float_taken', 'loan_id'] as const
+/**
+ * Amounts that were taken from the gas tank for the transaction. `fuellings`: how often they were
+ * returned because the policy did not allow them; absent: never.
+ */
+const FUELLED = ['fuel_id', 'float_taken', 'loan_id', 'fuellings'] as const
 /** Another wallet of the sub-account that pays the fee. */
 const OTHER_WALLET = ['fee_wallet', 'fee_held'] as const
 /**

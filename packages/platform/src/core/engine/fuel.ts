@@ -48,9 +48,13 @@ export async function awaitFuel(services: Services, row: TransactionRow): Promis
       await wakeOne(services.database, row.workspace_id, row.id)
     return
   }
+  // In QUEUED the policy judges the transaction itself, so it waits for approvals or fails there.
+  if (fuel === 'refused') return services.tanks.startAgain(row)
   if (fuel === 'alone') return services.tanks.startAlone(row)
   if (fuel !== 'arrived') return fails(fuel.reason)
   // A cancellation waits for the fuel, so that the ledger knows where the fuel is.
   if (row.plan.cancel) return failCancelled(services, row)
+  // The policy did not allow it a moment ago; without this check it would take a nonce each time.
+  if (row.waiting?.code === 'POLICY' && (await services.kinds[row.kind].heldBack?.(row))) return
   await buildFuelled(services, row)
 }

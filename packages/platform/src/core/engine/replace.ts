@@ -4,6 +4,7 @@ import type { FeeLevel, RequestedReplacement } from './chain.ts'
 import { commitBuilt, overCap } from './commit.ts'
 import { giveUp } from './give-up.ts'
 import { advance } from './lease.ts'
+import { refusalReason } from './refusal.ts'
 import { openReplacement, whyFinal, type Replacement } from './replacement.ts'
 import type { Environment } from '../environment.ts'
 import type { Database } from '../database/pool.ts'
@@ -128,13 +129,7 @@ async function signReplacement(
       run_in_ms: UNAVAILABLE_RETRY_MS,
     })
   }
-  if (outcome.kind === 'refused')
-    return giveUp(
-      services,
-      row,
-      replacement,
-      `the signer nodes reject it: ${outcome.code}: ${outcome.message}`,
-    )
+  if (outcome.kind === 'refused') return giveUp(services, row, replacement, refusalReason(outcome))
   const { signed, decoded, nodes } = outcome
   await services.database.transaction(async (tx) => {
     await noteSigned(tx, row.workspace_id, built.id, signed, nodes)

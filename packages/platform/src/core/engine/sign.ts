@@ -24,6 +24,7 @@ import { startFailing } from './fail.ts'
 import { placeToSign, wakeNextNonce } from './nonce-order.ts'
 import { askPurpose } from './purpose.ts'
 import { letGo, signTogether, takeFollowers, type Member, type Together } from './run-together.ts'
+import { isHeldByPolicy, refusalReason } from './refusal.ts'
 import { rebuildStale, returnToEarlier, STILL_BUILT } from './stale.ts'
 import type { WaitCode } from './waiting.ts'
 
@@ -134,17 +135,17 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
   const run = await signRunOf(services, row, built, unsigned)
   if (run === 'done') return
   const outcome = await signBuilt(services, row, { ...built, unsigned })
+  const isUntouched =
+    built.is_new && run.isUntouched && outcome.kind !== 'signed' && outcome.isUntouched
   if (outcome.kind === 'unavailable') {
+    if (await givesWay(services, row, { ...outcome, isUntouched })) return
     return advance(services.database, row, {
       waits: waitCodeOf(outcome),
       last_error: outcome.message,
       run_in_ms: UNAVAILABLE_RETRY_MS,
     })
   }
-  if (outcome.kind === 'refused') {
-    const isUntouched = built.is_new && run.isUntouched && outcome.isUntouched
-    return refuse(services, row, built, { ...outcome, isUntouched })
-  }
+  if (outcome.kind === 'refused') return refuse(services, row, built, { ...outcome, isUntouched })
   const { signed, decoded, nodes } = outcome
   await services.database.transaction(async (tx) => {
     await noteSigned(tx, row.workspace_id, built.id, signed, nodes)
@@ -172,6 +173,25 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
   services.environment.checkpoint('transaction.signed')
 }
 
+/**
+ * Lets a transaction give way that the policy of its workspace does not allow now: it returns to an
+ * earlier state, or it ends if it only serves another transaction, which waits instead.
+ * @returns whether it has given way
+ */
+async function givesWay(
+  services: Services,
+  row: TransactionRow,
+  { code, message, isUntouched }: Partial<SigningRefusal> & { message: string },
+): Promise<boolean> {
+  if (code === undefined || !isUntouched || !isHeldByPolicy(code)) return false
+  const kind = services.kinds[row.kind]
+  if (!(await kind.endsIfHeld?.(row)))
+    return (await kind.refused?.(row, { code, message, isUntouched })) ?? false
+  const reason = refusalReason({ code, message })
+  await services.database.transaction((tx) => startFailing(services, tx, row, reason))
+  return true
+}
+
 /** Returns a refused transaction to an earlier state, or starts its failure. */
 async function refuse(
   services: Services,
@@ -186,13 +206,13 @@ async function refuse(
     'the signer nodes reject the transaction',
   )
   await services.database.transaction((tx) =>
-    startFailing(services, tx, row, `the signer nodes reject it: ${code}: ${message}`),
+    startFailing(services, tx, row, refusalReason({ code, message })),
   )
 }
 
 /** Returns the reason why a transaction waits that the nodes do not sign now. */
 const waitCodeOf = ({ code }: { code?: string | undefined }): WaitCode =>
-  code === 'POLICY_WINDOW' || code === 'POLICY_STOPPED' ? 'POLICY' : 'SIGNER_NODES'
+  isHeldByPolicy(code) ? 'POLICY' : 'SIGNER_NODES'
 
 /**
  * Signs a payment together with those that wait behind it at its account.

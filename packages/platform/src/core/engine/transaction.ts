@@ -16,7 +16,7 @@ export const ASKED_FOR: ReadonlySet<TransactionKind> = new Set([
   'RELEASE',
 ])
 
-/** Decisions about a transaction, stored with it as JSON; null removes a field. */
+/** Decisions about a transaction, stored with it as JSON; null clears a field. */
 export type Plan<K extends TransactionKind = TransactionKind> = {
   [F in FieldOf<K>]?: string | null
 }
@@ -74,6 +74,12 @@ export interface TransactionRow<K extends TransactionKind = TransactionKind> {
 /** Whether a transfer was created by a standing rule. */
 export const isForward = (row: { plan: { rule_id?: string | undefined } }): boolean =>
   row.plan.rule_id !== undefined
+/**
+ * Whether the caller's own request asks for a transaction. The policy of its workspace then judges it
+ * before it is built.
+ */
+export const isOwnRequest = (row: Pick<TransactionRow, 'request' | 'plan'>): boolean =>
+  row.request !== null && !isForward(row)
 /** Explains why a signed forward cannot be sped up. */
 export const NO_REPLACEMENT =
   'it was forwarded by a rule and is signed; the platform increases its fee itself if the operator enabled that'

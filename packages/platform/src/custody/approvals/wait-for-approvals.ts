@@ -3,6 +3,7 @@ import type { CarriedApproval } from '@custody/policy'
 import type { Database, Queryable } from '../../core/database/pool.ts'
 import type { SigningRefusal } from '../../core/engine/interfaces/kind.ts'
 import { advance } from '../../core/engine/lease.ts'
+import { refusalReason } from '../../core/engine/refusal.ts'
 import { isForward, type State, type TransactionRow } from '../../core/engine/transaction.ts'
 import type { Environment } from '../../core/environment.ts'
 import { decisionsOf } from '../../core/signing/approvals.ts'
@@ -56,15 +57,15 @@ async function judge(
 const voidFor = (database: Queryable, row: TransactionRow, reason: string): Promise<void> =>
   advance(database, row, { state: 'VOIDING', plan: { reason }, last_error: null, run_in_ms: 0 })
 
-const denial = (message: string): string => `the signer nodes reject it: POLICY_DENIED: ${message}`
+const denial = (message: string): string => refusalReason({ code: 'POLICY_DENIED', message })
 
 /**
- * Lets two nodes judge a queued transfer, so that one that they would not sign now takes no nonce
- * and no coins, for which other transfers would wait.
+ * Lets two nodes judge a transfer before it is built, so that one that they would not sign now takes
+ * no nonce and no coins, for which other transfers would wait.
  * @returns whether the transfer must not be processed further
  */
 export async function awaitPolicy(services: Services, row: TransactionRow): Promise<boolean> {
-  if (row.state !== 'QUEUED' || ownRequest(row) === null) return false
+  if (row.state === 'SIGNING' || ownRequest(row) === null) return false
   const outcome = await judge(services, row, () => decisionsOf(services.database, row))
   switch (outcome.kind) {
     case 'none':

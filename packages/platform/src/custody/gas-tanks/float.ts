@@ -25,8 +25,15 @@ export const overdraws = (held: bigint, fee: bigint): { overdraw: boolean } => (
 })
 
 /**
- * Returns a failed transaction's reservation at its address to the float: the float that it took,
- * and the fuel that arrived for it.
+ * Returns the reference of the ledger entries of a transaction's float. Each time that a transaction
+ * takes float again has entries of its own.
+ */
+export const floatReference = ({ id, plan }: Pick<TransactionRow, 'id' | 'plan'>): string =>
+  plan.fuellings === undefined ? id : `${id}:${plan.fuellings}`
+
+/**
+ * Returns a transaction's reservation at its address to the float: the float that it took, and the
+ * fuel that arrived for it.
  */
 export async function releaseFloat(tx: Queryable, row: TransactionRow): Promise<void> {
   const fuel = row.plan.fuel_id
@@ -35,7 +42,7 @@ export async function releaseFloat(tx: Queryable, row: TransactionRow): Promise<
   const came = fuel?.settled === '1' ? BigInt(fuel.amount) : 0n
   const held = BigInt(row.plan.float_taken ?? '0') + came - BigInt(row.plan.fees_paid ?? '0')
   const scope = { workspace: row.workspace_id, asset: row.fee_asset, address: row.source_id }
-  await post(tx, 'float-release', row.id, [
+  await post(tx, 'float-release', floatReference(row), [
     { ...scope, kind: 'float_reserved', amount: -held },
     { ...scope, kind: 'float', amount: held },
   ])

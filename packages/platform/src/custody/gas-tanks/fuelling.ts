@@ -15,6 +15,7 @@ import type { Kinds } from '../../core/engine/interfaces/kind.ts'
 import type { Plan, TransactionRow } from '../../core/engine/transaction.ts'
 import { lockedBalance, post } from '../../core/ledger/post.ts'
 import { isFilling } from './ensure-tank.ts'
+import { floatReference } from './float.ts'
 import { canLend, reserveLoan } from './energy-loan.ts'
 import { tankLimits } from './limits.ts'
 import { addPart, dueAt, joinFuel, partsOf } from './shared-fuel.ts'
@@ -289,7 +290,7 @@ export async function reserveFuel(
       if (shares) await addPart(tx, fuelId, row, plan, amount)
     }
   }
-  await post(tx, 'float-reserve', replacementId ?? row.id, [
+  await post(tx, 'float-reserve', replacementId ?? floatReference(row), [
     { ...scope, kind: 'float', address: row.source_id, amount: -floatTaken },
     { ...scope, kind: 'float_reserved', address: row.source_id, amount: floatTaken },
   ])

@@ -10,6 +10,7 @@ import { endTransaction } from '../../core/engine/settle.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { post } from '../../core/ledger/post.ts'
 import type { Purpose } from '../../core/signing/sign.ts'
+import { servesOwnRequest } from './energy-loan.ts'
 import { awaitsCompany, partsOf, wakeFuelled } from './shared-fuel.ts'
 
 interface Services {
@@ -54,6 +55,7 @@ const TANK_STATES: readonly StateRule<'FUEL' | 'DRAIN'>[] = [
 export const fuelKind = (services: Services): Kind<'FUEL'> => ({
   states: TANK_STATES,
   heldBack: (row) => awaitsCompany(services, row),
+  endsIfHeld: (row) => servesOwnRequest(services.database, row),
   isSignedTogether: (row) => row.plan.together !== undefined,
   async purpose(row, _replacement, of) {
     const parts = await partsOf(services.database, row.workspace_id, row.id)

@@ -10,11 +10,12 @@ import type { Metrics } from '../../core/metrics.ts'
 import type { Logger } from 'pino'
 import type { Kinds } from '../../core/engine/interfaces/kind.ts'
 import type { Tanks } from '../../core/engine/interfaces/tanks.ts'
-import type { TransactionRow } from '../../core/engine/transaction.ts'
+import { isOwnRequest, type TransactionRow } from '../../core/engine/transaction.ts'
 import { lockedBalance, post } from '../../core/ledger/post.ts'
-import { fuelOf, type Supply } from './float.ts'
+import { isPolicyRefusal } from '../../core/engine/refusal.ts'
+import { fuelOf, releaseFloat, type Supply } from './float.ts'
 import { refuelAlone, reserveFuel, startFuelling } from './fuelling.ts'
-import { loanOf } from './energy-loan.ts'
+import { loanOf, reclaimEnergy } from './energy-loan.ts'
 import { tankLimits } from './limits.ts'
 import { partsOf } from './shared-fuel.ts'
 
@@ -39,15 +40,18 @@ export const createTanks = (services: Services): Tanks => ({
     const fuel = row.plan.fuel_id
       ? await fuelOf(database, row.workspace_id, row.plan.fuel_id)
       : undefined
+    const loan = await loanOf(database, row)
+    const refused = isOwnRequest(row) ? refusedOf([fuel, loan]) : null
+    if (refused !== null) return refused
     if (fuel?.status === 'failed' && (await isShared(database, row))) return 'alone'
     if (fuel?.status === 'failed')
       return fail(`its fuel transaction failed: ${fuel.failure_reason ?? 'unknown'}`)
     if (fuel && fuel.settled !== '1') return 'waits'
-    const loan = await loanOf(database, row)
     if (loan?.status === 'failed')
       return fail(`energy of the gas tank could not be lent: ${loan.failure_reason ?? 'unknown'}`)
     return loan && loan.settled !== '1' ? 'waits' : 'arrived'
   },
+  startAgain: (row) => startAgain(services, row),
   startAlone: (row) => refuelAlone(services, row),
   startMore: (row, replacement, dearer) =>
     row.source_type === 'GAS_TANK'
@@ -55,6 +59,49 @@ export const createTanks = (services: Services): Tanks => ({
       : fuelMore(services, row, replacement, dearer),
   arrivedMore: (row, replacement) => arrivedMore(services, row, replacement),
 })
+
+/**
+ * Returns whether the policy refused what a transaction takes from its tank; `waits`: the rest of it
+ * is still under way. Null if nothing was refused, or something failed for another reason.
+ */
+function refusedOf(supplies: readonly (Supply | undefined)[]): 'refused' | 'waits' | null {
+  const taken = supplies.filter((each) => each !== undefined)
+  const failed = taken.filter(({ status }) => status === 'failed')
+  if (failed.length === 0 || !failed.every((each) => isPolicyRefusal(each.failure_reason)))
+    return null
+  const isUnderWay = taken.some(({ status, settled }) => status === 'pending' && settled !== '1')
+  return isUnderWay ? 'waits' : 'refused'
+}
+
+/** Time until a transaction is judged again whose fuel the policy refused, in milliseconds. */
+const JUDGED_AGAIN_MS = 5000
+
+/**
+ * FUELING → QUEUED: returns what was taken from the tank, because the policy refused it. A new plan
+ * is made once the policy allows the transaction itself.
+ */
+async function startAgain(
+  services: Pick<Services, 'environment' | 'database'>,
+  row: TransactionRow,
+): Promise<void> {
+  await services.database.transaction(async (tx) => {
+    await reclaimEnergy(services, tx, row)
+    await releaseFloat(tx, row)
+    await advance(tx, row, {
+      state: 'QUEUED',
+      waits: 'POLICY',
+      last_error: 'the policy did not allow its fuel; it is judged again',
+      plan: {
+        fuel_id: null,
+        float_taken: null,
+        loan_id: null,
+        fuellings: String(Number(row.plan.fuellings ?? '0') + 1),
+      },
+      run_in_ms: JUDGED_AGAIN_MS,
+    })
+  })
+  services.environment.checkpoint('transaction.unfuelled')
+}
 
 const isShared = async (
   database: Queryable,
@@ -161,5 +208,7 @@ async function arrivedMore(
     )
     row.plan.need = need.toString()
   })
-  return failed ? fail('its fuel transaction failed') : 'arrived'
+  return failed
+    ? fail(`its fuel transaction failed: ${fuel.failure_reason ?? 'unknown'}`)
+    : 'arrived'
 }

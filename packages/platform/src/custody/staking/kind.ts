@@ -49,7 +49,8 @@ const statesOf = (services: Services): readonly StateRule<StakingKind>[] => [
   {
     state: 'FUELING',
     run: 'awaitFuel',
-    next: ['SIGNING', 'CONFIRMING', 'VOIDING', 'FAILED', 'PARTIAL'],
+    // Back to QUEUED if the policy does not allow the fuel.
+    next: ['SIGNING', 'QUEUED', 'CONFIRMING', 'VOIDING', 'FAILED', 'PARTIAL'],
   },
   {
     state: 'SIGNING',

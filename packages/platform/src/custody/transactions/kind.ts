@@ -21,9 +21,10 @@ import {
   endApproval,
   returnForApproval,
 } from '../approvals/wait-for-approvals.ts'
+import { giveWay } from '../approvals/give-way.ts'
 import type { WorkspacePolicies } from '../approvals/workspace-policies.ts'
 import { endTransaction } from '../../core/engine/settle.ts'
-import { isForward, type TransactionRow } from '../../core/engine/transaction.ts'
+import { isForward, isOwnRequest, type TransactionRow } from '../../core/engine/transaction.ts'
 import { post } from '../../core/ledger/post.ts'
 import { platformFee } from '../prepaid-fee/fees.ts'
 import type { Purpose } from '../../core/signing/sign.ts'
@@ -48,9 +49,6 @@ interface Services {
   aml: Aml
   policies: WorkspacePolicies
 }
-
-/** Whether the caller's own request asks for the transfer, not a standing rule. */
-const isOwnPayment = (row: TransactionRow): boolean => row.request !== null && !isForward(row)
 
 /** The life of a transfer: its states, what runs in each, and what may follow. */
 const statesOf = (services: Services): readonly StateRule<'WITHDRAWAL'>[] => [
@@ -86,7 +84,12 @@ const statesOf = (services: Services): readonly StateRule<'WITHDRAWAL'>[] => [
     next: ['QUEUED', 'FUELING', 'SIGNING', 'VOIDING'],
     endsIfCancelled: true,
   },
-  { state: 'FUELING', run: 'awaitFuel', next: ['SIGNING', 'VOIDING'] },
+  {
+    state: 'FUELING',
+    run: 'awaitFuel',
+    // Back if the policy does not allow the fuel, or no longer allows the transfer.
+    next: ['SIGNING', 'QUEUED', 'SCREENING', 'APPROVAL', 'VOIDING'],
+  },
   {
     state: 'SIGNING',
     run: 'sign',
@@ -120,12 +123,15 @@ export const withdrawalKind = (services: Services): Kind<'WITHDRAWAL'> => ({
   ...platformFee(services),
   states: statesOf(services),
   heldBack: async (row) => (await screenAgain(services, row)) || (await awaitPolicy(services, row)),
-  refused: (row, refusal) =>
-    returnForApproval(services, row, refusal, async (tx) => {
+  async refused(row, refusal) {
+    const stateAfter = async (tx: Queryable) => {
       // A transfer that has taken fuel from the tank keeps its plan.
       const before = services.networks.get(row.network).fuelled ? 'FUELING' : 'QUEUED'
       return (await unbuild(services, tx, row, refusal.isUntouched)) ? before : row.state
-    }),
+    }
+    if (await giveWay(services, row, refusal, stateAfter)) return true
+    return returnForApproval(services, row, refusal, stateAfter)
+  },
   maySubmit: (tx, row) => isUnfrozen(services, tx, row),
   async refusal(chain, { row, asset, amount }) {
     const refusal = await chain.refusal({
@@ -145,8 +151,8 @@ export const withdrawalKind = (services: Services): Kind<'WITHDRAWAL'> => ({
     await reclaimEnergy(services, tx, row)
     await endTransaction(services, tx, row, o, true)
   },
-  isOwnPayment,
-  isSignedTogether: isOwnPayment,
+  isOwnPayment: isOwnRequest,
+  isSignedTogether: isOwnRequest,
   isAskedFor: (row) => row.request !== null || isForward(row),
   async failing(tx, row, reason) {
     await services.forwards.returned(tx, row, reason)

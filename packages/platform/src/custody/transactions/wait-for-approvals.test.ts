@@ -37,6 +37,10 @@ interface Approvals {
   /** IDs of the transfers that require approvals. */
   required: Set<string>
   isApproved: boolean
+  /** IDs of the transfers for which a window has no room now. */
+  full: Set<string>
+  /** Orders that the nodes have refused. */
+  refused: string[]
 }
 
 /** Runs a test in which the nodes refuse payments, and judge requests once they have refused one. */
@@ -45,9 +49,15 @@ async function staged(
   play: (fixture: FamilyFixture, approvals: Approvals) => Promise<void>,
 ): Promise<void> {
   const fixture = new FamilyFixture(database.get(), devnet, place, clock)
-  const approvals: Approvals = { required: new Set(), isApproved: false }
+  const approvals: Approvals = {
+    required: new Set(),
+    isApproved: false,
+    full: new Set(),
+    refused: [],
+  }
   let isGoverned = false
   const tokens = new Map<string, string>()
+  const isFull = (token: string) => approvals.full.has(tokens.get(token) ?? '')
   const isMissing = (token: string) =>
     !approvals.isApproved && approvals.required.has(tokens.get(token) ?? '')
   Object.assign(fixture.services, {
@@ -55,6 +65,7 @@ async function staged(
       async judge(_workspace: string, { token }: { token: string }) {
         if (!isGoverned) return { kind: 'none' }
         const issued_at = Math.floor(clock.now() / 1000)
+        if (isFull(token)) return { kind: 'later', message: 'POLICY_WINDOW: the window is full' }
         return isMissing(token)
           ? { kind: 'approval', judgement: { statement: {}, needs: [], issued_at } }
           : { kind: 'allowed', judgement: { needs: [] } }
@@ -65,8 +76,19 @@ async function staged(
       },
     },
   })
-  fixture.nodes.fault = ({ purpose }) =>
-    purpose.kind === 'pay' && isMissing(purpose.request.token) ? 'unapproved' : undefined
+  fixture.nodes.fault = ({ purpose }) => {
+    const served =
+      purpose.kind === 'fuel'
+        ? [purpose, ...(purpose.beside ?? [])].map((part) => part.for)
+        : [purpose]
+    const asked = served.flatMap((each) => (each.kind === 'pay' ? [each.request.token] : []))
+    const fault = asked.some(isMissing) ? 'unapproved' : asked.some(isFull) ? 'full' : undefined
+    if (fault === undefined) return undefined
+    // From now on the platform knows that the workspace has a policy.
+    isGoverned = true
+    approvals.refused.push(purpose.kind)
+    return fault
+  }
   try {
     await fixture.open()
     const create = fixture.create.bind(fixture)
@@ -146,6 +168,91 @@ for (const place of PLACES) {
         )
       }))
 }
+
+const chainStates = async (fixture: FamilyFixture, ids: readonly string[]) =>
+  Promise.all(ids.map(async (id) => [(await fixture.read(id)).state, await fixture.onChain(id)]))
+const PAID = ['CONFIRMED', 1]
+/** Transfers whose fee the gas tank pays. */
+const FUELLED: WalletAddress[] = [
+  { code: 'ETH', to: '0x00000000000000000000000000000000000000AA', held: '50', amount: '0.1' },
+  { code: 'TRX', to: 'TJRabPrwbZy45sbavfcjinPJC18kjpRTv8', held: '500', amount: '1' },
+]
+
+for (const place of FUELLED) {
+  test(`${place.code}: a transfer whose fuel is refused waits for approvals, others do not`, () =>
+    staged(place, async (fixture, approvals) => {
+      const waiting = await fixture.create('waits')
+      approvals.required.add(waiting)
+      const others = [await fixture.create('other-1'), await fixture.create('other-2')]
+      await fixture.runTo(waiting, 'APPROVAL')
+      assert.ok(approvals.refused.includes('fuel'), 'its fuel was refused, not its payment')
+      const { plan } = await fixture.read(waiting)
+      assert.deepEqual([plan.fuel_id, plan.float_taken, plan.fuellings], [null, null, '1'])
+      for (const id of others) await fixture.runTo(id, 'CONFIRMED')
+      approvals.isApproved = true
+      await fixture.run()
+      const all = [waiting, ...others]
+      assert.deepEqual(
+        await chainStates(fixture, all),
+        all.map(() => PAID),
+      )
+    }))
+
+  test(`${place.code}: a transfer whose fuel is refused releases everything if it is cancelled`, () =>
+    staged(place, async (fixture, approvals) => {
+      const before = await fixture.available()
+      const id = await fixture.create('cancelled')
+      approvals.required.add(id)
+      await fixture.runTo(id, 'APPROVAL')
+      await fixture.cancel(id)
+      await fixture.run()
+      assert.equal((await fixture.read(id)).state, 'CANCELLED')
+      assert.equal(await fixture.available(), before)
+    }))
+
+  test(`${place.code}: a transfer is paid once if the process ends when its fuel is returned`, () =>
+    staged(place, async (fixture, approvals) => {
+      const id = await fixture.create('ends')
+      approvals.required.add(id)
+      fixture.crashAt = 'transaction.unfuelled'
+      await fixture.runTo(id, 'APPROVAL')
+      approvals.isApproved = true
+      await fixture.run()
+      assert.equal(fixture.crashAt, null, 'the commit was reached')
+      assert.deepEqual(await chainStates(fixture, [id]), [PAID])
+    }))
+
+  test(`${place.code}: fuel for which a window is full does not block the gas tank`, () =>
+    staged(place, async (fixture, approvals) => {
+      const waiting = await fixture.create('waits')
+      approvals.full.add(waiting)
+      const other = await fixture.create('other')
+      await fixture.runTo(other, 'CONFIRMED')
+      assert.ok(approvals.refused.includes('fuel'))
+      const { state, waiting: reason } = await fixture.read(waiting)
+      assert.deepEqual([state, reason?.code], ['QUEUED', 'POLICY'])
+      approvals.full.clear()
+      await fixture.run()
+      assert.deepEqual(await chainStates(fixture, [waiting, other]), [PAID, PAID])
+    }))
+}
+
+for (const place of PLACES.slice(0, 2))
+  test(`${place.code}: a payment for which a window is full gives its nonce or coins back`, () =>
+    staged(place, async (fixture, approvals) => {
+      const waiting = await fixture.create('waits')
+      // The window is filled by another payment after the judgement and before the signature.
+      await fixture.runTo(waiting, 'SIGNING')
+      approvals.full.add(waiting)
+      const other = await fixture.create('other')
+      await fixture.runTo(other, 'CONFIRMED')
+      assert.ok(approvals.refused.includes('pay'))
+      assert.deepEqual(await builtOf(fixture, waiting), [])
+      assert.equal((await fixture.read(waiting)).waiting?.code, 'POLICY')
+      approvals.full.clear()
+      await fixture.run()
+      assert.deepEqual(await chainStates(fixture, [waiting, other]), [PAID, PAID])
+    }))
 
 test('a transfer whose approvals do not arrive in six days fails with voids', () =>
   staged(PLACES[0]!, async (fixture, approvals) => {

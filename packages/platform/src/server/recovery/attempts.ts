@@ -125,8 +125,8 @@ async function freePlace(
       )
     await giveWay(tx, other)
     await tx.query(
-      `update transactions set state = case when plan ? 'float_taken' then 'FUELING' else 'QUEUED'
-         end, waiting = null, lease_until = null,
+      `update transactions set state = case when plan->>'float_taken' is not null then 'FUELING'
+         else 'QUEUED' end, waiting = null, lease_until = null,
          lease_token = null, next_run_at = $2, last_error = 'what it was built on is spent'
        where workspace_id = $3 and id = $1 and state = 'SIGNING'`,
       [other.transaction_id, new Date(services.environment.now()), other.workspace_id],

@@ -104,10 +104,16 @@ export interface Kind<K extends TransactionKind = TransactionKind> {
    */
   heldBack?(row: TransactionRow<K>): Promise<boolean>
   /**
-   * Called when the signer nodes refuse a transaction, before it fails.
+   * Called when the signer nodes refuse a transaction, before it fails; also if a policy does not
+   * allow it now, before it waits.
    * @returns whether the kind has returned the transaction to an earlier state instead
    */
   refused?(row: TransactionRow<K>, refusal: SigningRefusal): Promise<boolean>
+  /**
+   * Whether a transaction ends if a policy does not allow it now, so that it does not block its
+   * account: it only pays for another one, which waits instead and starts it again. Absent: it waits.
+   */
+  endsIfHeld?(row: TransactionRow<K>): Promise<boolean>
   /**
    * Whether a transaction may be submitted to the signer nodes, which may sign it from then on.
    * Called within the commit that marks it as submitted, before anything else is locked; events

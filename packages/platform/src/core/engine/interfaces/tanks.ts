@@ -13,8 +13,14 @@ export interface Tanks {
    * fails or waits.
    */
   start(row: TransactionRow, chain: Chain, priced: Priced): Promise<void>
-  /** Whether everything that was taken from the tank for the transaction has arrived. */
-  arrived(row: TransactionRow): Promise<'arrived' | 'waits' | 'alone' | Fail>
+  /**
+   * Whether everything that was taken from the tank for the transaction has arrived. `refused`: the
+   * policy of the workspace did not allow it, and judges the transaction itself once it is queued;
+   * nothing from the tank is under way any more.
+   */
+  arrived(row: TransactionRow): Promise<'arrived' | 'waits' | 'alone' | 'refused' | Fail>
+  /** FUELING → QUEUED: returns everything that was taken from the tank (`refused`). */
+  startAgain(row: TransactionRow): Promise<void>
   /**
    * Starts a separate fuel transaction after fuel shared with others has failed, possibly because
    * of one of them (`alone`).
