@@ -37,12 +37,17 @@ export const publicKeyAt = shared.at.secp256k1
 /**
  * Fault of a signing step; `undefined` for none. `torn`: one node has recorded the signature, and
  * the other one ends. `unapproved`: the policy requires approvals. `full`: a window of the policy
- * is full.
+ * is full. `busy`: the nodes have too much to do.
  */
-export type Fault = 'refuse' | 'unapproved' | 'full' | 'lost' | 'away' | 'torn' | undefined
+export type Fault = 'refuse' | 'unapproved' | 'full' | 'busy' | 'lost' | 'away' | 'torn' | undefined
 
 /** Codes of the refusals of a test. */
-const REFUSALS = { refuse: 'SHAPE', unapproved: 'POLICY_APPROVAL', full: 'POLICY_WINDOW' } as const
+const REFUSALS = {
+  refuse: 'SHAPE',
+  unapproved: 'POLICY_APPROVAL',
+  full: 'POLICY_WINDOW',
+  busy: 'TOO_BUSY',
+} as const
 const isRefusal = (fault: Fault): fault is keyof typeof REFUSALS =>
   fault !== undefined && fault in REFUSALS
 

@@ -24,7 +24,8 @@ import { startFailing } from './fail.ts'
 import { placeToSign, wakeNextNonce } from './nonce-order.ts'
 import { askPurpose } from './purpose.ts'
 import { letGo, signTogether, takeFollowers, type Member, type Together } from './run-together.ts'
-import { isHeldByPolicy, refusalReason } from './refusal.ts'
+import { isHeldByPolicy, refusalReason } from '../signing/refusal.ts'
+import { markNotSubmitted } from './submission.ts'
 import { rebuildStale, returnToEarlier, STILL_BUILT } from './stale.ts'
 import type { WaitCode } from './waiting.ts'
 
@@ -139,10 +140,13 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
     built.is_new && run.isUntouched && outcome.kind !== 'signed' && outcome.isUntouched
   if (outcome.kind === 'unavailable') {
     if (await givesWay(services, row, { ...outcome, isUntouched })) return
-    return advance(services.database, row, {
-      waits: waitCodeOf(outcome),
-      last_error: outcome.message,
-      run_in_ms: UNAVAILABLE_RETRY_MS,
+    return services.database.transaction(async (tx) => {
+      if (isUntouched) await markNotSubmitted(tx, row, built.id)
+      await advance(tx, row, {
+        waits: waitCodeOf(outcome),
+        last_error: outcome.message,
+        run_in_ms: UNAVAILABLE_RETRY_MS,
+      })
     })
   }
   if (outcome.kind === 'refused') return refuse(services, row, built, { ...outcome, isUntouched })
@@ -238,6 +242,8 @@ async function signRunOf(
       if (outcome.kind === 'unavailable') {
         await letGo(services.database, followers, isUntouched)
         followers = []
+        // The first one is submitted alone, so that it gives way if only it is held.
+        if (isHeldByPolicy(outcome.code)) break
         await advance(services.database, row, {
           waits: waitCodeOf(outcome),
           last_error: outcome.message,

@@ -71,3 +71,20 @@ export async function markSubmitted(
     [id, tx.now(), workspaceId],
   )
 }
+
+/**
+ * Marks a chain transaction as not submitted again, because no node has started to sign it. It can
+ * then still give its nonce or coins back. Must be called before the commit that releases the lease.
+ */
+export async function markNotSubmitted(
+  tx: Queryable,
+  { workspace_id: workspaceId, lease_token: lease }: TransactionRow,
+  id: string,
+): Promise<void> {
+  await tx.query(
+    `update chain_transactions c set shown_at = null from transactions t
+     where c.workspace_id = $1 and c.id = $2 and c.state = 'BUILT'
+       and t.workspace_id = $1 and t.id = c.transaction_id and t.lease_token = $3`,
+    [workspaceId, id, lease],
+  )
+}

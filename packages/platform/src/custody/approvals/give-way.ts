@@ -1,8 +1,10 @@
 import type { Database, Queryable } from '../../core/database/pool.ts'
 import type { SigningRefusal } from '../../core/engine/interfaces/kind.ts'
 import { advance } from '../../core/engine/lease.ts'
-import { isHeldByPolicy } from '../../core/engine/refusal.ts'
+import { isHeldByPolicy } from '../../core/signing/refusal.ts'
 import type { State, TransactionRow } from '../../core/engine/transaction.ts'
+
+import type { WorkspacePolicies } from './workspace-policies.ts'
 
 /** Time until a transfer is judged again that the policy does not allow now, in milliseconds. */
 const RETRY_MS = 5000
@@ -16,12 +18,13 @@ const RETRY_MS = 5000
  * @returns whether the transfer has given way
  */
 export async function giveWay(
-  { database }: { database: Database },
+  { database, policies }: { database: Database; policies: WorkspacePolicies },
   row: TransactionRow,
   { code, message }: Pick<SigningRefusal, 'code' | 'message'>,
   stateAfter: (tx: Queryable) => Promise<State>,
 ): Promise<boolean> {
   if (!isHeldByPolicy(code)) return false
+  policies.noteGoverned(row.workspace_id)
   return database.transaction(async (tx) => {
     const state = await stateAfter(tx)
     if (state === row.state) return false

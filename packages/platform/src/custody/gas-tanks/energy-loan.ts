@@ -7,7 +7,7 @@ import { advance, wakeOne } from '../../core/engine/lease.ts'
 import type { Kind, StateRule, Outcome } from '../../core/engine/interfaces/kind.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { Logger } from 'pino'
-import { isOwnRequest, type Plan, type TransactionRow } from '../../core/engine/transaction.ts'
+import type { Plan, TransactionRow } from '../../core/engine/transaction.ts'
 import { fuelOf, type Supply } from './float.ts'
 
 interface Services {
@@ -278,21 +278,6 @@ async function releaseLoan(tx: Queryable, row: TransactionRow, whole = true): Pr
   await wakeOne(tx, row.workspace_id, row.parent_id)
 }
 
-/**
- * Whether the caller's own request asks for the transaction that a fuel transaction or a loan serves.
- * The policy then judges that one before it starts them again.
- */
-export async function servesOwnRequest(
-  database: Queryable,
-  { workspace_id: workspace, parent_id: parent }: TransactionRow,
-): Promise<boolean> {
-  const served = await database.one<TransactionRow>(
-    'select * from transactions where workspace_id = $1 and id = $2',
-    [workspace, parent],
-  )
-  return served !== undefined && isOwnRequest(served)
-}
-
 const LOAN_STATES: readonly StateRule<'LEND' | 'LEND_BACK'>[] = [
   { state: 'QUEUED', run: 'build', next: ['SIGNING', 'FAILED'] },
   { state: 'SIGNING', run: 'sign', next: ['SIGNED', 'QUEUED', 'FAILED'] },
@@ -331,7 +316,6 @@ const lending = (
 
 export const loanKind = (services: Services): Kind<'LEND'> => ({
   ...lending(services, 'delegate'),
-  endsIfHeld: (row) => servesOwnRequest(services.database, row),
   async release(tx, row) {
     await releaseLoan(tx, row)
     return {}

@@ -263,7 +263,11 @@ export async function reserveFuel(
     )
     const held = tank ? await lockedBalance(tx, { ...scope, kind: 'tank' }) : 0n
     if (!tank) return holdsTooLittle(row, native, null, held, amount + cost)
-    const shares = replacementId === null && (services.kinds[row.kind].isOwnPayment?.(row) ?? false)
+    // Fuel that the policy refused once is not shared again: another transfer may be the reason.
+    const shares =
+      replacementId === null &&
+      row.plan.fuellings === undefined &&
+      (services.kinds[row.kind].isOwnPayment?.(row) ?? false)
     const { network } = services.networks.get(row.network)
     const joined = shares
       ? await joinFuel(tx, row, { network, native, amount, fuel: { cost, plan }, held })

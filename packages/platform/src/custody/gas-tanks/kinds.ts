@@ -7,10 +7,9 @@ import type { Registry } from '@custody/chains'
 import type { Networks } from '../../core/engine/networks.ts'
 import type { Metrics } from '../../core/metrics.ts'
 import { endTransaction } from '../../core/engine/settle.ts'
-import type { TransactionRow } from '../../core/engine/transaction.ts'
+import { isJudgedBefore, type TransactionRow } from '../../core/engine/transaction.ts'
 import { post } from '../../core/ledger/post.ts'
 import type { Purpose } from '../../core/signing/sign.ts'
-import { servesOwnRequest } from './energy-loan.ts'
 import { awaitsCompany, partsOf, wakeFuelled } from './shared-fuel.ts'
 
 interface Services {
@@ -55,7 +54,7 @@ const TANK_STATES: readonly StateRule<'FUEL' | 'DRAIN'>[] = [
 export const fuelKind = (services: Services): Kind<'FUEL'> => ({
   states: TANK_STATES,
   heldBack: (row) => awaitsCompany(services, row),
-  endsIfHeld: (row) => servesOwnRequest(services.database, row),
+  endsIfHeld: (row) => blocksOthers(services, row),
   isSignedTogether: (row) => row.plan.together !== undefined,
   async purpose(row, _replacement, of) {
     const parts = await partsOf(services.database, row.workspace_id, row.id)
@@ -92,6 +91,23 @@ export const fuelKind = (services: Services): Kind<'FUEL'> => ({
   bumpAfterMs: () => FUEL_BUMP_AFTER_MS,
   release: (tx, row) => giveBack(tx, row, BigInt(row.plan.need ?? '0')),
 })
+
+/**
+ * Whether a fuel transaction that a policy does not allow now blocks the gas tank or other transfers
+ * that share it, and the policy judges what it is for before it is started again.
+ */
+async function blocksOthers(
+  { database, networks }: Services,
+  row: TransactionRow<'FUEL'>,
+): Promise<boolean> {
+  const isShared = (await partsOf(database, row.workspace_id, row.id)).length > 1
+  if (!networks.get(row.network).nextNonce && !isShared) return false
+  const served = await database.one<TransactionRow>(
+    'select * from transactions where workspace_id = $1 and id = $2',
+    [row.workspace_id, row.parent_id],
+  )
+  return served !== undefined && isJudgedBefore(served)
+}
 
 /** Returns a purpose that contains each transfer's own request and its maximum cost. */
 async function sharedPurpose(

@@ -10,9 +10,9 @@ import type { Metrics } from '../../core/metrics.ts'
 import type { Logger } from 'pino'
 import type { Kinds } from '../../core/engine/interfaces/kind.ts'
 import type { Tanks } from '../../core/engine/interfaces/tanks.ts'
-import { isOwnRequest, type TransactionRow } from '../../core/engine/transaction.ts'
+import { isJudgedBefore, type TransactionRow } from '../../core/engine/transaction.ts'
 import { lockedBalance, post } from '../../core/ledger/post.ts'
-import { isPolicyRefusal } from '../../core/engine/refusal.ts'
+import { isPolicyRefusal } from '../../core/signing/refusal.ts'
 import { fuelOf, releaseFloat, type Supply } from './float.ts'
 import { refuelAlone, reserveFuel, startFuelling } from './fuelling.ts'
 import { loanOf, reclaimEnergy } from './energy-loan.ts'
@@ -41,7 +41,7 @@ export const createTanks = (services: Services): Tanks => ({
       ? await fuelOf(database, row.workspace_id, row.plan.fuel_id)
       : undefined
     const loan = await loanOf(database, row)
-    const refused = isOwnRequest(row) ? refusedOf([fuel, loan]) : null
+    const refused = isJudgedBefore(row) ? refusedOf([fuel, loan]) : null
     if (refused !== null) return refused
     if (fuel?.status === 'failed' && (await isShared(database, row))) return 'alone'
     if (fuel?.status === 'failed')
@@ -61,20 +61,28 @@ export const createTanks = (services: Services): Tanks => ({
 })
 
 /**
- * Returns whether the policy refused what a transaction takes from its tank; `waits`: the rest of it
- * is still under way. Null if nothing was refused, or something failed for another reason.
+ * Returns whether the policy refused everything that a transaction takes from its tank; `waits`: a
+ * part of it is still under way. Null if nothing was refused, or if a part has arrived or failed for
+ * another reason: the nodes sign fuel and a loan for a transaction only once, so it is not replaced.
  */
 function refusedOf(supplies: readonly (Supply | undefined)[]): 'refused' | 'waits' | null {
   const taken = supplies.filter((each) => each !== undefined)
-  const failed = taken.filter(({ status }) => status === 'failed')
-  if (failed.length === 0 || !failed.every((each) => isPolicyRefusal(each.failure_reason)))
-    return null
-  const isUnderWay = taken.some(({ status, settled }) => status === 'pending' && settled !== '1')
-  return isUnderWay ? 'waits' : 'refused'
+  const isRefused = ({ status, failure_reason: reason }: Supply) =>
+    status === 'failed' && isPolicyRefusal(reason)
+  const open = taken.filter((each) => !isRefused(each))
+  if (open.length === taken.length) return null
+  if (open.length === 0) return 'refused'
+  return open.every(({ status, settled }) => status === 'pending' && settled !== '1')
+    ? 'waits'
+    : null
 }
 
-/** Time until a transaction is judged again whose fuel the policy refused, in milliseconds. */
+/**
+ * Time until a transaction is judged again whose fuel the policy refused, in milliseconds; it doubles
+ * each time. The policy may allow the transaction and refuse its fuel, and each time adds rows.
+ */
 const JUDGED_AGAIN_MS = 5000
+const JUDGED_AGAIN_MAX_MS = 600_000
 
 /**
  * FUELING → QUEUED: returns what was taken from the tank, because the policy refused it. A new plan
@@ -84,6 +92,7 @@ async function startAgain(
   services: Pick<Services, 'environment' | 'database'>,
   row: TransactionRow,
 ): Promise<void> {
+  const times = Number(row.plan.fuellings ?? '0')
   await services.database.transaction(async (tx) => {
     await reclaimEnergy(services, tx, row)
     await releaseFloat(tx, row)
@@ -95,9 +104,9 @@ async function startAgain(
         fuel_id: null,
         float_taken: null,
         loan_id: null,
-        fuellings: String(Number(row.plan.fuellings ?? '0') + 1),
+        fuellings: String(times + 1),
       },
-      run_in_ms: JUDGED_AGAIN_MS,
+      run_in_ms: Math.min(JUDGED_AGAIN_MAX_MS, JUDGED_AGAIN_MS * 2 ** Math.min(times, 10)),
     })
   })
   services.environment.checkpoint('transaction.unfuelled')
@@ -180,10 +189,12 @@ async function arrivedMore(
   replacement: Replacement,
 ): Promise<'arrived' | 'waits' | Fail> {
   const { fuel_id: fuelId, float_taken: float, counted } = replacement.plan
-  if (counted === '1') return 'arrived'
   const fuel: Supply | null = fuelId
     ? await fuelOf(services.database, row.workspace_id, fuelId)
     : null
+  const failure = (): Fail =>
+    fail(`its fuel transaction failed: ${fuel?.failure_reason ?? 'unknown'}`)
+  if (counted === '1') return fuel?.status === 'failed' ? failure() : 'arrived'
   if (fuel && fuel.status !== 'failed' && fuel.settled !== '1') return 'waits'
   const floatTaken = BigInt(float ?? '0')
   const failed = fuel?.status === 'failed'
@@ -208,7 +219,5 @@ async function arrivedMore(
     )
     row.plan.need = need.toString()
   })
-  return failed
-    ? fail(`its fuel transaction failed: ${fuel.failure_reason ?? 'unknown'}`)
-    : 'arrived'
+  return failed ? failure() : 'arrived'
 }

@@ -39,6 +39,10 @@ interface Approvals {
   isApproved: boolean
   /** IDs of the transfers for which a window has no room now. */
   full: Set<string>
+  /** Fuel is refused that pays for more than one transfer. */
+  isSharedRefused: boolean
+  /** Refusals of payments by busy nodes, before anything else. */
+  busy: number
   /** Orders that the nodes have refused. */
   refused: string[]
 }
@@ -53,6 +57,8 @@ async function staged(
     required: new Set(),
     isApproved: false,
     full: new Set(),
+    isSharedRefused: false,
+    busy: 0,
     refused: [],
   }
   let isGoverned = false
@@ -82,7 +88,12 @@ async function staged(
         ? [purpose, ...(purpose.beside ?? [])].map((part) => part.for)
         : [purpose]
     const asked = served.flatMap((each) => (each.kind === 'pay' ? [each.request.token] : []))
-    const fault = asked.some(isMissing) ? 'unapproved' : asked.some(isFull) ? 'full' : undefined
+    if (purpose.kind === 'pay' && approvals.busy > 0) {
+      approvals.busy--
+      return 'busy'
+    }
+    const isRefused = asked.some(isMissing) || (approvals.isSharedRefused && asked.length > 1)
+    const fault = isRefused ? 'unapproved' : asked.some(isFull) ? 'full' : undefined
     if (fault === undefined) return undefined
     // From now on the platform knows that the workspace has a policy.
     isGoverned = true
@@ -236,6 +247,53 @@ for (const place of FUELLED) {
       assert.deepEqual(await chainStates(fixture, [waiting, other]), [PAID, PAID])
     }))
 }
+
+test('fuel that is refused for several transfers together is sent for each of them', () =>
+  staged(FUELLED[0]!, async (fixture, approvals) => {
+    approvals.isSharedRefused = true
+    const ids = [await fixture.create('a'), await fixture.create('b'), await fixture.create('c')]
+    await fixture.run()
+    assert.ok(approvals.refused.includes('fuel'), 'they shared a fuel transaction')
+    assert.deepEqual(
+      await chainStates(fixture, ids),
+      ids.map(() => PAID),
+    )
+    const fuel = await fixture.database.one<{ count: number }>(
+      `select count(*)::int count from transactions where kind = 'FUEL'`,
+    )
+    assert.ok((fuel?.count ?? 0) <= 5, `${fuel?.count} fuel transactions`)
+  }))
+
+test('a payment whose window is full gives way although others are signed with it', () =>
+  staged(PLACES[0]!, async (fixture, approvals) => {
+    const waiting = await fixture.create('waits')
+    const other = await fixture.create('other')
+    await fixture.runTo(waiting, 'SIGNING')
+    await fixture.runTo(other, 'SIGNING')
+    approvals.full.add(waiting)
+    await fixture.runTo(other, 'CONFIRMED')
+    assert.equal((await fixture.read(waiting)).waiting?.code, 'POLICY')
+    approvals.full.clear()
+    await fixture.run()
+    assert.deepEqual(await chainStates(fixture, [waiting, other]), [PAID, PAID])
+  }))
+
+test('a payment gives way also if busy nodes refused it before', () =>
+  staged(PLACES[0]!, async (fixture, approvals) => {
+    const waiting = await fixture.create('waits')
+    // Two attempts with each of the three pairs.
+    approvals.busy = 6
+    await fixture.runTo(waiting, 'SIGNING')
+    for (let round = 0; approvals.busy > 0; round++)
+      assert.ok(round < 50 && (await fixture.turn()), 'it was never refused')
+    approvals.full.add(waiting)
+    const other = await fixture.create('other')
+    await fixture.runTo(other, 'CONFIRMED')
+    assert.deepEqual(await builtOf(fixture, waiting), [])
+    approvals.full.clear()
+    await fixture.run()
+    assert.deepEqual(await chainStates(fixture, [waiting, other]), [PAID, PAID])
+  }))
 
 for (const place of PLACES.slice(0, 2))
   test(`${place.code}: a payment for which a window is full gives its nonce or coins back`, () =>

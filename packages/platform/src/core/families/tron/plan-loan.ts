@@ -19,7 +19,7 @@ export async function planLoan(
   row: TransactionRow,
   o: { missing: bigint; burnt: bigint },
 ): Promise<Loan | null> {
-  if (row.plan.loan_id !== undefined) return null
+  if ((row.plan.loan_id ?? null) !== null) return null
   const tank = await database.one<{
     address: string
     staked: string

@@ -1,12 +1,8 @@
-import type { SigningRefusal } from './interfaces/kind.ts'
-
 const PREFIX = 'the signer nodes reject it: '
 
 /** Returns the reason of a transaction that fails because the signer nodes refuse it. */
-export const refusalReason = ({
-  code,
-  message,
-}: Pick<SigningRefusal, 'code' | 'message'>): string => `${PREFIX}${code}: ${message}`
+export const refusalReason = ({ code, message }: { code: string; message: string }): string =>
+  `${PREFIX}${code}: ${message}`
 
 /**
  * Whether a transaction failed because the policy of its workspace refused it, before anything was
@@ -16,8 +12,11 @@ export const refusalReason = ({
 export const isPolicyRefusal = (reason: string | null): boolean =>
   reason?.startsWith(`${PREFIX}POLICY_`) ?? false
 
-/** Refusals by a policy that end when a window has room, or when people end a stop. */
-const HELD = new Set(['POLICY_WINDOW', 'POLICY_STOPPED'])
+/**
+ * Refusals by a policy that end when a window has room, when people end a stop, or when they approve the
+ * enrolment of the caller's API key.
+ */
+const HELD = new Set(['POLICY_WINDOW', 'POLICY_STOPPED', 'ENROLMENT_APPROVAL'])
 
 /** Whether a policy does not allow a transaction now, but may allow it unchanged later. */
 export const isHeldByPolicy = (code: string | undefined): boolean =>
