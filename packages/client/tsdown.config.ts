@@ -8,6 +8,7 @@ import { defineConfig } from 'tsdown'
 export default defineConfig({
   entry: {
     index: 'src/index.ts',
+    approvals: 'src/approvals/approvals.ts',
     'verify-address': 'src/trust/verify-address.ts',
     'verify-reserves': 'src/reserves/verify-reserves.ts',
   },

@@ -44,6 +44,16 @@ before(async () => {
   await context.addInitScript({
     content: `addEventListener('securitypolicyviolation', (event) => console.error('policy ' + event.violatedDirective + ' ' + event.blockedURI))`,
   })
+  // Stores what the page displays when it requests the passkey.
+  await context.addInitScript({
+    content: `{
+      const get = navigator.credentials.get.bind(navigator.credentials)
+      navigator.credentials.get = (options) => {
+        globalThis.displayed = document.body.innerText
+        return get(options)
+      }
+    }`,
+  })
   page = await context.newPage()
   page.on('pageerror', (error) => problems.push(error.message))
   page.on('console', (message) => {
@@ -163,6 +173,9 @@ for (const decision of ['Approve', 'Reject'] as const)
       [await button('Approve again').count(), await button('Reject').count()],
       decision === 'Approve' ? [1, 1] : [0, 0],
     )
+    const displayed = await page.evaluate<string>('globalThis.displayed')
+    assert.match(displayed, new RegExp(`alice ${decision.toLowerCase()}s the following`))
+    assert.equal(await page.getByText('Your passkey signs this:').count(), 0)
     const [given] = platform.given
     const carried = carriedApproval.parse({ id: platform.approval.id, ...given })
     const policy = compile(document, place.registry)
@@ -207,6 +220,24 @@ test('displays why nothing was signed: a failed verification, a closed transfer,
   await link('All approvals').click()
   await page.getByRole('alert').filter({ hasText: 'UNREACHABLE' }).waitFor()
   assert.deepEqual(platform.given, [])
+})
+
+test('a transfer that changed after it was displayed is not signed, and is displayed again', async () => {
+  const document = documentOf(key)
+  platform.approval = await approvalOf(document)
+  await page.goto(`${approver.origin}/#approvals`)
+  await page.reload()
+  await page.getByRole('link', { name: /^Review/ }).click()
+  await button('Approve').waitFor()
+  await page.evaluate('globalThis.displayed = null')
+  platform.approval = await approvalOf(document, { body: { amount: '0.7' } })
+  await button('Approve').click()
+  await page.getByRole('alert').filter({ hasText: 'CHANGED' }).waitFor()
+  await page.getByText(/^Transfer 0\.7 ETH from/).waitFor()
+  assert.equal(await page.evaluate('globalThis.displayed'), null)
+  assert.deepEqual(platform.given, [])
+  await link('All approvals').click()
+  await page.getByRole('heading', { name: 'Approvals' }).waitFor()
 })
 
 test('a transfer whose facts differ from the registry has no buttons, also in the dark', async () => {

@@ -35,9 +35,9 @@ export interface ApprovalView {
 }
 
 export interface ApprovalDetailView extends ApprovalView {
+  /** Handle of what was verified, which a challenge signs; null if the transfer was refused. */
+  review: string | null
   facts: FactView[]
-  /** Whether the facts were compared with the signed request of the caller. */
-  is_compared: boolean
   policy: { number: number; hash: string } | null
   /** Decisions whose signatures were verified. */
   decisions: { by: string; decision: 'approve' | 'reject' }[]
@@ -47,6 +47,8 @@ export interface ApprovalDetailView extends ApprovalView {
 /** A policy change. The page computes the differences from both documents. */
 export interface ChangeView {
   id: string
+  /** Handle of what was verified, which a challenge signs; null if the change was refused. */
+  review: string | null
   state: string
   needs: NeedView[]
   expires_at: string
@@ -71,6 +73,8 @@ export interface ChangeView {
 
 /** What a person can do at once. Everything was verified, except where `refusal` states why not. */
 export interface EmergencyView {
+  /** Handle of what was verified, which the end of a stop and a veto sign. */
+  review: string
   /** Document that the platform states to be in force. */
   number: number
   hash: string

@@ -1,6 +1,4 @@
-import { checkDocument, documentHash, factsOf, type PolicyDocument } from '@custody/policy'
-import { signRequest } from '@custody/request-auth'
-import { transactionId } from '@custody/request-auth/web'
+import { checkDocument, type PolicyDocument } from '@custody/policy'
 import { generateKeyPairSync } from 'node:crypto'
 import { mkdtempSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
@@ -8,12 +6,13 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Trust } from '@custody/client'
+import type { DetailedApproval, GivenDecision } from '@custody/client/approvals/parts'
+import { approvalWith, type FixtureOptions } from '../../client/testing/approval-fixture.ts'
 import { documentWith, newKey } from '../../policy/testing/documents.ts'
 import { newPasskey, type TestPasskey } from '../../policy/testing/passkeys.ts'
 import type { Config } from '../src/config.ts'
 import { handlerOf } from '../src/server/handler.ts'
 import type { Platform } from '../src/server/platform.ts'
-import type { DetailedApproval, GivenDecision } from '../src/verify/approval.ts'
 import type { DetailedChange } from '../src/verify/change.ts'
 import { Documents } from '../src/verify/documents.ts'
 import { placeOf } from '../src/verify/place.ts'
@@ -21,7 +20,6 @@ import { placeOf } from '../src/verify/place.ts'
 export const API_KEY = '4f7bd0a2-6f0e-4b5c-9d3e-2a8f1c5b7e90'
 export const NOW_S = 1_900_000_000
 export const PAYEE = '0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045'
-const NONCE = 'nonce-1'
 
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 4096 })
 export const PRIVATE_KEY = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
@@ -74,61 +72,20 @@ export function documentOf(
   )
 }
 
-/** Returns a transfer of 0.6 ETH as the platform returns it. */
-export async function approvalOf(document: PolicyDocument): Promise<DetailedApproval> {
-  const body = JSON.stringify({
-    asset: 'ETH',
-    amount: '0.6',
-    source_type: 'INTERNAL',
-    destination_type: 'EXTERNAL',
-    destination_address: PAYEE,
-  })
-  const request = await signRequest({
+/** Returns a transfer of 0.6 ETH as the platform returns it, or a refund of the same amount. */
+export const approvalOf = (
+  document: PolicyDocument,
+  fields: Partial<FixtureOptions> = {},
+): Promise<DetailedApproval> =>
+  approvalWith({
+    document,
+    registry: place.registry,
     apiKey: API_KEY,
     privateKey,
-    method: 'POST',
-    uri: '/dac/v1/transaction',
-    body,
-    now: NOW_S - 10,
-    nonce: NONCE,
+    now_s: NOW_S,
+    payee: PAYEE,
+    ...fields,
   })
-  const id = transactionId(API_KEY, NONCE)
-  const facts = factsOf(
-    {
-      sub_account: 'main',
-      asset: 'ETH',
-      network: 'ETH',
-      amount: 600_000_000_000_000_000n,
-      to: { address: PAYEE, tag: null, own: null },
-      fee: { max: 1n, limit: 100_000_000_000_000_000n },
-      standing: null,
-      resource: null,
-    } as never,
-    place.registry,
-  )
-  const { mode, workspace, nodes, number } = document
-  return {
-    id,
-    state: 'open',
-    action: 'transfer',
-    facts,
-    needs: [{ group: 'treasury', k: 2, have: 0 }],
-    have: [],
-    expires_at: new Date((NOW_S + 500_000) * 1000).toISOString(),
-    statement: {
-      v: 1,
-      mode,
-      workspace,
-      nodes,
-      policy: { number, hash: documentHash(document) },
-      id,
-      subject: 'ef'.repeat(32),
-      action: 'transfer',
-      facts,
-    },
-    request,
-  }
-}
 
 /** A platform with one transfer that waits for approvals. */
 export class TestPlatform implements Platform {

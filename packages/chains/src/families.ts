@@ -5,12 +5,12 @@ import {
   type WorkspaceKey,
 } from './derivation.ts'
 import * as list from './list.ts'
+import { validateBy } from './policy/address-registry.ts'
 import type { Registry } from './registry.ts'
 import type { Traits } from './traits.ts'
 import type { Family } from './family.ts'
 import {
   ChainError,
-  type Asset,
   type DecodedTransaction,
   type FamilyName,
   type Network,
@@ -157,24 +157,5 @@ export function validateAddress(
   address: string,
   addressTag?: string | null,
 ): Validation {
-  const asset = registry.asset(assetName)
-  if (!asset) throw new ChainError('ASSET', `asset ${assetName} is not supported`)
-  const network = registry.networkOf(asset)
-  const checked = familyOf(network).validate(network, address, addressTag)
-  const reason = checked.valid ? contractProblem(registry, asset, checked.address) : null
-  return reason === null ? checked : { valid: false, reason }
-}
-
-/**
- * Returns why a contract of the registry accepts no payment of an asset; null if the address is not
- * such a contract.
- */
-function contractProblem(registry: Registry, asset: Asset, address: string): string | null {
-  const { l1_fee_oracle: oracle } = registry.networkOf(asset)
-  const token = registry.assetsOf(asset.network).find((each) => each.contract_address === address)
-  if (token === asset) return 'is the token’s own contract; tokens sent there are lost'
-  if (token) return `is the contract of ${token.asset_name}; coins sent there are lost`
-  return oracle?.toLowerCase() === address.toLowerCase()
-    ? 'is a contract of the network that sets fees; coins sent there are lost'
-    : null
+  return validateBy(familyOf, registry, { asset: assetName, address, addressTag })
 }

@@ -4,8 +4,15 @@
  * traits, on first use.
  */
 import { parseAmount } from './amount.ts'
+import {
+  addressRegistry,
+  validateBy,
+  type AddressRegistry,
+  type AddressRules,
+} from './policy/address-registry.ts'
+import type { Registry } from './registry.ts'
 import type { Traits } from './traits.ts'
-import type { Asset, FamilyName, Network, Validation } from './types.ts'
+import { ChainError, type Asset, type FamilyName, type Network, type Validation } from './types.ts'
 import { load } from './utxo/address-library.ts'
 
 export {
@@ -16,12 +23,14 @@ export {
   TANK_SUB_ACCOUNT,
   type ExtendedKey,
 } from './derivation.ts'
+export { parseAmount } from './amount.ts'
 export { loadRegistry, type Registry } from './registry.ts'
-export type { Asset, Network } from './types.ts'
+export { ChainError, type Asset, type Network, type Validation } from './types.ts'
 
 interface Addresses {
   address(network: Network, publicKey: Uint8Array): string
   validate(network: Network, text: string, addressTag?: string | null): Validation
+  paymentKey?(network: Network, address: string): string
 }
 
 /** Families with a library that must be loaded before their addresses are used. */
@@ -75,4 +84,37 @@ export async function paymentUriOf(
     addressTag,
     amount: amount === null ? null : parseAmount(amount, asset.decimals),
   })
+}
+
+/** What signed statements about payments name, with all families loaded. */
+export interface PaymentRegistry extends AddressRegistry {
+  /**
+   * Validates a destination as `validateAddress` does.
+   * @throws ChainError `ASSET` for an unknown ticker
+   */
+  validate(asset: string, address: string, addressTag: string | null): Validation
+}
+
+/**
+ * Loads the families of all networks of a registry, and returns the view of it on which policies are
+ * evaluated, equal to the one of `policyRegistry`.
+ */
+export async function loadPaymentRegistry(registry: Registry): Promise<PaymentRegistry> {
+  const families = new Map<FamilyName, AddressRules>()
+  for (const network of registry.networks) {
+    if (families.has(network.family)) continue
+    const { validate, paymentKey } = await addressesOf(network)
+    const { traits } = await traitsOf(network)
+    families.set(network.family, { traits, validate, ...(paymentKey && { paymentKey }) })
+  }
+  const rulesOf = ({ code, family }: Network): AddressRules => {
+    const rules = families.get(family)
+    if (!rules) throw new ChainError('FAMILY', `${code}: family ${family} is not available`)
+    return rules
+  }
+  return {
+    ...addressRegistry(registry, rulesOf),
+    validate: (asset, address, addressTag) =>
+      validateBy(rulesOf, registry, { asset, address, addressTag }),
+  }
 }

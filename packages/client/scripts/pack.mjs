@@ -16,12 +16,12 @@ const packageOf = (specifier) =>
     .slice(0, specifier.startsWith('@') ? 2 : 1)
     .join('/')
 
-/** What the built modules import of others. A text `"from"` is none. */
+/** What the built modules import of others. A text `"from"` or `"usd_from"` is none. */
 function importsOf(dist) {
   const packages = new Set()
   for (const file of globSync('*.js', { cwd: dist })) {
     for (const [, specifier] of readFileSync(join(dist, file), 'utf8').matchAll(
-      /(?<!")(?:from|import\() ?"([^"./][^"]*)"/g,
+      /(?<![\w"])(?:from|import\() ?"([^"./][^"]*)"/g,
     )) {
       packages.add(packageOf(specifier))
     }
@@ -32,7 +32,7 @@ function importsOf(dist) {
 /** Versions that the house's own packages name, which are exact. */
 function versions() {
   const dependencies = {}
-  for (const name of ['client', 'request-auth', 'chains'])
+  for (const name of ['client', 'request-auth', 'policy', 'chains'])
     Object.assign(dependencies, json(join(folder, '..', name, 'package.json')).dependencies)
   return dependencies
 }
@@ -64,6 +64,7 @@ export async function makePackage(out) {
     files: ['dist'],
     exports: {
       '.': entry('index'),
+      './approvals': entry('approvals'),
       './verify-address': entry('verify-address'),
       './verify-reserves': entry('verify-reserves'),
       './package.json': './package.json',

@@ -93,9 +93,9 @@ export class CustodyClient implements RequestSender {
   readonly webhooks: Webhooks
   readonly checkout: CheckoutFace
   readonly reserves: Reserves
-  readonly approvals: Approvals = new Approvals(this)
+  readonly approvals: Approvals
   readonly policy: Policy = new Policy(this)
-  readonly service: Service
+  readonly service: Service = new Service(this)
   readonly #transport: Transport
   readonly #checks: Checks | null
 
@@ -115,7 +115,7 @@ export class CustodyClient implements RequestSender {
     this.webhooks = new Webhooks(this)
     this.checkout = new CheckoutFace(this)
     this.reserves = new Reserves(this, options.trust)
-    this.service = new Service(this)
+    this.approvals = new Approvals(this, options.trust)
   }
 
   /** Lists the assets that can be transacted. Needs no API key. */

@@ -13,6 +13,8 @@ export type {
 export { VerificationError, type VerificationCode } from './trust/errors.ts'
 export type { CertifiedKey, Keys } from './trust/keys.ts'
 export type { Trust } from './trust/trust.ts'
+export type { VerifyApprovalOptions } from './approvals.ts'
+export { ApprovalError, type ApprovalErrorCode } from './approvals/errors.ts'
 export type {
   ProvenBalance,
   Statement as ReservesContent,

@@ -8,6 +8,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
@@ -19,11 +20,15 @@ import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { addressAt, loadRegistry } from '@custody/chains'
+import { checkDocument } from '@custody/policy'
 import { publint } from 'publint'
 import { formatMessage } from 'publint/utils'
+import { allow, documentWith, keyOf } from '../../policy/testing/documents.ts'
 import { makePackage } from '../scripts/pack.mjs'
+import { approvalWith } from '../testing/approval-fixture.ts'
 import { Nodes } from '../testing/certified.ts'
 import { TestServer } from '../testing/server.ts'
+import { placeOf } from './approvals/parts.ts'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 const API_KEY = '4f7bd0a2-6f0e-4b5c-9d3e-2a8f1c5b7e90'
@@ -102,8 +107,9 @@ async function run(
   node: string,
   file: string,
   words: string[] = [],
+  more: Record<string, string> = {},
 ): Promise<{ code: number | null; out: string; err: string }> {
-  const child = spawn(node, [file, ...words], { cwd: project, env: ENV() })
+  const child = spawn(node, [file, ...words], { cwd: project, env: { ...ENV(), ...more } })
   let [out, err] = ['', '']
   child.stdout.on('data', (text: Buffer) => (out += text.toString()))
   child.stderr.on('data', (text: Buffer) => (err += text.toString()))
@@ -122,8 +128,12 @@ test('publint reports no problems of the package', async () => {
 })
 
 test("the package uses no Node modules and none of the project's own packages", () => {
-  const text = readFileSync(join(made, 'dist', 'index.js'), 'utf8')
-  assert.doesNotMatch(text, /from "(?:node:|@custody\/)/)
+  for (const file of readdirSync(join(made, 'dist')).filter((name) => name.endsWith('.js')))
+    assert.doesNotMatch(
+      readFileSync(join(made, 'dist', file), 'utf8'),
+      /(?:from|import\() ?"(?:node:|@custody\/)/,
+      file,
+    )
   assert.deepEqual(
     Object.keys(manifest.dependencies).filter((name) => name.startsWith('@custody/')),
     [],
@@ -136,10 +146,14 @@ test("a project in strict mode compiles with the package's types, with Node or D
     `
     import { CustodyClient, verifyWebhook, type Transaction, type Decimal, type Invoice } from '@custody/client'
     import { verifyAddress } from '@custody/client/verify-address'
+    import { keySigner, type VerifiedApproval } from '@custody/client/approvals'
     const custody = new CustodyClient({ baseUrl: 'https://a.example', apiKey: '', privateKey: '' })
     export const amount: Decimal = (await custody.transaction('t')).amount
     export const listed: AsyncGenerator<Transaction> = custody.eachTransaction({ asset: 'BTC' })
     export const paid: Invoice['inv_status'] = 'Paid'
+    const verified: VerifiedApproval = await custody.approvals.verify('t', { callers: {} })
+    export const to: string = verified.facts.to
+    export const by: string = (await custody.approvals.approve(verified, keySigner(''))).state
     // @ts-expect-error a double cannot hold 18 decimals
     void custody.createTransaction({ asset: 'ETH', amount: 1.5, destination_address: '0x' })
     // @ts-expect-error no such status
@@ -238,6 +252,82 @@ for (const node of nodes) {
     assert.match(followed.err, /CURSOR_EXPIRED|too old/)
     assert.equal(readFileSync(join(project, 'cursor.txt'), 'utf8'), 'e-1')
     rmSync(join(project, 'cursor.txt'))
+  })
+
+  test(`the example of a compliance service approves what it has verified, with Node ${version}`, async () => {
+    const trust = new Nodes((bytes) => new Uint8Array(randomBytes(bytes))).trust()
+    const place = await placeOf(trust)
+    const rule = allow('pay', { approvals: [{ group: 'compliance', k: 1 }] })
+    const document = checkDocument(documentWith([rule], { mode: 'local', nodes: place.nodes }))
+    const payee = '0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045'
+    const fixture = {
+      document,
+      registry: place.registry,
+      apiKey: API_KEY,
+      privateKey: pair.privateKey,
+      now_s: Math.floor(Date.now() / 1000),
+      payee,
+    }
+    const approval = await approvalWith(fixture)
+    writeFileSync(join(project, 'trust.json'), JSON.stringify(trust))
+    writeFileSync(join(project, 'policy.json'), JSON.stringify({ document }))
+    const pem = keyOf('compliance').privateKey.export({ type: 'pkcs8', format: 'pem' })
+    writeFileSync(join(project, 'compliance.pem'), pem)
+    const known = { asset: 'ETH', to: payee, tag: null, max: '600000000000000000' }
+    const write = (name: string, value: unknown) =>
+      writeFileSync(join(project, name), JSON.stringify(value))
+    write('callers.json', {
+      [API_KEY]: pair.publicKey.export({ type: 'spki', format: 'pem' }),
+    })
+    write('payees.json', [known])
+    const answer = (value: object) => ({ body: JSON.stringify(value) })
+    const answers = (shown: object) => [answer({ data: [shown], next: null }), answer(shown)]
+    const given = answer({ id: approval.id, state: 'approved', needs: [] })
+    server.script(...answers(approval), given)
+    const approved = await run(node, 'approve.mjs')
+    assert.deepEqual([approved.code, approved.err], [0, ''])
+    assert.match(approved.out, /is approved: Transfer 0\.6 ETH from sub-account "main" to 0xd8dA/)
+    const sent = JSON.parse(server.seen[2]?.body ?? '') as Record<string, unknown>
+    assert.deepEqual([sent['by'], sent['decision']], ['compliance', 'approve'])
+
+    // An approval that the platform refuses does not prevent the next one.
+    const closed = { status: 409, ...answer({ code: 'APPROVAL_CLOSED', message: 'it is ended' }) }
+    const two = answer({ data: [approval, approval], next: null })
+    server.script(two, answer(approval), closed, answer(approval), given)
+    const continued = await run(node, 'approve.mjs')
+    assert.deepEqual(
+      [continued.code, continued.err],
+      [1, `${approval.id}: APPROVAL_CLOSED: it is ended\n`],
+    )
+    assert.match(continued.out, /is approved: /)
+
+    const uri = `/dac/v1/invoices/inv_${'0a'.repeat(16)}/refund`
+    const refund = await approvalWith({ ...fixture, action: 'refund', uri })
+    for (const [shown, payees] of [
+      [approval, []],
+      [approval, [{ ...known, asset: 'BTC' }]],
+      [approval, [{ ...known, tag: '7' }]],
+      [approval, [{ ...known, max: '599999999999999999' }]],
+      [refund, [known]],
+    ] as const) {
+      write('payees.json', payees)
+      server.script(...answers(shown))
+      assert.match((await run(node, 'approve.mjs')).out, /is left to people: /)
+    }
+    const facts = {
+      ...(approval.facts as object),
+      to: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
+    }
+    server.script(...answers({ ...approval, statement: { ...approval.statement, facts } }))
+    assert.deepEqual(await run(node, 'approve.mjs'), {
+      code: 1,
+      out: '',
+      err: `${approval.id}: REQUEST: the signed request of the caller does not match: the destination differs\n`,
+    })
+    write('callers.json', {})
+    server.script(...answers(approval))
+    assert.match((await run(node, 'approve.mjs')).err, /CALLER: the request is of the API key/)
+    assert.equal(server.seen.length, 2)
   })
 
   test(`the packed package verifies addresses of every family, with Node ${version}`, async () => {

@@ -8,7 +8,7 @@ import type {
 } from '../views.ts'
 import { call } from './api.ts'
 import { Failure, Grouped, KeyChoice, Needs, Note, Sentences, timeText, useWork } from './parts.tsx'
-import { signChallenge } from './webauthn.ts'
+import { SigningNote, useSigning } from './signing.tsx'
 
 interface List {
   data: ApprovalView[]
@@ -99,13 +99,19 @@ function Approval({ id, person }: { id: string; person: string }) {
   const [detail, setDetail] = useState<ApprovalDetailView | null>(null)
   const [result, setResult] = useState<DecisionView | null>(null)
   const work = useWork()
+  const signing = useSigning()
   const load = async () => setDetail(await call<ApprovalDetailView>('approval', { id }))
   useEffect(() => work.start(load), [])
   const decide = (key: string, decision: 'approve' | 'reject') =>
     work.start(async () => {
       try {
-        const challenge = await call<ChallengeView>('challenge', { id, key, decision })
-        const assertion = await signChallenge(challenge)
+        const challenge = await call<ChallengeView>('challenge', {
+          id,
+          key,
+          decision,
+          review: detail?.review,
+        })
+        const assertion = await signing.sign(challenge)
         setResult(await call('decide', { attempt: challenge.attempt, ...assertion }))
       } finally {
         await load().catch(() => undefined)
@@ -121,6 +127,7 @@ function Approval({ id, person }: { id: string; person: string }) {
         <span class="code">{id}</span>
       </p>
       <Failure problem={work.problem} />
+      <SigningNote sentences={signing.sentences} />
       {result === null ? null : <Note tone="ok">{outcomeText(result.state)}</Note>}
       {detail === null ? null : (
         <Detail
@@ -155,11 +162,7 @@ function Detail({
         <section class="card" aria-label="Facts">
           <Sentences lines={detail.sentences} />
           <Facts facts={facts} />
-          <p class="muted">
-            {detail.is_compared
-              ? 'The facts match the signed request of the caller.'
-              : 'The facts were not compared with the request of the caller. The signer nodes do that.'}
-          </p>
+          <p class="muted">The facts match the signed request of the caller.</p>
         </section>
       )}
       <section class="card" aria-label="Approvals">

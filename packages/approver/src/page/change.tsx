@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { ChallengeView, ChangeView, DecisionView, KeyView } from '../views.ts'
 import { call } from './api.ts'
 import { Failure, Grouped, KeyChoice, Needs, Note, Sentences, timeText, useWork } from './parts.tsx'
-import { signChallenge } from './webauthn.ts'
+import { SigningNote, useSigning } from './signing.tsx'
 
 type Choice = 'approve' | 'reject' | 'prove'
 interface Decide {
@@ -34,13 +34,19 @@ export function Change({ id, person }: { id: string; person: string }) {
   const [view, setView] = useState<ChangeView | null>(null)
   const [result, setResult] = useState<DecisionView | null>(null)
   const work = useWork()
+  const signing = useSigning()
   const load = async () => setView(await call<ChangeView>('change', { id }))
   useEffect(() => work.start(load), [])
   const decide = (key: string, choice: Choice) =>
     work.start(async () => {
       try {
-        const challenge = await call<ChallengeView>('change-challenge', { id, key, choice })
-        const assertion = await signChallenge(challenge)
+        const challenge = await call<ChallengeView>('change-challenge', {
+          id,
+          key,
+          choice,
+          review: view?.review,
+        })
+        const assertion = await signing.sign(challenge)
         setResult(await call('change-decide', { attempt: challenge.attempt, ...assertion }))
       } finally {
         await load().catch(() => undefined)
@@ -56,6 +62,7 @@ export function Change({ id, person }: { id: string; person: string }) {
         <span class="code">{id}</span>
       </p>
       <Failure problem={work.problem} />
+      <SigningNote sentences={signing.sentences} />
       {result === null ? null : <Note tone="ok">{outcomeText(result.state)}</Note>}
       {view === null ? null : (
         <Detail view={view} person={person} work={{ isBusy: work.isBusy, decide }} />

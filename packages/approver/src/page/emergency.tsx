@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { ChallengeView, EmergencyView } from '../views.ts'
 import { call } from './api.ts'
 import { Failure, Grouped, KeyChoice, Note, Sentences, timeText, useWork } from './parts.tsx'
-import { signChallenge } from './webauthn.ts'
+import { SigningNote, useSigning } from './signing.tsx'
 
 interface Acting {
   isBusy: boolean
@@ -17,6 +17,7 @@ export function Emergency({ person }: { person: string }) {
   /** Number of acts that succeeded, so that each of them empties the form. */
   const [count, setCount] = useState(0)
   const work = useWork()
+  const signing = useSigning()
   const load = async () => {
     const read = await call<EmergencyView>('emergency')
     setView(read)
@@ -26,21 +27,29 @@ export function Emergency({ person }: { person: string }) {
   const act = (input: object) =>
     work.start(async () => {
       setDone(null)
-      const challenge = await call<ChallengeView>('emergency-challenge', { ...input, key })
-      const assertion = await signChallenge(challenge)
-      const { text } = await call<{ text: string }>('emergency-send', {
-        attempt: challenge.attempt,
-        ...assertion,
-      })
-      setDone(text)
-      setCount((before) => before + 1)
-      await load()
+      try {
+        const challenge = await call<ChallengeView>('emergency-challenge', {
+          ...input,
+          key,
+          review: view?.review,
+        })
+        const assertion = await signing.sign(challenge)
+        const { text } = await call<{ text: string }>('emergency-send', {
+          attempt: challenge.attempt,
+          ...assertion,
+        })
+        setDone(text)
+        setCount((before) => before + 1)
+      } finally {
+        await load().catch(() => undefined)
+      }
     })
   const acting = { isBusy: work.isBusy, act }
   return (
     <>
       <h1>Emergency</h1>
       <Failure problem={work.problem} />
+      <SigningNote sentences={signing.sentences} />
       {done === null ? null : <Note tone="ok">{done}</Note>}
       {view === null ? null : view.keys.length === 0 ? (
         <Note tone="warn">

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import type { ChallengeView, DocumentView } from '../views.ts'
 import { call } from './api.ts'
 import { Failure, Grouped, KeyChoice, Note, useWork } from './parts.tsx'
-import { signChallenge } from './webauthn.ts'
+import { SigningNote, useSigning } from './signing.tsx'
 
 interface Opened {
   name: string
@@ -24,6 +24,7 @@ export function PolicyDocument({ person }: { person: string }) {
   const [opened, setOpened] = useState<Opened | null>(null)
   const [isKept, setKept] = useState(false)
   const work = useWork()
+  const signing = useSigning()
   const open = (file: File | undefined) =>
     work.start(async () => {
       if (file === undefined) return
@@ -37,7 +38,7 @@ export function PolicyDocument({ person }: { person: string }) {
     work.start(async () => {
       if (opened === null) return
       const challenge = await call<ChallengeView>('possession', { text: opened.text, key })
-      const assertion = await signChallenge(challenge)
+      const assertion = await signing.sign(challenge)
       const { text, document: view } = await call<{ text: string; document: DocumentView }>(
         'signed',
         { attempt: challenge.attempt, ...assertion },
@@ -72,6 +73,7 @@ export function PolicyDocument({ person }: { person: string }) {
         />
       </label>
       <Failure problem={work.problem} />
+      <SigningNote sentences={signing.sentences} />
       {opened === null ? null : (
         <>
           <Document view={opened.view} />

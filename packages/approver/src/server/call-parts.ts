@@ -6,13 +6,13 @@ import {
   type Assertion,
   type Passkey,
   type Policy,
+  type PolicyFile,
   type Statement,
 } from '@custody/policy'
 import type { Config } from '../config.ts'
 import { ApproverError } from '../errors.ts'
 import type { Documents } from '../verify/documents.ts'
 import type { Place } from '../verify/place.ts'
-import type { PolicyFile } from '../verify/policy-file.ts'
 import type { ChallengeView } from '../views.ts'
 import type { Platform } from './platform.ts'
 

@@ -5,14 +5,21 @@ import { mkdtempSync, readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { decisionStatement } from '@custody/client/approvals/parts'
 import { documentHash, type Statement } from '@custody/policy'
 import { assertionOf, newPasskey, UP, UV, BE } from '../../../policy/testing/passkeys.ts'
 import { alice, approvalOf, documentOf, NOW_S, place, TestPlatform } from '../../testing/fixture.ts'
 import { ApproverError } from '../errors.ts'
-import { decisionStatement, verifyApproval } from '../verify/approval.ts'
+import { verifyApproval } from '../verify/approval.ts'
 import { possessionStatement } from '../verify/document.ts'
 import { Documents } from '../verify/documents.ts'
-import type { ChallengeView, CreatedView, CreationView, DocumentView } from '../views.ts'
+import type {
+  ApprovalDetailView,
+  ChallengeView,
+  CreatedView,
+  CreationView,
+  DocumentView,
+} from '../views.ts'
 import { callsOf } from './calls.ts'
 
 const document = documentOf()
@@ -45,7 +52,18 @@ function start(o: { policy?: unknown } = {}) {
   })
   const call = async <T>(name: string, input: object = {}): Promise<T> =>
     (await calls.get(name)?.(input as Record<string, unknown>)) as T
-  return { platform, documents, dir, call, pass: (ms: number) => (now += ms) }
+  /** Reads the transfer as the page does, and asks for the challenge of a decision. */
+  const begin = async (fields: object = {}) => {
+    const { review } = await call<ApprovalDetailView>('approval', { id })
+    return call<ChallengeView>('challenge', {
+      id,
+      key: 'a1',
+      decision: 'approve',
+      review: review ?? '',
+      ...fields,
+    })
+  }
+  return { platform, documents, dir, call, begin, pass: (ms: number) => (now += ms) }
 }
 
 const fails = (code: string, work: Promise<unknown>) =>
@@ -65,8 +83,8 @@ function decision(choice: 'approve' | 'reject'): Statement {
 
 for (const choice of ['approve', 'reject'] as const)
   test(`sends a decision to ${choice} with the passkey's assertion`, async () => {
-    const { platform, call } = start()
-    const challenge = await call<ChallengeView>('challenge', { id, key: 'a1', decision: choice })
+    const { platform, call, begin } = start()
+    const challenge = await begin({ decision: choice })
     assert.match(challenge.sentences[0] ?? '', new RegExp(`^alice ${choice}s the following`))
     assert.deepEqual(
       [challenge.credential, challenge.rp_id],
@@ -96,7 +114,7 @@ for (const choice of ['approve', 'reject'] as const)
   })
 
 test('sends nothing if the assertion is not of this statement and passkey', async () => {
-  const { platform, call } = start()
+  const { platform, call, begin } = start()
   const other = newPasskey('a1')
   for (const [assertion, code] of [
     [assertionOf(alice, decision('reject')), 'PASSKEY'],
@@ -108,20 +126,57 @@ test('sends nothing if the assertion is not of this statement and passkey', asyn
       'PASSKEY',
     ],
   ] as const) {
-    const { attempt } = await call<ChallengeView>('challenge', {
-      id,
-      key: 'a1',
-      decision: 'approve',
-    })
+    const { attempt } = await begin()
     await fails(code, call('decide', { attempt, ...assertion }))
   }
   assert.deepEqual(platform.given, [])
 })
 
+test('attack: a transfer that changes after the page displayed it is not signed', async () => {
+  for (const fields of [
+    { payee: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8' },
+    { body: { amount: '0.7' } },
+    { document: documentOf(undefined, { number: 2, previous: documentHash(document) }) },
+  ]) {
+    const { platform, documents, call } = start()
+    const other = await approvalOf(document, fields)
+    assert.equal(other.id, id)
+    for (const each of [document, fields.document]) documents.add(each)
+    const { review, refusal } = await call<ApprovalDetailView>('approval', { id })
+    assert.equal(refusal, null)
+    platform.approval = other
+    for (const choice of ['approve', 'reject'])
+      await fails('CHANGED', call('challenge', { id, key: 'a1', decision: choice, review }))
+    // The other transfer can be signed only after it was displayed.
+    const again = await call<ApprovalDetailView>('approval', { id })
+    assert.equal(again.refusal, null)
+    await call('challenge', { id, key: 'a1', decision: 'approve', review: again.review })
+  }
+})
+
+test('signs nothing that the page has not displayed in the last hour', async () => {
+  const { call, begin, pass } = start()
+  await fails('INPUT', begin({ review: undefined }))
+  await fails('REVIEW', begin({ review: 'unknown' }))
+  const { review } = await call<ApprovalDetailView>('approval', { id })
+  pass(60 * 60_000)
+  await begin({ review })
+  pass(1)
+  await fails('REVIEW', begin({ review }))
+  const first = await call<ApprovalDetailView>('approval', { id })
+  for (let count = 0; count < 50; count += 1) await call('approval', { id })
+  await fails('REVIEW', begin({ review: first.review }))
+})
+
+test('returns no handle of a transfer that was refused', async () => {
+  const { call } = start({ policy: null })
+  const { review, refusal } = await call<ApprovalDetailView>('approval', { id })
+  assert.match(refusal ?? '', /is missing here/)
+  assert.equal(review, null)
+})
+
 test('refuses a closed transfer, unknown keys and late decisions', async () => {
-  const { platform, call, pass } = start()
-  const ask = (fields: object = {}) =>
-    call<ChallengeView>('challenge', { id, key: 'a1', decision: 'approve', ...fields })
+  const { platform, call, begin: ask, pass } = start()
   await fails('NO_PASSKEY', ask({ key: 'b1' }))
   await fails('INPUT', ask({ decision: 'maybe' }))
   await fails('INPUT', ask({ id: '../policy' }))

@@ -1,19 +1,22 @@
-import { compile, type Passkey, type PolicyDocument, type StatementOf } from '@custody/policy'
+import { decisionStatement, type VerifiedPayment } from '@custody/client/approvals/parts'
+import {
+  compile,
+  statementHash,
+  type Passkey,
+  type PolicyDocument,
+  type PolicyFile,
+  type StatementOf,
+} from '@custody/policy'
 import { randomBytes } from 'node:crypto'
 import { rpIdOf } from '../config.ts'
 import { ApproverError } from '../errors.ts'
-import {
-  decisionStatement,
-  detailView,
-  listedView,
-  passkeysOf,
-  verifyApproval,
-} from '../verify/approval.ts'
+import { detailView, listedView, passkeysOf, verifyApproval } from '../verify/approval.ts'
 import { keyOfCreation, type Creation } from '../verify/creation.ts'
 import { documentView, possessionStatement, withPossession } from '../verify/document.ts'
-import { fileText, judged, parseFile, type PolicyFile } from '../verify/policy-file.ts'
+import { judged } from '../verify/judged.ts'
+import { fileText, parseFile } from '../verify/policy-file.ts'
 import type { ChallengeView, CreationView, DecisionView, StateView } from '../views.ts'
-import { Attempts } from './attempts.ts'
+import { Attempts, changed, Reviews } from './attempts.ts'
 import {
   APPROVAL_S,
   assertionOf,
@@ -29,6 +32,13 @@ import { changeCalls } from './change-calls.ts'
 import { emergencyCalls } from './emergency-calls.ts'
 
 const CHALLENGE_BYTES = 32
+
+/** Returns a hash of everything that a decision about a transfer signs, except its signer. */
+const fingerprintOf = (verified: VerifiedPayment): string =>
+  statementHash(
+    decisionStatement(verified, { by: '', key: '', decision: 'approve', at: 0, expires: 0 }),
+  )
+
 /** Returns the person's passkey with an ID. @throws ApproverError `NO_PASSKEY` */
 function passkeyOf({ config }: Services, document: PolicyDocument, id: string): Passkey {
   const own = passkeysOf(document, config.person, config.origin)
@@ -44,6 +54,8 @@ function passkeyOf({ config }: Services, document: PolicyDocument, id: string): 
 function approvalCalls(services: Services): Record<string, Call> {
   const { config, place, documents, platform, now } = services
   const attempts = new Attempts<Pending<StatementOf<'approval'>>>(now)
+  const reviews = new Reviews<VerifiedPayment>(now)
+  const review = (verified: VerifiedPayment) => reviews.add(verified)
   const nowS = () => Math.floor(now() / 1000)
   /** Reads a transfer, and the document in force if it is not known. */
   const read = async (id: string) => {
@@ -61,17 +73,25 @@ function approvalCalls(services: Services): Record<string, Call> {
     async approval(input) {
       const id = idOf(input)
       const { person, origin } = config
-      return detailView(place, documents, id, await read(id), { person, origin, now_s: nowS() })
+      return detailView(place, documents, id, await read(id), {
+        person,
+        origin,
+        now_s: nowS(),
+        review,
+      })
     },
     async challenge(input): Promise<ChallengeView> {
       const id = idOf(input)
       const decision = textOf(input, 'decision')
       if (decision !== 'approve' && decision !== 'reject')
         throw new ApproverError('INPUT', 'decision must be approve or reject')
+      const verified = reviews.read(textOf(input, 'review'))
       const detail = await read(id)
+      // Only what the page displayed is signed, whatever the platform returns now.
+      const present = verifyApproval(place, documents, id, detail)
+      if (fingerprintOf(present) !== fingerprintOf(verified)) changed()
       if (detail.state !== 'open')
         throw new ApproverError('APPROVAL_CLOSED', `the transfer is ${detail.state}`)
-      const verified = verifyApproval(place, documents, id, detail)
       const key = passkeyOf(services, verified.document, textOf(input, 'key'))
       const at = nowS()
       const fields = { by: config.person, key: key.id, decision, at, expires: at + APPROVAL_S }

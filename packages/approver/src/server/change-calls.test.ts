@@ -79,7 +79,18 @@ function start(proposed = changeOf()) {
   })
   const call = async <T>(name: string, input: object = {}): Promise<T> =>
     (await calls.get(name)?.(input as Record<string, unknown>)) as T
-  return { platform, call }
+  /** Reads the change as the page does, and asks for the challenge of a choice. */
+  const begin = async (fields: object = {}) => {
+    const { review } = await call<ChangeView>('change', { id: ID })
+    return call<ChallengeView>('change-challenge', {
+      id: ID,
+      key: 'a1',
+      choice: 'approve',
+      review: review ?? '',
+      ...fields,
+    })
+  }
+  return { platform, call, begin }
 }
 
 const fails = (code: string, work: Promise<unknown>) =>
@@ -113,9 +124,9 @@ test('displays what a change changes, computed from both documents', async () =>
 
 for (const choice of ['approve', 'reject', 'prove'] as const satisfies Choice[])
   test(`sends the statement to ${choice} a change with the passkey's assertion`, async () => {
-    const { platform, call } = start()
+    const { platform, call, begin } = start()
     const [key, passkey] = choice === 'prove' ? ['a2', added] : ['a1', alice]
-    const challenge = await call<ChallengeView>('change-challenge', { id: ID, key, choice })
+    const challenge = await begin({ key, choice })
     const statement = changeStatement(verified, choice, { ...SIGNER, key })
     const assertion = assertionOf(passkey, statement)
     await call('change-decide', { attempt: challenge.attempt, ...assertion })
@@ -142,19 +153,45 @@ test('refuses a change whose document, place or number the platform has altered'
     [{ statement: { ...statement, v: 2 } }, /version/],
     [{ statement: { ...statement, acts_at: 1.5 } }, /whole number/],
   ] as const) {
-    const { call } = start({ ...change, ...fields } as DetailedChange)
+    const { call, begin } = start({ ...change, ...fields } as DetailedChange)
     const view = await call<ChangeView>('change', { id: ID })
     assert.match(view.refusal ?? '', why)
     assert.deepEqual([view.keys, view.differences], [[], []])
-    const challenge = call('change-challenge', { id: ID, key: 'a1', choice: 'approve' })
-    await assert.rejects(challenge, ApproverError)
+    assert.equal(view.review, null)
+    await assert.rejects(begin(), ApproverError)
   }
 })
 
+for (const [key, choice] of [
+  ['a1', 'approve'],
+  ['a1', 'reject'],
+  ['a2', 'prove'],
+] as const)
+  test(`attack: a change that is replaced after the page displayed it is not signed to ${choice}`, async () => {
+    const other = nextOf({
+      rules: inForce.rules.map((rule) => ({ ...rule, amount: { max: { ETH: '1000000' } } })),
+    })
+    for (const [document, fields] of [
+      [other, {}],
+      [nextOf(), { statement: { ...changeOf().statement, acts_at: NOW_S + 1 } }],
+    ] as const) {
+      const { platform, call } = start()
+      const { review, hash } = await call<ChangeView>('change', { id: ID })
+      assert.equal(hash, documentHash(nextOf()))
+      platform.proposed = changeOf(document, fields)
+      await fails('CHANGED', call('change-challenge', { id: ID, key, choice, review }))
+      await fails('REVIEW', call('change-challenge', { id: ID, key, choice, review: '' }))
+      // The other document can be signed only after it was displayed.
+      const again = await call<ChangeView>('change', { id: ID })
+      assert.deepEqual([again.refusal, again.hash], [null, documentHash(document)])
+      const next = { id: ID, key, choice, review: again.review }
+      await call<ChallengeView>('change-challenge', next)
+      assert.deepEqual([platform.given, platform.proved], [[], []])
+    }
+  })
+
 test('sends nothing for another statement, passkey, key or state', async () => {
-  const { platform, call } = start()
-  const ask = (fields: object = {}) =>
-    call<ChallengeView>('change-challenge', { id: ID, key: 'a1', choice: 'approve', ...fields })
+  const { platform, call, begin: ask } = start()
   await fails('NO_PASSKEY', ask({ key: 'a2' }))
   await fails('NO_PASSKEY', ask({ choice: 'prove' }))
   await fails('INPUT', ask({ choice: 'maybe' }))

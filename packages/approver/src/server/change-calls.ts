@@ -1,4 +1,4 @@
-import type { Passkey, Statement } from '@custody/policy'
+import { statementHash, type Passkey, type Statement } from '@custody/policy'
 import { ApproverError } from '../errors.ts'
 import { passkeysOf } from '../verify/approval.ts'
 import {
@@ -8,9 +8,10 @@ import {
   newPasskeysOf,
   verifyChange,
   type Choice,
+  type VerifiedChange,
 } from '../verify/change.ts'
 import type { ChallengeView, ChangeView, DecisionView } from '../views.ts'
-import { Attempts } from './attempts.ts'
+import { Attempts, changed, Reviews } from './attempts.ts'
 import {
   APPROVAL_S,
   assertionOf,
@@ -29,6 +30,10 @@ interface PendingChange extends Pending {
   choice: Choice
 }
 
+/** Returns a hash of both documents and the time of a change. */
+const fingerprintOf = (verified: VerifiedChange): string =>
+  statementHash(changeStatement(verified, 'approve', { by: '', key: '', at: 0, expires: 0 }))
+
 const isChoice = (value: string): value is Choice => (CHOICES as readonly string[]).includes(value)
 
 /** States in which a person can still do something. */
@@ -43,7 +48,9 @@ export function changeCalls(services: Services): Record<string, Call> {
   const { config, place, documents, platform, now } = services
   const { person, origin } = config
   const attempts = new Attempts<PendingChange>(now)
-  const own = () => ({ person, origin, now_s: Math.floor(now() / 1000) })
+  const reviews = new Reviews<VerifiedChange>(now)
+  const review = (verified: VerifiedChange) => reviews.add(verified)
+  const own = () => ({ person, origin, now_s: Math.floor(now() / 1000), review })
   /** Reads a change, and the document in force if it is not known. */
   const read = async (id: string) => {
     const detail = await platform.change(id)
@@ -61,10 +68,13 @@ export function changeCalls(services: Services): Record<string, Call> {
       const choice = textOf(input, 'choice')
       if (!isChoice(choice))
         throw new ApproverError('INPUT', `choice must be ${CHOICES.join(', ')}`)
+      const verified = reviews.read(textOf(input, 'review'))
       const detail = await read(id)
+      // Only what the page displayed is signed, whatever the platform returns now.
+      const present = verifyChange(place, documents, id, detail)
+      if (fingerprintOf(present) !== fingerprintOf(verified)) changed()
       if (!OPEN[choice].includes(detail.state))
         throw new ApproverError('APPROVAL_CLOSED', `the change is ${detail.state}`)
-      const verified = verifyChange(place, documents, id, detail)
       const { inForce, next } = verified
       const keys =
         choice === 'prove'

@@ -51,7 +51,12 @@ function start() {
     (await calls.get(name)?.(input as Record<string, unknown>)) as T
   /** Starts an act, signs the expected statement, and sends it. */
   const sign = async (input: object, statement: Statement) => {
-    const challenge = await call<ChallengeView>('emergency-challenge', { key: 'a1', ...input })
+    const { review } = await call<EmergencyView>('emergency')
+    const challenge = await call<ChallengeView>('emergency-challenge', {
+      key: 'a1',
+      review,
+      ...input,
+    })
     const assertion = assertionOf(alice, statement)
     await call('emergency-send', { attempt: challenge.attempt, ...assertion })
     return { challenge, assertion }
@@ -110,13 +115,19 @@ test('refuses the end of a stop whose text is missing, or of another stop', asyn
   const [missing, other] = ['ab'.repeat(32), 'cd'.repeat(32)]
   platform.stops.set(missing, null)
   platform.stops.set(other, JSON.stringify(signWithPasskey(alice, STOP)))
-  const { stops } = await call<EmergencyView>('emergency')
+  const { stops, review } = await call<EmergencyView>('emergency')
   assert.match(stops[0]?.refusal ?? '', /custody policy stop/)
   assert.match(stops[1]?.refusal ?? '', /another statement/)
   for (const each of [missing, other])
-    await fails('STOP', call('emergency-challenge', { act: 'resume', key: 'a1', hash: each }))
-  await fails('INPUT', call('emergency-challenge', { act: 'resume', key: 'a1', hash: 'x' }))
-  await fails('INPUT', call('emergency-challenge', { act: 'other', key: 'a1', hash: missing }))
+    await fails(
+      'STOP',
+      call('emergency-challenge', { act: 'resume', key: 'a1', hash: each, review }),
+    )
+  await fails('INPUT', call('emergency-challenge', { act: 'resume', key: 'a1', hash: 'x', review }))
+  await fails(
+    'INPUT',
+    call('emergency-challenge', { act: 'other', key: 'a1', hash: missing, review }),
+  )
 })
 
 test('vetoes a pending change, which is displayed as sentences', async () => {
@@ -139,6 +150,31 @@ test('vetoes a pending change, which is displayed as sentences', async () => {
   }
   const { assertion } = await sign({ act: 'veto', hash: own }, statement)
   assert.deepEqual(platform.sent, [{ ...signer(NOW_S + WEEK_S), passkey: assertion, hash: own }])
+})
+
+test('attack: what the page has not displayed neither ends a stop nor is vetoed', async () => {
+  const { platform, call } = start()
+  const stop = statementHash(STOP)
+  platform.stops.set(stop, JSON.stringify(signWithPasskey(alice, STOP)))
+  const next = checkDocument({ ...inForce, number: 2, previous: hash, rules: [] })
+  platform.pending = [{ document: next, acts_at: new Date(NOW_S * 1000).toISOString() }]
+  const { review } = await call<EmergencyView>('emergency')
+  const ask = (fields: object) => call('emergency-challenge', { key: 'a1', review, ...fields })
+  const [resume, veto] = [
+    { act: 'resume', hash: stop },
+    { act: 'veto', hash: documentHash(next) },
+  ]
+  // A stop that the platform returns only after the page was displayed.
+  const later: Statement = { ...STOP, reason: 'Another reason' }
+  platform.stops.set(statementHash(later), JSON.stringify(signWithPasskey(alice, later)))
+  await fails('STOP', ask({ act: 'resume', hash: statementHash(later) }))
+  await fails('INPUT', ask({ act: 'veto', hash: stop }))
+  platform.inForce = checkDocument({ ...inForce, stop: { group: 'treasury' } })
+  for (const each of [resume, veto]) await fails('CHANGED', ask(each))
+  for (const each of [resume, veto]) await fails('REVIEW', ask({ ...each, review: '' }))
+  platform.inForce = inForce
+  for (const each of [resume, veto]) await ask(each)
+  assert.deepEqual(platform.sent, [])
 })
 
 test('refuses a policy of another installation, or none', async () => {

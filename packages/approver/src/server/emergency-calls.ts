@@ -1,16 +1,8 @@
 import { LIMITS, type Passkey, type Policy, type Statement } from '@custody/policy'
 import { ApproverError } from '../errors.ts'
-import {
-  keysOf,
-  pendingViews,
-  policyOf,
-  rightsOf,
-  stopView,
-  verifiedStop,
-} from '../verify/emergency.ts'
+import { keysOf, pendingViews, policyOf, rightsOf, stopView } from '../verify/emergency.ts'
 import type { ChallengeView, EmergencyView } from '../views.ts'
-import { Attempts } from './attempts.ts'
-import type { Platform } from './platform.ts'
+import { Attempts, changed, Reviews } from './attempts.ts'
 import {
   APPROVAL_S,
   assertionOf,
@@ -42,39 +34,53 @@ function stopFields(input: Input): { sub_account: string | null; reason: string 
   return { sub_account: name === '' ? null : name, reason }
 }
 
-/** Returns the fields of the statement that an act signs. @throws ApproverError */
-async function fieldsOf(
-  platform: Platform,
-  act: string,
-  input: Input,
-  policy: Policy,
-): Promise<object> {
+/** What the view "Emergency" displayed. */
+interface Reviewed {
+  policy: Policy
+  /** Hashes of the stops that were verified. */
+  stops: ReadonlySet<string>
+  /** Hashes of the pending documents. */
+  pending: ReadonlySet<string>
+}
+
+/**
+ * Returns the fields of the statement by which a displayed stop ends or a displayed change is vetoed.
+ * @throws ApproverError
+ */
+function fieldsOf(act: string, hash: string, { policy, stops, pending }: Reviewed): object {
   const inForce = { number: policy.document.number, hash: policy.hash }
-  if (act === 'stop') return { kind: 'stop', ...stopFields(input) }
-  const hash = hashOf(input)
-  if (act === 'veto')
+  if (act === 'veto') {
+    if (!pending.has(hash)) throw new ApproverError('INPUT', 'hash is of no displayed change')
     return { kind: 'veto', policy: inForce, next: { number: inForce.number + 1, hash } }
-  if (act !== 'resume') throw new ApproverError('INPUT', 'act must be stop, resume or veto')
-  const signed = await platform.stopText(hash)
-  if (signed === null)
-    throw new ApproverError('STOP', 'the stop was not sent over the API, so its file ends it')
-  verifiedStop(policy, hash, signed)
+  }
+  if (!stops.has(hash))
+    throw new ApproverError('STOP', 'the stop was not verified on this page: its file ends it')
   return { kind: 'resume', policy: inForce, stop: hash }
 }
 
-/** Returns what the view "Emergency" displays. */
-async function viewOf({ config, place, platform }: Services): Promise<EmergencyView> {
+/** Returns what the view "Emergency" displays. `review` stores it and returns its handle. */
+async function viewOf(
+  { config, place, platform }: Services,
+  review: (reviewed: Reviewed) => string,
+): Promise<EmergencyView> {
   const state = await platform.policy()
   const policy = policyOf(place, state)
   const stops = await Promise.all(
     state.stops.map(async ({ hash }) => stopView(policy, hash, await platform.stopText(hash))),
   )
+  const pending = pendingViews(place, policy, state)
+  const verified = stops.filter(({ refusal }) => refusal === null)
   return {
+    review: review({
+      policy,
+      stops: new Set(verified.map(({ hash }) => hash)),
+      pending: new Set(pending.map(({ hash }) => hash)),
+    }),
     ...rightsOf(policy, config.person),
     number: policy.document.number,
     hash: policy.hash,
     stops,
-    pending: pendingViews(place, policy, state),
+    pending,
     keys: keysOf(policy, config.person, config.origin).map(({ id, alg, credential }) => ({
       id,
       alg,
@@ -88,12 +94,28 @@ export function emergencyCalls(services: Services): Record<string, Call> {
   const { config, place, platform, now } = services
   const { person, origin } = config
   const attempts = new Attempts<Pending<Emergency>>(now)
+  const reviews = new Reviews<Reviewed>(now)
   const nowS = () => Math.floor(now() / 1000)
+  /** Returns what an act signs. A stop contains only what the person has typed. */
+  const actOf = async (act: string, input: Input): Promise<{ policy: Policy; fields: object }> => {
+    if (act === 'stop')
+      return {
+        policy: policyOf(place, await platform.policy()),
+        fields: { kind: 'stop', ...stopFields(input) },
+      }
+    if (act !== 'resume' && act !== 'veto')
+      throw new ApproverError('INPUT', 'act must be stop, resume or veto')
+    const hash = hashOf(input)
+    const reviewed = reviews.read(textOf(input, 'review'))
+    const fields = fieldsOf(act, hash, reviewed)
+    if (policyOf(place, await platform.policy()).hash !== reviewed.policy.hash) changed()
+    return { policy: reviewed.policy, fields }
+  }
   return {
-    emergency: () => viewOf(services),
+    emergency: () => viewOf(services, (reviewed) => reviews.add(reviewed)),
     async 'emergency-challenge'(input): Promise<ChallengeView> {
       const act = textOf(input, 'act')
-      const policy = policyOf(place, await platform.policy())
+      const { policy, fields } = await actOf(act, input)
       const key = keyOf(policy, textOf(input, 'key'), { person, origin })
       const { mode, workspace, nodes } = policy.document
       const at = nowS()
@@ -106,7 +128,7 @@ export function emergencyCalls(services: Services): Record<string, Call> {
         key: key.id,
         at,
         expires: at + (act === 'resume' ? APPROVAL_S : LIMITS.statementS),
-        ...(await fieldsOf(platform, act, input, policy)),
+        ...fields,
       } as Emergency
       return challengeView(attempts.open({ statement, policy }), statement, key)
     },

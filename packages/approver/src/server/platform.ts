@@ -1,7 +1,11 @@
 import { CustodyError, type CustodyClient } from '@custody/client'
+import type {
+  DetailedApproval,
+  GivenDecision,
+  ListedApproval,
+} from '@custody/client/approvals/parts'
 import type { Assertion } from '@custody/policy'
 import { ApproverError } from '../errors.ts'
-import type { DetailedApproval, GivenDecision, ListedApproval } from '../verify/approval.ts'
 import type { DetailedChange } from '../verify/change.ts'
 import type { PolicyState } from '../verify/emergency.ts'
 

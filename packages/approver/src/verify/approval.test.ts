@@ -4,21 +4,21 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { decisionStatement, type DetailedApproval } from '@custody/client/approvals/parts'
 import { canonicalText } from '@custody/policy'
 import { assertionOf } from '../../../policy/testing/passkeys.ts'
 import { alice, approvalOf, documentOf, NOW_S, PAYEE, place } from '../../testing/fixture.ts'
-import {
-  decisionStatement,
-  detailView,
-  listedView,
-  verifyApproval,
-  type DetailedApproval,
-} from './approval.ts'
+import { detailView, listedView, verifyApproval } from './approval.ts'
 import { Documents } from './documents.ts'
 
 const document = documentOf()
 const approval = await approvalOf(document)
-const own = { person: 'alice', origin: 'http://localhost:24873', now_s: NOW_S }
+const own = {
+  person: 'alice',
+  origin: 'http://localhost:24873',
+  now_s: NOW_S,
+  review: () => 'handle',
+}
 
 function documentsWith(...values: unknown[]): Documents {
   const documents = new Documents(mkdtempSync(join(tmpdir(), 'custody-approver-')), null)
@@ -39,7 +39,6 @@ const withFacts = (fields: object) =>
 test('returns verified facts, sentences and the passkeys of the person', () => {
   const view = viewOf(approval)
   assert.equal(view.refusal, null)
-  assert.equal(view.is_compared, true)
   assert.match(view.sentences[0] ?? '', /^Transfer 0\.6 ETH from sub-account "main" to 0xd8dA/)
   assert.deepEqual(
     view.facts.find(({ kind }) => kind === 'address'),
@@ -65,12 +64,12 @@ test('attack: a transfer with changed facts is refused', () => {
     [{ amount: '700000000000000000' }, /the amount differs/],
     [{ to: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8' }, /the destination differs/],
     [{ to: PAYEE.toLowerCase() }, /destination is/],
-    [{ to: 'not an address' }, /fields that this page does not know/],
+    [{ to: 'not an address' }, /fields that are not known here/],
     [{ tag: '7' }, /the tag differs/],
     [{ asset: 'BTC' }, /network is ETH there and BTC here/],
     [{ asset: 'NONE' }, /not known to this installation/],
     [{ sub_account: 'other' }, /another sub-account/],
-    [{ label: 'Known payee' }, /fields that this page does not know/],
+    [{ label: 'Known payee' }, /fields that are not known here/],
   ] as const) {
     const view = viewOf(withFacts(fields))
     assert.match(view.refusal ?? 'accepted', expected, JSON.stringify(fields))
@@ -120,6 +119,7 @@ test('attack: another transfer, or a request that does not belong to it, is refu
     [{ ...approval, id }, /another transfer/],
     [withStatement({ id }), /another transfer/],
     [withStatement({ v: 2 }), /a version/],
+    [withStatement({ subject: 'ef'.repeat(32) }), /the hash of its content differs/],
     [request({ body: approval.request.body.replace('0.6', '0.7') }), /the body differs/],
     [request({ uri: '/dac/v1/other' }), /the path differs/],
     [request({ method: 'GET' }), /the path differs/],
@@ -130,9 +130,17 @@ test('attack: another transfer, or a request that does not belong to it, is refu
   assert.match(detailView(place, documents, id, other, own).refusal ?? '', /the ID differs/)
 })
 
-test('a refund is displayed, and states that it was not compared with a request', () => {
-  const view = viewOf({ ...withStatement({ action: 'refund' }), action: 'refund' })
-  assert.deepEqual([view.refusal, view.is_compared], [null, false])
+test('a refund is compared with the request of its invoice', async () => {
+  const uri = `/dac/v1/invoices/inv_${'0a'.repeat(16)}/refund`
+  const refund = await approvalOf(document, { action: 'refund', uri })
+  const view = viewOf(refund)
+  assert.equal(view.refusal, null)
+  // A transfer that is stated to be a refund, and a refund to another address.
+  const stated = { ...withStatement({ action: 'refund' }), action: 'refund' }
+  assert.match(viewOf(stated).refusal ?? 'accepted', /the path differs/)
+  const facts = { ...(refund.facts as object), to: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8' }
+  const other = { ...refund, statement: { ...refund.statement, facts } }
+  assert.match(viewOf(other).refusal ?? 'accepted', /the destination differs/)
 })
 
 test('only decisions whose signatures verify are displayed', () => {
@@ -155,6 +163,15 @@ test('only decisions whose signatures verify are displayed', () => {
     ],
   })
   assert.deepEqual(view.decisions, [{ by: 'alice', decision: 'approve' }])
+})
+
+test('attack: more decisions than an approval can have, and numbers of another form, are refused', () => {
+  const have = Array.from({ length: 17 }, () => ({ by: 'alice' }) as never)
+  assert.match(viewOf({ ...approval, have }).refusal ?? '', /more than 16 decisions/)
+  const { hash } = approval.statement.policy
+  const odd = withStatement({ policy: { number: { toString: 1 }, hash } })
+  assert.match(viewOf(odd).refusal ?? '', /statement is not complete/)
+  assert.match(viewOf(withFacts({ fee_max: '1' })).refusal ?? '', /largest fee is 1 there/)
 })
 
 test('only passkeys of the person for this origin can sign', () => {

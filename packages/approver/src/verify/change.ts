@@ -1,3 +1,4 @@
+import { distinct, type GivenDecision, type ListedApproval } from '@custody/client/approvals/parts'
 import {
   checkDocument,
   compile,
@@ -14,11 +15,11 @@ import {
 } from '@custody/policy'
 import { ApproverError } from '../errors.ts'
 import type { ChangeView, KeyView } from '../views.ts'
-import { passkeysOf, type GivenDecision, type ListedApproval } from './approval.ts'
+import { documentWith, passkeysOf, type Own } from './approval.ts'
 import { possessionStatement } from './document.ts'
 import type { Documents } from './documents.ts'
 import { assertPlace, type Place } from './place.ts'
-import { judged } from './policy-file.ts'
+import { judged } from './judged.ts'
 
 /** What the platform returns of a policy change. Nothing of it is trusted. */
 export interface DetailedChange {
@@ -48,13 +49,6 @@ export interface VerifiedChange {
   acts_at: number
 }
 
-/** Person and page whose passkeys may sign, and the present time in Unix seconds. */
-export interface Own {
-  person: string
-  origin: string
-  now_s: number
-}
-
 const refuse = (code: string, message: string): never => {
   throw new ApproverError(code, message)
 }
@@ -65,12 +59,9 @@ function inForceOf(
   documents: Documents,
   { policy }: DetailedChange['statement'],
 ): PolicyDocument {
-  const document = documents.find(policy.hash)
-  if (document === undefined || document.number !== policy.number)
-    return refuse(
-      'DOCUMENT',
-      `policy document ${policy.number} with hash ${policy.hash} is missing here: open its file in "Sign a document" and keep it for approvals`,
-    )
+  const document = documentWith(documents, policy)
+  if (document.number !== policy.number)
+    refuse('DOCUMENT', 'the number of the policy document is not the one in the statement')
   assertPlace(place, 'the policy document in force', document)
   return document
 }
@@ -135,7 +126,10 @@ export function changeStatement(
 }
 
 /** Returns the passkeys of a person that only the proposed document contains. */
-export const newPasskeysOf = ({ inForce, next }: VerifiedChange, own: Own): Passkey[] => {
+export const newPasskeysOf = (
+  { inForce, next }: VerifiedChange,
+  own: { person: string; origin: string },
+): Passkey[] => {
   const known = new Set(
     [...inForce.people.values()].flatMap((keys) => [...keys.values()].map(({ spki }) => spki)),
   )
@@ -148,17 +142,19 @@ const verifiedDecisions = (
   decisions: readonly GivenDecision[],
   now_s: number,
 ): ChangeView['decisions'] =>
-  decisions.flatMap(({ by, key, decision, at, expires, signature, passkey }) => {
-    const statement = changeStatement(verified, decision, { by, key, at, expires })
-    try {
-      const proof = passkey ? { passkey } : { signature }
-      verifyStatement(verified.inForce, { statement, ...proof }, { now_s, suspended: new Set() })
-      return [{ by, decision }]
-    } catch (error) {
-      if (error instanceof PolicyError) return []
-      throw error
-    }
-  })
+  judged(() => distinct(decisions)).flatMap(
+    ({ by, key, decision, at, expires, signature, passkey }) => {
+      const statement = changeStatement(verified, decision, { by, key, at, expires })
+      try {
+        const proof = passkey ? { passkey } : { signature }
+        verifyStatement(verified.inForce, { statement, ...proof }, { now_s, suspended: new Set() })
+        return [{ by, decision }]
+      } catch (error) {
+        if (error instanceof PolicyError) return []
+        throw error
+      }
+    },
+  )
 
 const keyViews = (keys: readonly Passkey[]): KeyView[] =>
   keys.map(({ id, alg, credential }) => ({ id, alg, credential }))
@@ -169,7 +165,7 @@ export function changeView(
   documents: Documents,
   id: string,
   detail: DetailedChange,
-  own: Own,
+  own: Own<VerifiedChange>,
 ): ChangeView {
   const { state, expires_at, missing } = detail
   const needs = detail.needs.map(({ group, k, have }) => ({ group, k, have }))
@@ -199,10 +195,11 @@ export function changeView(
       keys: keyViews(passkeysOf(inForce.document, own.person, own.origin)),
       new_keys: keyViews(newPasskeysOf(verified, own).filter(isMissing)),
       refusal: null,
+      review: own.review(verified),
     }
   } catch (error) {
     if (!(error instanceof ApproverError)) throw error
-    const refused = { differences: [], warnings: [], rules: [], decisions: [] }
+    const refused = { review: null, differences: [], warnings: [], rules: [], decisions: [] }
     const none = { number: null, hash: null, previous: null, acts_at: null }
     return { ...view, ...refused, ...none, keys: [], new_keys: [], refusal: error.message }
   }

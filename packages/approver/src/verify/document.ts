@@ -7,6 +7,7 @@ import {
   verifyStatement,
   type Policy,
   type PolicyDocument,
+  type PolicyFile,
   type SignedStatement,
   type StatementOf,
 } from '@custody/policy'
@@ -15,7 +16,7 @@ import { ApproverError } from '../errors.ts'
 import type { DocumentView } from '../views.ts'
 import { passkeysOf } from './approval.ts'
 import { assertPlace, type Place } from './place.ts'
-import { judged, type PolicyFile } from './policy-file.ts'
+import { judged } from './judged.ts'
 
 /** Returns the lower-case hex SHA-256 of a public key's DER SubjectPublicKeyInfo. */
 export const fingerprintOf = (spki: string): string =>

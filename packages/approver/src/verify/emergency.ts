@@ -13,7 +13,7 @@ import { ApproverError } from '../errors.ts'
 import type { EmergencyView } from '../views.ts'
 import { passkeysOf } from './approval.ts'
 import { assertPlace, type Place } from './place.ts'
-import { judged } from './policy-file.ts'
+import { judged } from './judged.ts'
 
 /** What the platform returns about the policy. Nothing of it is trusted. */
 export interface PolicyState {
@@ -32,7 +32,7 @@ export function policyOf(place: Place, { document }: PolicyState): Policy {
 }
 
 /** Returns a signed stop after verifying it. @throws ApproverError */
-export function verifiedStop(policy: Policy, hash: string, signed: string): StatementOf<'stop'> {
+function verifiedStop(policy: Policy, hash: string, signed: string): StatementOf<'stop'> {
   const value = judged(() => readSigned(signed))
   const { statement } = value
   if (statement.kind !== 'stop' || statementHash(statement) !== hash)
