@@ -135,7 +135,10 @@ test('client imports only pure parts of chains, and platform only offline checks
           : []
       return imported.map((specifier) => `${path.split('/').at(-1)} ${specifier}`)
     })
-  assert.deepEqual(reached('client', 'chains'), ['verifier.ts @custody/chains/verify'])
+  assert.deepEqual(
+    reached('client', 'chains').sort(),
+    ['compare-request', 'place', 'verifier'].map((name) => `${name}.ts @custody/chains/verify`),
+  )
   assert.deepEqual(reached('platform', 'client'), [
     'verify-address.ts @custody/client/verify-address',
     'verify-reserves.ts @custody/client/verify-reserves',
@@ -175,6 +178,7 @@ test('address verification loads no network client', () => {
 test('client, policy and address verification use no Node.js module, so that they run in browsers', () => {
   const seen = loadedWith([
     'packages/client/src/index.ts',
+    'packages/client/src/approvals/approvals.ts',
     'packages/policy/src/index.ts',
     'packages/request-auth/src/web.ts',
     'packages/request-auth/src/bodies/index.ts',
@@ -183,6 +187,7 @@ test('client, policy and address verification use no Node.js module, so that the
   for (const path of [
     'client/src/webhook.ts',
     'client/src/trust/verifier.ts',
+    'client/src/approvals/verify-approval.ts',
     'policy/src/statements/verify.ts',
     'request-auth/src/web-sign.ts',
     'chains/src/stellar/address.ts',
@@ -193,6 +198,7 @@ test('client, policy and address verification use no Node.js module, so that the
     '@custody/request-auth/web',
     '@custody/request-auth/bodies',
     '@custody/chains/verify',
+    '@custody/policy',
   ])
   const offences = [...seen]
     .filter((path) => path.endsWith('.ts'))

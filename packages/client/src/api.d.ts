@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 0033843f0bcf50bf748847d1e60e6b5043dd6dcf8ae849279003c70a7da98eca
-// types 68899a67e53b9ae42c4122ac78dc04ccc21cb64d12a8ef8a70ad48b78d792d25
+// document d7166d788d1894b44c2751ed37b80516e965c5c4dc18a4fe07049b6975bb0fb6
+// types c430badca0e0c49d718f890c6479d51a1532d62372fe2727013267f0f2e0b0b8
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -38,10 +38,10 @@ export interface components {
             warning: string | null;
         };
         Approval: {
-            /** @description ID of the transfer or the policy change */
+            /** @description ID of the transfer, the forwarding rule or the policy change */
             id: string;
             /**
-             * @description `ended`: the transfer was cancelled, or failed for another reason, before it was decided; a policy change ended for another reason than its approvals
+             * @description `ended`: the transfer was cancelled, or failed for another reason, before it was decided; the forwarding rule was deleted, expired, or no longer requires approvals; a policy change ended for another reason than its approvals
              * @enum {string}
              */
             state: "open" | "approved" | "rejected" | "expired" | "ended";
@@ -56,7 +56,7 @@ export interface components {
             created_at: string;
             /**
              * Format: date-time
-             * @description The transfer fails with `APPROVAL_EXPIRED`, or the policy change expires, if it is not approved by then
+             * @description If it is not approved by then, the transfer fails and a new forwarding rule ends with `APPROVAL_EXPIRED`, and a policy change expires
              */
             expires_at: string;
         };
@@ -94,10 +94,10 @@ export interface components {
             passkey?: components["schemas"]["PasskeyAssertion"];
         };
         ApprovalDetail: {
-            /** @description ID of the transfer or the policy change */
+            /** @description ID of the transfer, the forwarding rule or the policy change */
             id: string;
             /**
-             * @description `ended`: the transfer was cancelled, or failed for another reason, before it was decided; a policy change ended for another reason than its approvals
+             * @description `ended`: the transfer was cancelled, or failed for another reason, before it was decided; the forwarding rule was deleted, expired, or no longer requires approvals; a policy change ended for another reason than its approvals
              * @enum {string}
              */
             state: "open" | "approved" | "rejected" | "expired" | "ended";
@@ -112,7 +112,7 @@ export interface components {
             created_at: string;
             /**
              * Format: date-time
-             * @description The transfer fails with `APPROVAL_EXPIRED`, or the policy change expires, if it is not approved by then
+             * @description If it is not approved by then, the transfer fails and a new forwarding rule ends with `APPROVAL_EXPIRED`, and a policy change expires
              */
             expires_at: string;
             statement: components["schemas"]["ApprovalStatement"] | components["schemas"]["PolicyChangeStatement"];
@@ -125,7 +125,7 @@ export interface components {
             };
         };
         /**
-         * @description Amounts are in the smallest unit, as digits. `contract` is null for a native coin; `fee_max` is the largest fee that any transaction of the transfer may have.
+         * @description Amounts are in the smallest unit, as digits. `contract` is null for a native coin; `fee_max` is the largest fee that any transaction of the transfer may have. A forwarding rule has its limits in `standing`, and `amount` and `fee_max` are null.
          * @example {
          *       "sub_account": "main",
          *       "asset": "ETH",
@@ -189,7 +189,7 @@ export interface components {
                 number: number;
                 hash: string;
             };
-            /** @description ID of the transfer */
+            /** @description ID of the transfer or the forwarding rule */
             id: string;
             /** @description Hash of the content of the signed request */
             subject: string;
@@ -1155,7 +1155,7 @@ export interface components {
             id: string;
             asset: string;
             /** @enum {string} */
-            status: "pending" | "active" | "paused" | "expired" | "deleting" | "deleted";
+            status: "pending" | "active" | "paused" | "awaiting_approval" | "expired" | "deleting" | "deleted";
             /** Format: decimal */
             min_amount: Decimal;
             /** Format: decimal */
@@ -1169,8 +1169,10 @@ export interface components {
              * @description Amount received since the rule was created that is not forwarded yet
              */
             waiting: Decimal;
-            /** @description Why the waiting amount has not been forwarded */
+            /** @description Why the waiting amount has not been forwarded, or why the platform ended the rule */
             reason: string | null;
+            /** @description Approvals of people that the policy requires; present if the status is `awaiting_approval`. `GET /dac/v1/approvals/{id}` with the ID of the rule returns what they sign */
+            needs?: components["schemas"]["ApprovalNeed"][];
             /** @description For a deleted rule: hashes of forwards that are signed and not final; they may still be broadcast */
             outstanding: string[];
             /** Format: date-time */
@@ -1553,6 +1555,21 @@ export interface components {
             next: string | null;
             /** @description Whether there are more records */
             has_more: boolean;
+        };
+        ListPolicyWindowsResponse: {
+            /** @description null: the workspace has no policy */
+            policy: components["schemas"]["PolicyReference"] | null;
+            data: components["schemas"]["PolicyWindowUse"][];
+            /** @description Whether less used windows were left off */
+            left_off: boolean;
+            /**
+             * @description Signer nodes that reported it
+             * @example [
+             *       "node 1",
+             *       "node 3"
+             *     ]
+             */
+            by: string[];
         };
         ListPrepaidFeeEntriesResponse: {
             data: {
@@ -2202,6 +2219,26 @@ export interface components {
              */
             hash: string;
         };
+        PolicyReset: {
+            /**
+             * @description Hash of the document, which people sign
+             * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
+             */
+            hash: string;
+            /**
+             * @description Signer nodes whose operators have entered it: all three are required
+             * @example [
+             *       1,
+             *       2
+             *     ]
+             */
+            given_by: number[];
+            /**
+             * @description Time from which it is in force, unless a change of the policy is approved before; null while an operator is missing
+             * @example 2026-12-04T12:00:00.000Z
+             */
+            acts_at: string | null;
+        };
         PolicyRule: {
             /** @description ID of the rule */
             id: string;
@@ -2413,6 +2450,32 @@ export interface components {
             /** @description Time from which the request would fit; null: now, or never */
             frees_at: string | null;
         };
+        /**
+         * @example {
+         *       "asset": "ETH",
+         *       "used": "1.5",
+         *       "max": "5"
+         *     }
+         */
+        PolicyWindowLimit: {
+            /** @description null: the number of payments, not an amount */
+            asset: string | null;
+            /** @description In the unit of the asset */
+            used: string;
+            max: string;
+        };
+        PolicyWindowUse: {
+            rule: string;
+            window: string;
+            /** @enum {string} */
+            per: "workspace" | "sub_account" | "api_key" | "destination";
+            /** @description true: the part of one sub-account in a window of the whole workspace */
+            share: boolean;
+            /** @description What is counted: a sub-account, an API key, or the network and address of a destination; null: the whole workspace */
+            of: string | null;
+            hours: number;
+            limits: components["schemas"]["PolicyWindowLimit"][];
+        };
         Price: {
             asset: string;
             /** Format: decimal */
@@ -2593,6 +2656,8 @@ export interface components {
             held: number[];
             pending: components["schemas"]["PolicyProposal"][];
             stops: components["schemas"]["PolicyStop"][];
+            /** @description Documents by which operators of signer nodes want to replace it */
+            resets: components["schemas"]["PolicyReset"][];
         };
         ReadPolicyStopResponse: {
             /**
@@ -3485,6 +3550,7 @@ export type ListMarketsResponse = components['schemas']['ListMarketsResponse'];
 export type ListOrdersResponse = components['schemas']['ListOrdersResponse'];
 export type ListPolicyChangesResponse = components['schemas']['ListPolicyChangesResponse'];
 export type ListPolicyVersionsResponse = components['schemas']['ListPolicyVersionsResponse'];
+export type ListPolicyWindowsResponse = components['schemas']['ListPolicyWindowsResponse'];
 export type ListPrepaidFeeEntriesResponse = components['schemas']['ListPrepaidFeeEntriesResponse'];
 export type ListReservesResponse = components['schemas']['ListReservesResponse'];
 export type ListTransactionsResponse = components['schemas']['ListTransactionsResponse'];
@@ -3500,12 +3566,15 @@ export type PolicyDifference = components['schemas']['PolicyDifference'];
 export type PolicyKey = components['schemas']['PolicyKey'];
 export type PolicyProposal = components['schemas']['PolicyProposal'];
 export type PolicyReference = components['schemas']['PolicyReference'];
+export type PolicyReset = components['schemas']['PolicyReset'];
 export type PolicyRule = components['schemas']['PolicyRule'];
 export type PolicyStop = components['schemas']['PolicyStop'];
 export type PolicyTried = components['schemas']['PolicyTried'];
 export type PolicyVersion = components['schemas']['PolicyVersion'];
 export type PolicyWarning = components['schemas']['PolicyWarning'];
 export type PolicyWindow = components['schemas']['PolicyWindow'];
+export type PolicyWindowLimit = components['schemas']['PolicyWindowLimit'];
+export type PolicyWindowUse = components['schemas']['PolicyWindowUse'];
 export type Price = components['schemas']['Price'];
 export type Problem = components['schemas']['Problem'];
 export type ProvePolicyKeyRequest = components['schemas']['ProvePolicyKeyRequest'];
@@ -4025,6 +4094,22 @@ export interface operations {
             };
         };
     };
+    listPolicyWindows: {
+        parameters: {
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListPolicyWindowsResponse"];
+                };
+            };
+        };
+    };
     evaluatePolicy: {
         parameters: {
         };
@@ -4479,7 +4564,7 @@ export interface operations {
                 /** @description An `asset_name` from `GET /assets`; case-sensitive */
                 asset?: string;
                 /** @description Only records with this status */
-                status?: "pending" | "active" | "paused" | "expired" | "deleting" | "deleted";
+                status?: "pending" | "active" | "paused" | "awaiting_approval" | "expired" | "deleting" | "deleted";
                 /** @description Page number; by default 1 */
                 page?: number;
                 /** @description Records per page; by default 50 */

@@ -467,6 +467,7 @@ test('each method sends a signed request to its endpoint, and each API operation
       '{"by":"bob","key":"k1","decision":"approve","at":1,"expires":2,"signature":"s"}',
     ],
     [() => custody.policy.read(), 'GET', '/dac/v1/policy', ''],
+    [() => custody.policy.windows(), 'GET', '/dac/v1/policy/windows', ''],
     [
       () => custody.policy.versions({ after: 3, limit: 2 }),
       'GET',

@@ -22,6 +22,7 @@ import type {
   PolicyVersionPage,
   PolicyVetoRequest,
   PolicyVetoResult,
+  PolicyWindows,
 } from './types.ts'
 import { query } from './wire.ts'
 
@@ -48,6 +49,14 @@ export class Policy {
    */
   versions(filter: PolicyVersionFilter = {}): Promise<PolicyVersionPage> {
     return this.#client.request('GET', `/dac/v1/policy/versions${query(filter)}`)
+  }
+
+  /**
+   * Lists what counts now in the time windows of the policy, the most used first.
+   * @throws CustodyError `SIGNERS_UNAVAILABLE`
+   */
+  windows(): Promise<PolicyWindows> {
+    return this.#client.request('GET', '/dac/v1/policy/windows')
   }
 
   /**

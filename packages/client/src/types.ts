@@ -58,6 +58,7 @@ export type ApprovalResult = Answer<'giveApproval'>
 export type PolicyInForce = Answer<'readPolicy'>
 export type PolicyVersionFilter = Query<'listPolicyVersions'>
 export type PolicyVersionPage = Answer<'listPolicyVersions'>
+export type PolicyWindows = Answer<'listPolicyWindows'>
 export type PolicyEvaluationRequest = api.EvaluatePolicyRequest
 export type PolicyEvaluation = Answer<'evaluatePolicy'>
 export type PolicySimulationRequest = api.SimulatePolicyRequest

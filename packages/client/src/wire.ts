@@ -47,6 +47,7 @@ export const COUNTS: ReadonlySet<string> = new Set([
   'stopped',
   'suspended',
   'vetoed',
+  'given_by',
   // Fields of policy documents, and the number of transfers with the same result.
   'delay_s',
   'approval_s',

@@ -56,6 +56,25 @@ const VERSIONS = {
   ],
 }
 
+const WINDOWS = {
+  policy: { number: 1, hash: FIRST.hash },
+  windows: [
+    {
+      rule: 'large',
+      window: 'day',
+      per: 'share',
+      of: ['main'],
+      hours: 24,
+      readings: [
+        { asset: 'ETH', used: '4500000000000000000', max: '5000000000000000000' },
+        { asset: 'BTC', used: '0', max: '100000000' },
+        { asset: null, used: '3', max: '10' },
+      ],
+    },
+  ],
+  left_off: false,
+}
+
 const api = useApi({}, consolePages(pino({ level: 'silent' })))
 let view: object = NOTHING
 let browser: Browser
@@ -66,8 +85,11 @@ let user: User & { workspaceId: string; subAccountId: string }
 
 before(async () => {
   await api.started
-  api.askNode = async (_node: number, path: string) =>
-    path === '/policy/versions' ? (view === NOTHING ? { versions: [] } : VERSIONS) : view
+  api.askNode = async (_node: number, path: string) => {
+    if (path === '/policy/versions') return view === NOTHING ? { versions: [] } : VERSIONS
+    if (path === '/policy/windows') return view === NOTHING ? { policy: null } : WINDOWS
+    return view
+  }
   user = await api.user('acme')
   const owner = await join(api, user.workspaceId, 'owner')
   browser = await startBrowser()
@@ -239,7 +261,10 @@ test('the policy is shown as sentences, with what is pending and what is stopped
     'of at most 20 ETH',
     'Compliance system',
     'alice',
+    'large, day 24 h part of sub-account main 4.5 ETH of 5 ETH',
+    '3 of 10 payments',
   )
+  assert.ok(!(await mainText()).includes('1 BTC'), 'what is not used is left out')
   await look(page, 'the policy', { picture: 'policy', isWhole: true, isOnPhone: true })
   assert.deepEqual(visitor.problems, [])
 })

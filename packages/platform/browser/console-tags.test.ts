@@ -210,6 +210,42 @@ step('Send wants a tag or the statement that there is none, and the tag arrives'
   assert.deepEqual(await tagsAt(SHOP.address, 1), { none: null })
 })
 
+step('the review states what the policy would decide about the transfer', async () => {
+  const pattern = '**/dac/v1/policy/evaluate'
+  const decision = { via: null, needs: [], tried: [], windows: [], refusal: null, by: ['node 1'] }
+  const policy = { number: 1, hash: 'ab'.repeat(32) }
+  let asked: { uri?: string; api_key?: string; body?: Record<string, unknown> } = {}
+  const review = async (says: object, shown: string | RegExp) => {
+    await page.route(pattern, async (route) => {
+      asked = route.request().postDataJSON() as typeof asked
+      await route.fulfill({ json: { ...decision, policy, ...says } })
+    })
+    await page.goto(at('/send?asset=XRP'))
+    await page.getByLabel('Amount').fill('4')
+    await page.getByLabel('Destination address').fill(SHOP.address)
+    await page.getByText('The payee has no destination tag').click()
+    await button('Review').click()
+    await page.getByText(shown).waitFor()
+    await page.unroute(pattern)
+  }
+  const needs = [{ group: 'treasury', k: 2, have: 0 }]
+  await review(
+    { effect: 'approve', via: 'large', needs },
+    'By the rule “large” of the policy, the transfer waits for the approvals of 2 of treasury.',
+  )
+  assert.deepEqual(
+    [asked.uri, asked.body?.['amount'], asked.body?.['destination_address']],
+    ['/dac/v1/transaction', 4, SHOP.address],
+  )
+  assert.match(String(asked.api_key), /^[0-9a-f-]{36}$/)
+  await look(page, 'a review with a policy', { picture: 'review-policy', isOnPhone: true })
+  await review({ effect: 'allow', via: 'usual' }, 'The policy allows it by the rule “usual”.')
+  const tried = [{ rule: 'usual', fits: false, why: 'amount: 4 XRP is above 1' }]
+  await review({ effect: 'deny', tried }, 'usual: amount: 4 XRP is above 1')
+  const refusal = { code: 'POLICY_WINDOW', message: 'full', frees_at: '2030-01-01T00:00:00.000Z' }
+  await review({ effect: 'deny', refusal }, /A window of the policy is full/)
+})
+
 step('the tag of a batch line arrives; lines without one are confirmed apart', async () => {
   await page.goto(at('/batch'))
   const choose = (text: string) =>

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { documentHash, readDocument, statementBytes, type Statement } from '@custody/policy'
 import { assertionOf, newPasskey, signWithPasskey, UP } from '../../policy/testing/passkeys.ts'
+import { keySigner, verifyApproval } from '@custody/client/approvals'
 import { clientOf, readTrustFile, type Config } from '../../approver/src/config.ts'
 import { callsOf } from '../../approver/src/server/calls.ts'
 import { platformOf } from '../../approver/src/server/platform.ts'
@@ -36,6 +37,10 @@ const PEOPLE = ['alice', 'bob', 'carol', 'safe']
 const PASSKEY = newPasskey('p1')
 const SINK = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 let user: User
+/** Another sub-account of the workspace, whose deposits are forwarded. */
+let shop: User
+/** ID of its forwarding rule, which has forwarded once before the policy was installed. */
+let oldRule = ''
 
 /** Runs a command that must succeed, and returns its result. */
 async function result(...words: string[]): Promise<Record<string, never>> {
@@ -48,8 +53,8 @@ const fileOf = (name: string): string => join(platform.home, `${name}.pem`)
 const by = (name: string): string[] => ['--as', name, '--key', fileOf(name)]
 
 /**
- * Installs a policy: up to 0.5 ETH without approvals, up to 10 ETH and stakes of up to 500 TRX with
- * those of two people, and any amount to the workspace's own addresses.
+ * Installs a policy: up to 0.5 ETH without approvals, up to 10 ETH, stakes of up to 500 TRX and forwards
+ * of ETH and TRX with those of two people, and any amount to the workspace's own addresses.
  */
 async function installPolicy(): Promise<void> {
   const spki = new Map<string, string>()
@@ -110,6 +115,13 @@ async function installPolicy(): Promise<void> {
         effect: 'allow',
         match: { action: ['transfer'], assets: 'any', to: { own: 'workspace' } },
       },
+      {
+        id: 'forwards',
+        effect: 'allow',
+        match: { action: ['forward'], assets: ['ETH', 'TRX'] },
+        approvals: [{ group: 'approvers', k: 2 }],
+        initiator: true,
+      },
     ],
   }
   const file = join(platform.home, 'policy.json')
@@ -136,6 +148,7 @@ before(async () => {
   await platform.start()
   user = await platform.user('approved')
   await fundedWallet(platform, user, 'ETH', '50')
+  await forwardOnce()
   await installPolicy()
 })
 after(() => platform.remove())
@@ -264,8 +277,8 @@ test('a token transfer takes no fuel until it is approved', async () => {
   await auditIsClean()
 })
 
-/** Carol's approver: its server, with the platform behind it and her authenticator before it. */
-async function carolsApprover() {
+/** Creates the settings of Carol's approver, with an API key of hers and the trust file. */
+async function createConfig(): Promise<Config> {
   const path = (name: string) => join(platform.home, name)
   writeFileSync(path('carol-api.pem'), PRIVATE_KEY)
   writeFileSync(path('carol-api.pem.pub'), PUBLIC_KEY)
@@ -283,7 +296,7 @@ async function carolsApprover() {
     '--trust-file',
     path('carol-trust.json'),
   )
-  const config: Config = {
+  return {
     version: 1,
     person: 'carol',
     platform: platform.base,
@@ -295,6 +308,13 @@ async function carolsApprover() {
     host: null,
     port: 0,
   }
+}
+
+let created: Promise<Config> | undefined
+const carolsConfig = (): Promise<Config> => (created ??= createConfig())
+
+/** Carol's approver: its server, with the platform behind it and her authenticator before it. */
+function approverOf(config: Config) {
   const calls = callsOf({
     config,
     place: placeOf(readTrustFile(config)),
@@ -306,17 +326,21 @@ async function carolsApprover() {
 }
 
 test('a person approves with a passkey at the approver, which verifies what the platform returns', async () => {
-  const ask = await carolsApprover()
+  const config = await carolsConfig()
+  const ask = approverOf(config)
   const { id } = (await send('0.8')).body
   await waits(id)
   const { data } = await ask<{ data: { id: string; sentences: string[] }[] }>('approvals', {})
   assert.match(data.find((each) => each.id === id)?.sentences[0] ?? '', /^Transfer 0.8 ETH from/)
   const shown = await ask<ApprovalDetailView>('approval', { id })
-  assert.deepEqual(
-    [shown.refusal, shown.is_compared, shown.keys.map(({ id: key }) => key)],
-    [null, true, ['p1']],
-  )
-  const begun = await ask<ChallengeView>('challenge', { id, decision: 'approve', key: 'p1' })
+  assert.deepEqual([shown.refusal, shown.keys.map(({ id: key }) => key)], [null, ['p1']])
+  const { review } = shown
+  const begun = await ask<ChallengeView>('challenge', {
+    id,
+    decision: 'approve',
+    key: 'p1',
+    review,
+  })
   const { statement } = await unproven(id, { by: 'carol', key: 'p1' })
   const client = { challenge: begun.challenge }
   const given = await ask<{ state: string }>('decide', {
@@ -328,7 +352,34 @@ test('a person approves with a passkey at the approver, which verifies what the 
   await assertConfirmed(user, id)
   const after = await ask<ApprovalDetailView>('approval', { id })
   assert.deepEqual(after.decisions.map((each) => each.by).sort(), ['bob', 'carol'])
+  await approveBySdk(config)
 })
+
+/** Services approve by the SDK, and an auditor verifies the stored approval offline. */
+async function approveBySdk(config: Config): Promise<void> {
+  const custody = clientOf(config)
+  const callers = { [user.apiKey]: PUBLIC_KEY }
+  const documents = [readFileSync(join(platform.home, 'policy.json'), 'utf8')]
+  const { id } = (await send('0.9', { fee_level: 'high' })).body
+  await waits(id)
+  for (const [name, options] of [
+    ['bob', { documents, callers }],
+    ['carol', {}],
+  ] as const) {
+    const verified = await custody.approvals.verify(id, options)
+    assert.match(verified.sentences[0] ?? '', /^Transfer 0.9 ETH from/)
+    await custody.approvals.approve(verified, keySigner(readFileSync(fileOf(name), 'utf8')))
+  }
+  await assertConfirmed(user, id)
+  const { text } = await call(user, 'GET', `/dac/v1/approvals/${id}`)
+  const approval = JSON.parse(text) as object
+  const trust = readTrustFile(config)
+  const audited = await verifyApproval({ approval, trust, documents, callers })
+  assert.deepEqual(
+    [audited.state, audited.rule, audited.is_complete, audited.approved_by.toSorted()],
+    ['approved', 'large', true, ['bob', 'carol']],
+  )
+}
 
 test('of two approvals that arrive together, one completes the transfer', async () => {
   const { id } = (await send('0.7')).body
@@ -441,6 +492,10 @@ test('a stake waits for its approvals, and a rejected one returns the TRX', asyn
   for (const id of [wanted, unwanted]) assert.equal((await waits(id)).waiting?.code, 'APPROVAL')
   const { action, facts } = await show(wanted)
   assert.deepEqual([action, facts.amount, facts.to], ['stake', '400000000', address])
+  const { request, rule } = await clientOf(await carolsConfig()).approvals.verify(wanted, {
+    callers: { [user.apiKey]: PUBLIC_KEY },
+  })
+  assert.deepEqual([request.is_signature_verified, rule], [true, 'stakes'])
   const rejected = await result('approve', unwanted, ...by('carol'), '--reject')
   assert.equal(rejected['state'], 'rejected')
   const failed = await terminal(user, unwanted)
@@ -582,6 +637,121 @@ test('attack: a database that claims approvals gets nothing signed', async () =>
     assert.equal((await terminal(user, id)).status, 'failed')
   }
   await auditIsClean()
+})
+
+const PATH = '/dac/v1/auto-forwarding'
+interface Rule {
+  id: string
+  status: string
+  waiting: string
+  reason: string | null
+  needs?: { group: string; k: string; have: string }[]
+  code?: string
+}
+const makeRule = (asset: string, destination_address: string) =>
+  call<Rule>(shop, 'POST', PATH, {
+    asset,
+    min_amount: '1',
+    daily_cap: '100',
+    destination_address,
+    expires_at: new Date(Date.now() + 7 * 86_400_000).toISOString(),
+  })
+const readRule = async (id: string) => (await call<Rule>(shop, 'GET', `${PATH}/${id}`)).body
+const reaches = (id: string, status: string) =>
+  waitFor(`rule ${id} ${status}`, async () => {
+    const rule = await readRule(id)
+    return rule.status === status ? rule : null
+  })
+const forwarded = (id: string, count: number) =>
+  waitFor(`${count} forwards of ${id}`, async () => {
+    const { data } = (await call<{ data: Transfer[] }>(shop, 'GET', `${PATH}/${id}/history`)).body
+    return data.filter(({ status }) => status === 'confirmed').length >= count ? data : null
+  })
+async function deposit(amount: string): Promise<void> {
+  const address = (
+    await call<{ address: string }>(shop, 'POST', '/dac/v1/address', { asset: 'ETH' })
+  ).body.address
+  await platform.operator('devnet', { command: 'fund', asset: 'ETH', address, amount })
+}
+const eventsOf = async (id: string) =>
+  (
+    await platform.database.query<{ type: string; state: string }>(
+      `select type, payload::jsonb->>'state' state from events
+       where payload::jsonb->>'id' = $1 and type like 'approval.%' order by id`,
+      [id],
+    )
+  ).map(({ type, state }) => `${type} ${state}`)
+
+/** Creates a rule in another sub-account, which forwards a deposit. */
+async function forwardOnce(): Promise<void> {
+  shop = await platform.user('approved', { subAccount: 'shop' })
+  await fundedWallet(platform, shop, 'ETH', '5')
+  const { id, status } = (await makeRule('ETH', SINK)).body
+  assert.equal(status, 'active')
+  await deposit('2')
+  await forwarded(id, 1)
+  oldRule = id
+}
+
+test('a rule from before the policy waits until two people have approved it once', async () => {
+  const id = oldRule
+  await deposit('3')
+  const waiting = await reaches(id, 'awaiting_approval')
+  assert.deepEqual(waiting.needs, [{ group: 'approvers', k: '2', have: '0' }])
+  assert.match(waiting.reason ?? '', /requires approvals that are missing: 2 of approvers/)
+  const listing = await platform.cli('approvals', '--workspace', 'approved')
+  assert.match(listing.stdout, /Forward incoming ETH from sub-account "shop" to 0x70997970/)
+  await result('approve', id, ...by('alice'))
+  const half = await waitFor('one approval', async () => {
+    const rule = await readRule(id)
+    return rule.needs?.[0]?.have === '1' ? rule : null
+  })
+  assert.equal(half.status, 'awaiting_approval')
+  // Funds that arrive meanwhile wait too.
+  await deposit('1')
+  await result('approve', id, ...by('bob'))
+  await reaches(id, 'active')
+  await waitFor('everything is forwarded', async () => Number((await readRule(id)).waiting) === 0)
+  assert.deepEqual(await eventsOf(id), [
+    'approval.requested open',
+    'approval.updated open',
+    'approval.updated open',
+    'approval.closed approved',
+  ])
+  const before = (await forwarded(id, 2)).length
+  await deposit('1')
+  await forwarded(id, before + 1)
+})
+
+test('the suspension of an approver pauses the rule until others approve it', async () => {
+  const id = oldRule
+  const before = (await forwarded(id, 1)).length
+  const target = ['--workspace', 'approved', '--person', 'bob', '--key-id', 'k1']
+  await result('policy', 'suspend', ...target, ...by('safe'))
+  await deposit('2')
+  await reaches(id, 'awaiting_approval')
+  for (const name of ['alice', 'carol']) await result('approve', id, ...by(name))
+  await forwarded(id, before + 1)
+  assert.equal((await readRule(id)).status, 'active')
+})
+
+test('a new rule that a person rejects never forwards, and one that the policy denies is not created', async () => {
+  await fundedWallet(platform, shop, 'TRX', '100')
+  const rule = (await makeRule('TRX', 'TD3AWYqUF6hcGN5N9Ggg9yGpemnZ6vUYfH')).body
+  assert.equal(rule.status, 'awaiting_approval', JSON.stringify(rule))
+  assert.deepEqual(rule.needs, [{ group: 'approvers', k: '2', have: '0' }])
+  await result('approve', rule.id, '--reject', ...by('carol'))
+  const ended = await reaches(rule.id, 'deleted')
+  assert.match(ended.reason ?? '', /^APPROVAL_REJECTED: carol rejected the rule$/)
+  assert.equal((await eventsOf(rule.id)).at(-1), 'approval.closed rejected')
+  const again = await platform.cli('approve', rule.id, ...by('bob'))
+  assert.match(again.stderr, /the rule does not wait for approvals: it is rejected/)
+
+  await fundedWallet(platform, shop, 'USDT_ETH', '50')
+  const denied = await makeRule('USDT_ETH', SINK)
+  assert.deepEqual([denied.status, denied.body.code], [403, 'POLICY_DENIED'])
+  const { data } = (await call<{ data: Rule[] }>(shop, 'GET', `${PATH}?asset=USDT_ETH`)).body
+  assert.deepEqual(data, [])
 })
 
 testEmittedEvents(

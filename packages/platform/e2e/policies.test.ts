@@ -11,6 +11,7 @@ import {
   fundedWallet,
   TestPlatform,
   transferBody,
+  waitFor,
   type Transfer,
   type User,
 } from '../testing/harness.ts'
@@ -36,6 +37,14 @@ async function result(...words: string[]): Promise<Json> {
   return value
 }
 const keyFile = (name: string): string => join(platform.home, `${name}.pem`)
+const keyEntry = (name: string) => ({
+  id: 'k1',
+  kind: 'key',
+  alg: 'Ed25519',
+  spki: createPublicKey(readFileSync(`${keyFile(name)}.pub`, 'utf8'))
+    .export({ type: 'spki', format: 'der' })
+    .toString('base64'),
+})
 const write = (name: string, value: unknown): string => {
   const path = join(platform.home, name)
   writeFileSync(path, JSON.stringify(value))
@@ -96,9 +105,7 @@ test('a draft is refused until its keys are filled in, and then allows the histo
 
   for (const [at, name] of PEOPLE.entries()) {
     await result('keygen', '--type', 'ed25519', '--out', keyFile(name))
-    document.people[at].keys[0].spki = createPublicKey(readFileSync(`${keyFile(name)}.pub`, 'utf8'))
-      .export({ type: 'spki', format: 'der' })
-      .toString('base64')
+    document.people[at].keys[0].spki = keyEntry(name).spki
   }
   const file = write('policy.json', document)
   const simulated = await result('policy', 'simulate', file, '--workspace', 'ruled')
@@ -109,6 +116,8 @@ test('a draft is refused until its keys are filled in, and then allows the histo
     newly_allowed: [],
     unused_rules: ['large'],
     judged: 1,
+    forwards: 0,
+    stopped: [],
   })
   for (const name of PEOPLE)
     await result('policy', 'sign', file, '--as', name, '--key', keyFile(name))
@@ -264,15 +273,12 @@ test('invalid changes fail with 400 that names the field, and create nothing', a
 test('a key that a change adds proves itself, and a platform that was killed presents the change', async () => {
   const { number, hash, document } = await inForce()
   await result('keygen', '--type', 'ed25519', '--out', keyFile('person-4'))
-  const spki = createPublicKey(readFileSync(`${keyFile('person-4')}.pub`, 'utf8'))
-    .export({ type: 'spki', format: 'der' })
-    .toString('base64')
   const next = { ...structuredClone(document), number: number + 1, previous: hash }
   next.people.push({
     id: 'person-4',
     name: 'Fourth',
     api_keys: [],
-    keys: [{ id: 'k1', kind: 'key', alg: 'Ed25519', spki }],
+    keys: [keyEntry('person-4')],
   })
   const created = await post('/dac/v1/policy/changes', {
     document: next,
@@ -284,6 +290,84 @@ test('a key that a change adds proves itself, and a platform that was killed pre
   for (const name of ['person-1', 'person-2']) await result('approve', id, ...by(name))
   await platform.kill()
   await platform.start()
+  user = { ...user, base: platform.base }
   const proved = await result('approve', id, ...by('person-4'))
   assert.deepEqual([proved.state, proved.missing], ['held', []])
+})
+
+test('the API returns what counts in the windows of the policy', async () => {
+  const before = await get('/dac/v1/policy/windows')
+  const usedOf = ({ data }: Json): number =>
+    Number(
+      data
+        .find(({ rule, window }: Json) => rule === 'usual' && window === 'day')
+        ?.limits.find(({ asset }: Json) => asset === 'ETH')?.used ?? 0,
+    )
+  assert.equal(usedOf(before), 0, 'the payment before the policy does not count')
+  const sent = await send('0.05')
+  assert.equal(sent.status, 200, JSON.stringify(sent.body))
+  await assertConfirmed(user, sent.body.id)
+  const after = await get('/dac/v1/policy/windows')
+  assert.equal(usedOf(after), 0.05)
+  assert.ok(after.by.length >= 2)
+  assert.equal(after.policy.hash, (await get('/dac/v1/policy')).hash)
+})
+
+/** Installs a policy that allows transfers of ETH, and requires approvals of enrolments by two people. */
+async function installGuarded(): Promise<void> {
+  const { mode, nodes } = await result('policy', 'place', '--workspace', 'guarded')
+  const approvals = [{ group: 'admins', k: 2 }]
+  const file = write('guarded.json', {
+    kind: 'custody-policy',
+    v: 1,
+    mode,
+    workspace: 'guarded',
+    number: 1,
+    nodes,
+    previous: '0'.repeat(64),
+    people: PEOPLE.map((id) => ({ id, name: id, api_keys: [], keys: [keyEntry(id)] })),
+    groups: { admins: PEOPLE },
+    change: { approvals, delay_s: 3600, veto: 'admins' },
+    stop: { group: 'admins' },
+    resume: { approvals },
+    enrolment: { approvals },
+    rules: [{ id: 'all', effect: 'allow', match: { action: ['transfer'], assets: ['ETH'] } }],
+  })
+  for (const name of PEOPLE)
+    await result('policy', 'sign', file, '--as', name, '--key', keyFile(name))
+  await result('policy', 'install', '--workspace', 'guarded', '--file', file)
+}
+
+test('transfers of an API key wait until people have approved its enrolment, and others do not', async () => {
+  const earlier = await platform.user('guarded')
+  await fundedWallet(platform, earlier, 'ETH', '5')
+  await installGuarded()
+  const added = await platform.user('guarded')
+  const pay = (as: User, amount: string) =>
+    call<Transfer>(as, 'POST', '/dac/v1/transaction', transferBody('ETH', amount, SINK))
+  const waiting = await pay(added, '0.1')
+  assert.equal(waiting.status, 200, JSON.stringify(waiting.body))
+  const { id } = waiting.body
+  await waitFor('the reason why it waits', async () =>
+    /ENROLMENT_APPROVAL/.test((await platform.cli('waiting')).stdout),
+  )
+  // An API key from before the policy is not delayed.
+  await assertConfirmed(earlier, (await pay(earlier, '0.2')).body.id)
+  const dryRun = { method: 'POST', uri: '/dac/v1/transaction', body: bodyOf('ETH', '0.1', SINK) }
+  const evaluation = await call<Json>(added, 'POST', '/dac/v1/policy/evaluate', dryRun)
+  assert.deepEqual([evaluation.status, evaluation.body.field], [400, 'api_key'])
+
+  const { enrolments } = await result('policy', 'show', '--workspace', 'guarded')
+  assert.deepEqual(
+    enrolments.map(({ node, api_key }: Json) => [node, api_key]),
+    [1, 2, 3].map((node) => [node, added.apiKey]),
+  )
+  const words = ['policy', 'approve-enrolment', '--workspace', 'guarded', '--api-key', added.apiKey]
+  for (const name of PEOPLE.slice(0, 2)) {
+    const { body } = await call<Json>(added, 'GET', '/dac/v1/transactions?asset=ETH')
+    assert.equal(body.data.find((each: Json) => each.id === id).status, 'pending')
+    const confirm = ['--confirm', enrolments[0].fingerprint]
+    await result(...words, '--as', name, '--key', keyFile(name), ...confirm)
+  }
+  await assertConfirmed(added, id)
 })

@@ -157,11 +157,12 @@ export const UNNAMED: Readonly<Record<string, readonly [count: number, why: stri
     'what was quoted and nobody ordered is forgotten, of all workspaces',
   ],
   'server/app/collectors/events.ts': [3, SHOWN],
-  'server/app/collectors/queues.ts': [3, SHOWN],
+  'server/app/collectors/queues.ts': [4, SHOWN],
   'server/audit/audit.ts': [5, AUDIT],
   'server/audit/staking.ts': [2, AUDIT],
   'server/audit/utxo.ts': [3, AUDIT],
   'custody/auto-forwarding/end-rules.ts': [2, QUEUE],
+  'custody/auto-forwarding/judge-rules.ts': [1, QUEUE],
   'custody/auto-forwarding/list-rules.ts': [2, PART],
   'custody/auto-forwarding/loop.ts': [2, QUEUE],
   'custody/auto-forwarding/rule.ts': [

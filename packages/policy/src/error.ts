@@ -1,5 +1,7 @@
 /** Stable codes of {@link PolicyError}. */
 export type PolicyErrorCode =
+  /** A policy file is not valid, apart from its document. */
+  | 'FILE'
   /** The text is not JSON, or it is larger than the bound. */
   | 'FORMAT'
   /** A field is missing, unknown, or outside its bounds. */

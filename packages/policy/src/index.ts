@@ -23,13 +23,19 @@ export type { WindowContext, WindowState } from './evaluation/measure.ts'
 export {
   combineCharges,
   combineUses,
+  limitsOf,
+  readSumKey,
   readUses,
-  type Charge,
   sumOfUses,
+  type Charge,
+  type CompiledWindow,
+  type SumKey,
   type Use,
   type WindowSum,
 } from './evaluation/windows.ts'
 export * from './statements/carried.ts'
+export * from './statements/enrolment.ts'
+export * from './statements/policy-file.ts'
 export * from './statements/quorum.ts'
 export * from './statements/shapes.ts'
 export * from './statements/verify.ts'

@@ -20,6 +20,7 @@ const CODES = {
   NOT_ENROLLED: [1, 403],
   ENROLMENT_CONFLICT: [1, 409],
   KEY_CONFLICT: [1, 409],
+  ENROLMENT_APPROVAL: [1, 409],
   // Rule 2: the caller's request.
   NOT_AUTHENTIC: [2, 403],
   READ_ONLY: [2, 403],

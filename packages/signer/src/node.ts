@@ -212,6 +212,8 @@ function connectGovernance({
   const policies = new Policies({ store, rules, log })
   const exchange = new PolicyExchange({
     node: config.node,
+    identity: config.identity,
+    identities: keyring.identities,
     policies,
     store,
     peers,

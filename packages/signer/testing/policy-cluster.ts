@@ -22,12 +22,16 @@ export class TestPolicy {
   readonly document: PolicyDocument
   readonly hash: string
 
-  /** @param owner API key that belongs to Frank */
+  /**
+   * @param owner API key that belongs to Frank
+   * @param fields further fields of the document
+   */
   constructor(
     cluster: SignerCluster,
     { name }: Workspace,
     rules: readonly unknown[],
     owner: string,
+    fields: object = {},
   ) {
     this.#cluster = cluster
     this.workspace = name
@@ -38,7 +42,7 @@ export class TestPolicy {
     const people = (documentWith().people as Person[]).map((person) =>
       person.id === 'frank' ? { ...person, api_keys: [owner] } : person,
     )
-    this.document = checkDocument(documentWith(rules, { ...place, people }))
+    this.document = checkDocument(documentWith(rules, { ...place, people, ...fields }))
     this.hash = documentHash(this.document)
   }
 

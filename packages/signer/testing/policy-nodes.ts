@@ -1,3 +1,4 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -54,6 +55,8 @@ export class PolicyNode {
     this.policies = new Policies({ store: this.store, rules, log })
     this.exchange = new PolicyExchange({
       node: this.node,
+      identity: IDENTITIES.get(this.node)!.privateKey,
+      identities: PUBLIC,
       policies: this.policies,
       store: this.store,
       monotonic: now,
@@ -83,6 +86,11 @@ export class PolicyNode {
     return this.policies.current('acme')?.policy.document.number ?? 0
   }
 }
+
+const IDENTITIES = new Map([1, 2, 3].map((node) => [node, generateKeyPairSync('ed25519')]))
+/** Private identity keys of the nodes, with which a hostile node signs. */
+export const identityOf = (node: number): KeyObject => IDENTITIES.get(node)!.privateKey
+const PUBLIC = new Map([...IDENTITIES].map(([node, { publicKey }]) => [node, publicKey]))
 
 const newPath = (node: number): string =>
   join(mkdtempSync(join(tmpdir(), `policy-node-${node}-`)), 'record.sqlite')

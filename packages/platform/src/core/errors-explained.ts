@@ -270,7 +270,7 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     retry: 'never',
   },
   POLICY_DENIED: {
-    why: 'No rule of the workspace’s policy allows the transfer, or a rule denies it. `details.tried` states for each rule why it does not fit.',
+    why: 'No rule of the workspace’s policy allows the transfer or the forwards of the rule, or a rule denies it. `details.tried` states for each rule why it does not fit.',
     action:
       'Change the transfer so that a rule fits, or let the people named in the policy change it.',
     retry: 'never',
@@ -291,8 +291,8 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     retry: 'again',
   },
   APPROVAL_CLOSED: {
-    why: 'The transfer or the policy change is approved, rejected, expired or cancelled.',
-    action: 'Read the transfer or the change; no further approval is required.',
+    why: 'The transfer, the forwarding rule or the policy change is approved, rejected, expired or cancelled.',
+    action: 'Read the transfer, the rule or the change; no further approval is required.',
     retry: 'never',
   },
   POLICY_CHANGE_LIMIT: {

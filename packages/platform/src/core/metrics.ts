@@ -176,6 +176,16 @@ const signerMetrics = ({ gauge }: Factory) => ({
     'Number of workspaces whose policy is late at the signer node, or differs from that of another node',
     'node',
   ),
+  signerPolicyWindowsNearlyFull: gauge(
+    'custody_signer_policy_windows_nearly_full',
+    'Number of time windows of policies of which at least 90 % is used, as a signer node counts them',
+    'node',
+  ),
+  signerPolicyResets: gauge(
+    'custody_signer_policy_resets',
+    'Number of workspaces whose policy an operator of a signer node wants to replace by a reset',
+    'node',
+  ),
   signerBans: gauge(
     'custody_signer_bans',
     '1 if the signer node `node` has permanently banned the node `banned`',

@@ -1,41 +1,39 @@
-import type { Rule } from '../document/rules.ts'
 import type { PolicyDocument } from '../document/shape.ts'
-import { mayMeet } from './containment.ts'
+import { assignPeople } from '../evaluation/approvals.ts'
 import { warning, type Finding } from './finding.ts'
 
-/** Approvals that the signer nodes do not ask for in this version, by field of the document. */
-const NOT_ASKED = {
-  enrolment:
-    'The signer nodes do not ask for these approvals yet: operators enrol API keys without them.',
-  orders:
-    'The signer nodes do not ask for these approvals yet: operators order drains and gas tank stakes without them.',
-} as const
-
-/** Whether a rule names forwards, so that its author expects an effect on them. */
-const namesForwards = ({ match }: Rule): boolean => match.action?.includes('forward') === true
-
-const addsApprovals = (rule: Rule): boolean =>
-  rule.effect === 'require' || (rule.effect === 'limit' && rule.above !== 'deny')
-
-/** What the document states and the signer nodes do not apply, or apply by refusing. */
-export function findUnapplied(document: PolicyDocument): Finding[] {
-  const { rules } = document
-  const found: Finding[] = (['enrolment', 'orders'] as const)
-    .filter((field) => document[field] !== undefined)
-    .map((field) => warning(field, 'NOT_APPLIED', NOT_ASKED[field]))
-  const forwarding = rules.filter((rule) => rule.effect === 'allow' && namesForwards(rule))
-  for (const [at, rule] of rules.entries()) {
-    const isOwn = rule.effect === 'allow' && rule.approvals !== undefined && namesForwards(rule)
-    const isAdded =
-      addsApprovals(rule) && forwarding.some((other) => mayMeet(other.match, rule.match))
-    if (isOwn || isAdded)
-      found.push(
+/** What the document states and this version does not apply, or does not support completely. */
+export const findUnapplied = (document: PolicyDocument): Finding[] => [
+  ...(document.orders === undefined
+    ? []
+    : [
         warning(
-          `rules[${at}]`,
-          'FORWARD_APPROVALS',
-          `Approvals of forwards are not collected yet: forwards that need those of the rule ${rule.id} are refused.`,
+          'orders',
+          'NOT_APPLIED',
+          'The signer nodes do not ask for these approvals yet: operators order drains and gas tank stakes without them.',
         ),
-      )
-  }
-  return found
+      ]),
+  ...findPasskeysOnly(document),
+]
+
+/** Approvals of enrolments that too few people can give: the approver page does not sign them yet. */
+function findPasskeysOnly({ enrolment, groups, people }: PolicyDocument): Finding[] {
+  if (enrolment === undefined) return []
+  const { approvals } = enrolment
+  const withFile = new Set(
+    people.filter(({ keys }) => keys.some(({ kind }) => kind === 'key')).map(({ id }) => id),
+  )
+  const assigned = assignPeople(
+    approvals,
+    approvals.map(({ group }) => (groups[group] ?? []).filter((each) => withFile.has(each))),
+  )
+  return approvals.every(({ k }, at) => assigned[at]?.length === k)
+    ? []
+    : [
+        warning(
+          'enrolment.approvals',
+          'PASSKEYS_ONLY',
+          'Too few people in the groups have a key file. The approver page does not sign approvals of enrolments yet, so passkeys cannot give them.',
+        ),
+      ]
 }

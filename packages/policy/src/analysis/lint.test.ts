@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import * as fc from '../../../../testing/property.ts'
 import { MIXED_GROUPS, ruleList } from '../../testing/arbitraries.ts'
 import { actWith, allow, documentWith, newKey, policyWith } from '../../testing/documents.ts'
+import { newPasskey } from '../../testing/passkeys.ts'
 import { registry } from '../../testing/registry.ts'
 import { checkDocument, documentHash, readDocument } from '../document/read.ts'
 import type { PolicyDocument } from '../document/shape.ts'
@@ -247,27 +248,27 @@ test('warns of API keys without an owner, and of standing rules that would stop'
 
 test('warns of approvals that are not asked for', () => {
   const quorum = { approvals: [{ group: 'admins', k: 1 }] }
-  finds('warning NOT_APPLIED enrolment', [simple], { enrolment: quorum })
+  assert.deepEqual(lintOf([simple], { enrolment: quorum }), [])
   finds('warning NOT_APPLIED orders', [simple], { orders: quorum })
-  const forward = (more: object) =>
-    allow('f', { match: { action: ['forward'], assets: ['BTC'] }, ...more })
-  finds('warning FORWARD_APPROVALS rules[1]', [simple, forward(quorum)])
-  const require = (match: object) => ({ id: 'r', effect: 'require', match, ...quorum })
-  const windows = [{ name: 'day', hours: 24, per: 'sub_account', count: 3 }]
-  const limit = { id: 'l', effect: 'limit', match: {}, windows, above: quorum }
-  finds('warning FORWARD_APPROVALS rules[1]', [forward({}), require({})])
-  finds('warning FORWARD_APPROVALS rules[1]', [forward({}), limit])
-  // Rules that never meet a forward, or that name none.
-  const others = [
-    [forward({}), require({ assets: ['ETH'] })],
-    [forward({}), { ...limit, above: 'deny' }],
-    [simple, require({})],
-  ]
-  for (const rules of others)
-    assert.deepEqual(
-      lintOf(rules).filter(({ code }) => code === 'FORWARD_APPROVALS'),
-      [],
-    )
+  const forward = allow('f', { match: { action: ['forward'], assets: ['BTC'] }, ...quorum })
+  assert.deepEqual(lintOf([simple, forward]), [])
+})
+
+test('warns of approvals of enrolments that only passkeys could give', () => {
+  const { people, groups } = documentWith() as { people: object[]; groups: object }
+  const holder = (id: string) => ({
+    id,
+    name: id,
+    api_keys: [],
+    keys: [newPasskey(`p-${id}`).key],
+  })
+  const fields = (k: number) => ({
+    people: [...people, holder('zoe'), holder('yan')],
+    groups: { ...groups, desk: ['dan', 'zoe', 'yan'] },
+    enrolment: { approvals: [{ group: 'desk', k }] },
+  })
+  assert.deepEqual(lintOf([simple], fields(1)), [])
+  finds('warning PASSKEYS_ONLY enrolment.approvals', [simple], fields(2))
 })
 
 test('a generated document is either reported with errors, or it compiles', () => {

@@ -76,17 +76,26 @@ test('an approval ends with the earliest of its expiry, the rule’s time, and s
   assert.equal(isMet(NOW + 61, NOW + 100, NOW), false)
 })
 
-test('a recorded approval of a standing rule has no limit of time, and ends with its key', () => {
-  const needs = [need('admins', 1)]
-  const old = { by: 'alice', key: 'k1', at: NOW - 9_000_000, expires: NOW - 8_000_000 }
-  const isMet = (recorded: true | undefined, fields: Partial<typeof context> = {}) =>
-    countApprovals(policy, needs, [{ ...old, recorded }], { ...context, ...fields }).isMet
-  assert.equal(isMet(true, { isStanding: true }), true)
-  assert.equal(isMet(undefined, { isStanding: true }), false)
-  assert.equal(isMet(true), false)
+test('a recorded approval of a standing rule counts as of its record, and ends with its key', () => {
+  const needs = [need('admins', 1, { approval_s: 600 })]
+  const then = NOW - 9_000_000
+  const old = { by: 'alice', key: 'k1', at: then, expires: then + 900 }
+  const isMet = (recorded_at: number | undefined, fields: Partial<typeof context> = {}) =>
+    countApprovals(
+      policy,
+      needs,
+      [{ ...old, ...(recorded_at === undefined ? {} : { recorded_at }) }],
+      { ...context, issued_at: then - 9_000_000, isStanding: true, ...fields },
+    ).isMet
+  assert.equal(isMet(then + 599), true)
+  assert.equal(isMet(undefined), false)
+  assert.equal(isMet(undefined, { now_s: then + 599 }), true)
+  assert.equal(isMet(then + 599, { isStanding: false }), false)
+  // It was recorded after the rule's `approval_s`, after `expires`, or before it was signed.
+  for (const wrong of [then + 600, then + 900, then - 61]) assert.equal(isMet(wrong), false)
   const suspended = new Set(['alice/k1'])
-  assert.equal(isMet(true, { isStanding: true, suspended }), false)
-  const removed = { ...old, key: 'k2', recorded: true as const }
+  assert.equal(isMet(then + 1, { suspended }), false)
+  const removed = { ...old, key: 'k2', recorded_at: then + 1 }
   assert.equal(
     countApprovals(policy, needs, [removed], { ...context, isStanding: true }).isMet,
     false,

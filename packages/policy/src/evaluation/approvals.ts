@@ -11,11 +11,11 @@ export interface Approval {
   readonly at: number
   readonly expires: number
   /**
-   * It was among those that reached the quorums of a standing rule, and the node has written that
-   * down. It then counts for every forward of the rule without a limit of time, as long as its key
-   * is in the document and not suspended.
+   * Unix seconds at which a node has recorded it, together with the others of a standing rule; absent
+   * if it is not recorded. Its times are then judged as of that time, so it counts for every forward
+   * of the rule, as long as its key is in the document and not suspended.
    */
-  readonly recorded?: true
+  readonly recorded_at?: number
 }
 
 /** What decides whether an approval counts for an act. */
@@ -28,7 +28,10 @@ export interface ApprovalContext {
   readonly owner: string | null
   /** Suspended keys, as {@link keyName} names them. They count for nothing. */
   readonly suspended: ReadonlySet<string>
-  /** The act is a forward of a standing rule, so recorded approvals count. */
+  /**
+   * The act is a forward of a standing rule: recorded approvals count, and the age of the request
+   * does not limit when people approve it.
+   */
   readonly isStanding: boolean
 }
 
@@ -121,9 +124,14 @@ export function whyUnreachable(
 /**
  * Returns the Unix second at which an approval stops counting for a need: the earliest of its
  * `expires`, its `at` plus the rule's `approval_s`, and six days after the request was issued.
+ * @param issuedAt null: the act is a forward of a standing rule, which has no such limit
  */
-export const approvalEnd = (approval: Approval, need: Need, issuedAt: number): number =>
-  Math.min(approval.expires, approval.at + need.approval_s, issuedAt + LIMITS.approvalS)
+export const approvalEnd = (approval: Approval, need: Need, issuedAt: number | null): number =>
+  Math.min(
+    approval.expires,
+    approval.at + need.approval_s,
+    issuedAt === null ? Infinity : issuedAt + LIMITS.approvalS,
+  )
 
 /** State of a quorum. */
 export interface Quorate {
@@ -145,9 +153,13 @@ export function countApprovals(
   context: ApprovalContext,
 ): { needs: Quorate[]; isMet: boolean; people: string[] } {
   const { now_s, issued_at, owner, suspended, isStanding } = context
-  const isInTime = (approval: Approval, need: Need): boolean =>
-    (isStanding && approval.recorded === true) ||
-    (approval.at <= now_s + LIMITS.clockSkewS && now_s < approvalEnd(approval, need, issued_at))
+  const isInTime = (approval: Approval, need: Need): boolean => {
+    const time = isStanding ? (approval.recorded_at ?? now_s) : now_s
+    return (
+      approval.at <= time + LIMITS.clockSkewS &&
+      time < approvalEnd(approval, need, isStanding ? null : issued_at)
+    )
+  }
   const counts = (approval: Approval, need: Need): boolean =>
     policy.people.get(approval.by)?.has(approval.key) === true &&
     !suspended.has(keyName(approval.by, approval.key)) &&

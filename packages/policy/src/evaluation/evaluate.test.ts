@@ -349,9 +349,10 @@ test('a forward passes by the recorded approvals of its standing rule until a ke
   })
   const [approval] = approvalsOf('dan') as [ReturnType<typeof approvalsOf>[0]]
   const effect = (fields: object) => evaluate(policy, forward, contextWith(fields)).effect
-  const recorded = [{ ...approval, recorded: true as const }]
-  assert.equal(effect({ approvals: recorded }), 'allow')
-  assert.equal(effect({ approvals: [approval] }), 'approve')
+  const recorded = [{ ...approval, recorded_at: approval.at }]
+  const late = { now_s: approval.expires }
+  assert.equal(effect({ approvals: recorded, ...late }), 'allow')
+  assert.equal(effect({ approvals: [approval], ...late }), 'approve')
   assert.equal(effect({ approvals: recorded, suspended: new Set(['dan/k1']) }), 'approve')
 })
 

@@ -95,6 +95,44 @@ function valueOf(per: Window['per'], { act, paymentKey }: Subject): readonly str
   return [act.network, paymentKey]
 }
 
+/** Values of a sum's key besides the rule and the window: `share` is one sub-account's part. */
+export interface SumKey {
+  readonly rule: string
+  readonly name: string
+  readonly per: Window['per'] | 'share'
+  /** What the sum counts: nothing, a sub-account, an API key, or a network and a payment key. */
+  readonly of: readonly string[]
+}
+
+const sumKey = z.tuple([z.string(), z.string(), z.string()]).rest(z.string())
+
+/** Reads the key of a {@link Charge}; null if the text is none. */
+export function readSumKey(text: string): SumKey | null {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return null
+  }
+  const parsed = sumKey.safeParse(value)
+  if (!parsed.success) return null
+  const [rule, name, per, ...of] = parsed.data
+  return { rule, name, per: per as SumKey['per'], of }
+}
+
+/** Returns the limits of a sum of a window. @param isShare it is one sub-account's part */
+export function limitsOf(
+  { max, count, share }: CompiledWindow,
+  isShare: boolean,
+): Pick<Meter, 'max' | 'count'> {
+  if (!isShare || share === null) return { max, count }
+  const part = (limit: bigint): bigint => (limit * share) / SHARE_UNIT
+  return {
+    max: max && new Map([...max].map(([asset, limit]) => [asset, part(limit)])),
+    count: count === null ? null : Number(part(BigInt(count))),
+  }
+}
+
 /**
  * Returns the sums of a window to which an act is charged: one, or two for a window of the whole
  * workspace, of which one sub-account may use only its share.
@@ -112,17 +150,8 @@ export function metersOf(window: CompiledWindow, subject: Subject): Meter[] {
     count,
   }
   if (share === null || share === SHARE_UNIT) return [whole]
-  const part = (limit: bigint): bigint => (limit * share) / SHARE_UNIT
-  return [
-    whole,
-    {
-      ...whole,
-      key: JSON.stringify([rule, name, 'share', subject.act.sub_account]),
-      isShare: true,
-      max: max && new Map([...max].map(([asset, limit]) => [asset, part(limit)])),
-      count: count === null ? null : Number(part(BigInt(count))),
-    },
-  ]
+  const key = JSON.stringify([rule, name, 'share', subject.act.sub_account])
+  return [whole, { ...whole, key, isShare: true, ...limitsOf(window, true) }]
 }
 
 /** Returns the age in seconds above which a step no longer counts. */

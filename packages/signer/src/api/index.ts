@@ -99,6 +99,10 @@ export async function platformCall(
       return { status: 200, body: await parts.judge.dryRun(shapedText(dryRunBodySchema, text)) }
     case 'POST /policy/versions':
       return { status: 200, body: versions(parts, shapedText(versionsBodySchema, text)) }
+    case 'POST /policy/windows': {
+      const { workspace } = shapedText(policyBodySchema, text)
+      return { status: 200, body: parts.judge.windowUses(workspace) }
+    }
     case 'POST /policy/present':
       return { status: 200, body: await presentPolicy(parts, shapedText(presentBodySchema, text)) }
     case 'POST /attest':
@@ -117,6 +121,7 @@ export function status({
   banReports,
   restoring,
   governance,
+  judge,
 }: NodeContext): Record<string, unknown> {
   return {
     node: config.node,
@@ -135,6 +140,8 @@ export function status({
     },
     peers: peers.nodes.map((node) => ({ node, reachable: peers.reachable(node) })),
     policies_apart: governance.exchange.countApart(),
+    policy_windows_nearly_full: judge.windowsNearlyFull(),
+    policy_resets: governance.exchange.resets.count(),
     bans: bans.nodes,
     ban_reports: banReports.current.map(({ node, by }) => ({ node, by })),
     certificate_expires_at: certificateExpiry(config).toISOString(),

@@ -10,13 +10,15 @@ export interface Receipt {
   readonly node: number
   /** Unix seconds at which both peers received a change; null if this is not known. */
   readonly witnesses: [number, number] | null
+  /** Whether approvals are accepted because both peers had recorded them by `at_s`. */
+  readonly byBoth: boolean
 }
 
 /**
  * Returns the entry that records an item.
  * @throws PolicyError `NOT_ALLOWED` for a first document, which only operators enter
  */
-export function entryOf(item: Item, { at_s, node, witnesses }: Receipt): Judged {
+export function entryOf(item: Item, { at_s, node, witnesses, byBoth }: Receipt): Judged {
   switch (item.kind) {
     case 'first':
       throw new PolicyError('NOT_ALLOWED', 'kind', 'Only operators enter a first document')
@@ -35,6 +37,14 @@ export function entryOf(item: Item, { at_s, node, witnesses }: Receipt): Judged 
     case 'confirmed': {
       const { kind: _kind, ...body } = item
       return { kind: 'policy-confirmed', body: { ...body, at_s, node } }
+    }
+    case 'reset': {
+      const { kind: _kind, ...body } = item
+      return { kind: 'policy-reset-begun', body: { ...body, at_s, is_known: true } }
+    }
+    case 'approved': {
+      const { kind: _kind, ...body } = item
+      return { kind: 'policy-approved', body: { ...body, at_s, node, by_both: byBoth } }
     }
   }
 }

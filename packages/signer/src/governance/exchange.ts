@@ -2,10 +2,10 @@ import {
   LIMITS,
   PolicyError,
   readDocument,
-  readSigned,
   type Governance,
   type PolicyErrorCode,
 } from '@custody/policy'
+import type { KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import { Refusal } from '../errors.ts'
 import { reason, type Log } from '../log.ts'
@@ -13,12 +13,14 @@ import { count } from '../store/entries/values.ts'
 import type { Store } from '../store/index.ts'
 import type { Peers } from '../transport/peers.ts'
 import { entryOf } from './entries.ts'
+import { isEnded, LATE } from './expired-items.ts'
 import { FirstDocuments } from './firsts.ts'
 import type { Held, Judged } from './held.ts'
 import { chainsOfPeers, onChains } from './follow.ts'
 import { itemGeneration, ItemPages, pageSchema, type Sent } from './item-pages.ts'
 import type { Item, ItemOf } from './items.ts'
 import type { Policies } from './policies.ts'
+import { Resets } from './resets.ts'
 import { Sightings } from './sightings.ts'
 import { WaitingItems, type Facts, type Judgement } from './waiting.ts'
 
@@ -79,6 +81,9 @@ interface Peer {
 
 interface Parts {
   node: number
+  /** Private identity key of this node, and the public ones of all nodes. */
+  identity: KeyObject
+  identities: ReadonlyMap<number, KeyObject>
   policies: Policies
   store: Store
   peers: Pick<Peers, 'call' | 'handle' | 'nodes'>
@@ -96,6 +101,7 @@ export class PolicyExchange {
   readonly #parts: Parts
   readonly #peers = new Map<number, Peer>()
   readonly #firsts: FirstDocuments
+  readonly resets: Resets
   readonly #sightings = new Sightings()
   /** Numbers of the values that this node has held, to recognize a value. */
   readonly #heldNumbers = new WeakMap<Held, number>()
@@ -106,6 +112,11 @@ export class PolicyExchange {
   constructor(parts: Parts) {
     this.#parts = parts
     this.#firsts = new FirstDocuments(parts)
+    this.resets = new Resets(parts)
+    this.resets.onRecorded = () => {
+      this.#retry()
+      void this.announce()
+    }
     const pages = new ItemPages(parts)
     for (const node of parts.peers.nodes)
       this.#peers.set(node, {
@@ -198,12 +209,14 @@ export class PolicyExchange {
     const isKnown = (): boolean =>
       position === undefined ||
       (peer.known.generation === position.generation && peer.known.height >= position.height)
+    const isNews = !isKnown()
     // A read that had begun before may have ended below that position.
     for (let times = 0; times < 2 && !isKnown(); times++) await this.#read(node)
     if (!isKnown()) throw unknownFormat(node)
     // Time alone can have made an item acceptable.
     this.#retryAndAnnounce()
     this.#noteRead(peer)
+    await this.resets.hear(node, isNews)
   }
 
   /**
@@ -214,6 +227,7 @@ export class PolicyExchange {
   assertCurrent(governance: Governance): void {
     const { document, hash } = governance.policy
     if (this.#accepted.has(hash)) return
+    this.resets.assertNotMissed(governance)
     if (this.#isLate(governance))
       throw new Refusal(
         'POLICY_BEHIND',
@@ -273,7 +287,10 @@ export class PolicyExchange {
   }
 
   /** Returns whether a peer has the next document in force, which this node has seen too late. */
-  #isLate({ policy: { document }, next }: Governance): boolean {
+  #isLate(governance: Governance): boolean {
+    const { policy, next } = governance
+    const { document } = policy
+    if (this.resets.missedAt(governance) !== null) return true
     const { workspace, number, change } = document
     if ([...this.#peers.values()].some(({ late }) => (late.get(workspace) ?? 0) > number))
       return true
@@ -297,7 +314,7 @@ export class PolicyExchange {
     const chain = await chainsOfPeers(this.#parts, workspace, hash)
     const body = { workspace, at_s: store.seconds(), chain }
     const isNew = policies.record({ kind: 'policy-followed', body })
-    for (const peer of this.#peers.values()) forget(peer, peer.known.generation)
+    for (const [node, { known }] of this.#peers) this.#forget(node, known.generation)
     await Promise.all(
       [...this.#peers].map(async ([node, peer]) => {
         await this.#read(node)
@@ -388,6 +405,15 @@ export class PolicyExchange {
     return this.#firsts.of(workspace)
   }
 
+  /** Lets a peer's items be read again from the beginning. */
+  #forget(node: number, generation: number): void {
+    const peer = this.#peers.get(node)!
+    peer.known = { generation, height: 0 }
+    peer.waiting = new WaitingItems()
+    peer.late.clear()
+    this.resets.forget(node)
+  }
+
   /** Reads a peer's items to the end of its record. Concurrent calls share one read. */
   #read(node: number): Promise<void> {
     const peer = this.#peers.get(node)!
@@ -410,7 +436,7 @@ export class PolicyExchange {
       const { generation, to, is_last, items } = parsed.data
       if (generation !== peer.known.generation) {
         // The peer was restored, or follows its peers now: it is read from the beginning.
-        forget(peer, generation)
+        this.#forget(node, generation)
         if (after > 0) continue
       }
       if (!is_last && to <= after) throw unknownFormat(node)
@@ -479,7 +505,7 @@ export class PolicyExchange {
     try {
       if (item.kind === 'first') return this.#firsts.add(node, item) ? 'recorded' : 'known'
       // The change is not in force at the peer; what ended it follows in the peer's record.
-      if (item.kind === 'change' && !is_held) return 'known'
+      if ((item.kind === 'change' || item.kind === 'reset') && !is_held) return 'known'
       this.#sightings.add(node, item, seen_at_s)
       return this.#recordOf(node, item, seen_at_s) ? 'recorded' : 'known'
     } catch (error) {
@@ -498,6 +524,8 @@ export class PolicyExchange {
       return this.#record(item, now, node)
     } catch (error) {
       if (!(error instanceof PolicyError)) throw error
+      if (item.kind === 'approved') return this.#recordMissed(node, item, error)
+      if (item.kind === 'reset') this.resets.noteInForce(node, item)
       if (item.kind === 'change' && LATE.has(error.code)) this.#noteLate(node, item, seen_at_s)
       if (error.code !== 'EXPIRED') throw error
       // What only prevents something is accepted from one peer; the end of a stop from both.
@@ -514,6 +542,20 @@ export class PolicyExchange {
   }
 
   /**
+   * Records approvals that both peers recorded while this node was away. One of the peers is honest,
+   * so the approvals were valid by the later of both times.
+   * @param error why they are refused now
+   * @throws PolicyError `error` if a peer does not have them
+   */
+  #recordMissed(node: number, item: ItemOf<'approved'>, error: PolicyError): boolean {
+    const both = this.#sightings.byBoth(item)
+    if (both === null || !MISSED.has(error.code)) throw error
+    const at_s = Math.min(this.#parts.store.seconds(), Math.max(...both))
+    const receipt = { at_s, node, witnesses: null, byBoth: true }
+    return this.#parts.policies.record(entryOf(item, receipt))
+  }
+
+  /**
    * Notes a change which a peer has seen in time, and whose approvals have expired or whose keys are
    * revoked or suspended since then. This node cannot accept it on the statement of one peer, and must
    * not sign under the document that it replaces.
@@ -524,43 +566,27 @@ export class PolicyExchange {
     if (late === undefined || late.get(item.workspace) === number) return
     // As both peers would have to state it: without what has happened since then.
     const witnesses: [number, number] = [seen_at_s, seen_at_s]
-    const entry = entryOf(item, { at_s: seen_at_s, node, witnesses })
+    const entry = entryOf(item, { at_s: seen_at_s, node, witnesses, byBoth: false })
     if (this.#parts.policies.isAcceptable(entry)) late.set(item.workspace, number)
   }
 
   #record(item: Item, at_s: number, node = this.#parts.node): boolean {
+    if (item.kind === 'reset') this.resets.assertWords(item)
     return this.#parts.policies.record(this.#entryOf(item, at_s, node))
   }
 
   #entryOf(item: Item, at_s: number, node: number): Judged {
     const witnesses = item.kind === 'change' ? this.#sightings.byBoth(item) : null
-    return entryOf(item, { at_s, node, witnesses })
+    return entryOf(item, { at_s, node, witnesses, byBoth: false })
   }
 }
 
-/**
- * Returns whether an item is a suspension that has ended. Such a suspension would change nothing, and
- * nodes that record it again and inform each other would never end.
- */
-function isEnded(item: Item, now_s: number): boolean {
-  if (item.kind !== 'statement') return false
-  const { statement } = readSigned(item.signed)
-  return statement.kind === 'suspend' && statement.at + LIMITS.suspensionS <= now_s
-}
-
-/** Reasons for which a change is refused that was acceptable when a peer saw it. */
-const LATE: ReadonlySet<PolicyErrorCode> = new Set<PolicyErrorCode>([
+/** Reasons for which approvals of a standing rule are refused that were valid at an earlier time. */
+const MISSED: ReadonlySet<PolicyErrorCode> = new Set<PolicyErrorCode>([
   'EXPIRED',
-  'KEY_REVOKED',
   'KEY_SUSPENDED',
+  'OTHER_POLICY',
 ])
-
-/** Lets a peer's items be read again from the beginning. */
-function forget(peer: Peer, generation: number): void {
-  peer.known = { generation, height: 0 }
-  peer.waiting = new WaitingItems()
-  peer.late.clear()
-}
 
 const unknownFormat = (node: number): Refusal =>
   new Refusal(

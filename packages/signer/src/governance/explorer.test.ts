@@ -1,17 +1,18 @@
 // A seeded random generator plays three nodes with the real exchange, record and policies: people
-// change, veto, stop and revoke; connections fail, hosts are lost, one clock is ahead, one node lies.
+// change, veto, stop and revoke; operators reset; connections fail, hosts are lost, one clock is ahead, one node lies.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import {
   canonicalText,
+  documentHash,
   PolicyError,
   type PolicyDocument,
   type SignedStatement,
   type Statement,
 } from '@custody/policy'
 import * as fc from '../../../../testing/property.ts'
-import { documentWith, policyWith } from '../../../policy/testing/documents.ts'
+import { documentWith, keyOf, policyWith } from '../../../policy/testing/documents.ts'
 import {
   DAY_S,
   possessionsOf,
@@ -23,6 +24,7 @@ import { PolicyNodes } from '../../testing/policy-nodes.ts'
 import { Refusal } from '../errors.ts'
 import type { Known } from './held.ts'
 import type { Item } from './items.ts'
+import type { SignedResetWord } from './word.ts'
 
 const workspace = 'acme'
 const NODES = [1, 2, 3] as const
@@ -49,7 +51,7 @@ const action = fc.record({
   kind: fc.constantFrom(
     ...(['change', 'change', 'veto', 'stop', 'resume', 'suspend', 'revoke', 'show'] as const),
     ...(['tick', 'tick', 'tick', 'ping', 'ping', 'cut', 'connect', 'restart'] as const),
-    ...(['backup', 'lose', 'lie'] as const),
+    ...(['backup', 'lose', 'lie', 'reset', 'reset', 'withdraw'] as const),
   ),
   node: fc.constantFrom(...NODES),
   pick: fc.nat({ max: 1000 }),
@@ -79,6 +81,10 @@ class Explorer {
   /** `at` of the latest stop that people have ended. */
   #resumedUpTo = -1
   #lies = 0
+  /** Resets that the operators have entered at honest nodes, and the time of it, by node. */
+  readonly #entered = new Map<number, { hash: string; at: number }>()
+  /** Documents of resets that came into force at an honest node. */
+  readonly #resets = new Set<string>()
   readonly #documents = new Map<string, PolicyDocument>()
   #count = 0
   readonly done = new Set<string>()
@@ -182,6 +188,11 @@ class Explorer {
         return this.#lose(node)
       case 'lie':
         return this.#lie(pick)
+      case 'reset':
+        return this.#reset(pick)
+      case 'withdraw':
+        this.#entered.delete(node)
+        return void this.nodes.node(node).exchange.resets.withdraw(workspace)
     }
   }
 
@@ -206,6 +217,69 @@ class Explorer {
     const { hash } = this.#held(node).governance!.next!.policy
     this.#wanted.set(governance.policy.hash, hash)
     this.#documents.set(hash, next)
+  }
+
+  /** Operators enter the same reset at all nodes, at two of them, or at one. */
+  #reset(pick: number): void {
+    const [first] = this.honest
+    const { governance } = this.#held(first!)
+    if (governance === null) return
+    const next = successorOf(governance, { rules: [ruleOf(1_000_000)] })
+    const document = canonicalText(next)
+    const possessions = possessionsOf(next, (person) =>
+      PEOPLE.some(({ id }) => id === person) ? [keyOf(person)] : [],
+    ).map((each) => JSON.stringify(each))
+    for (const node of NODES.slice(0, 1 + (pick % 5)))
+      try {
+        const { exchange } = this.nodes.node(node)
+        if (!exchange.resets.enter({ workspace, document, possessions })) continue
+        this.done.add('reset')
+        const hash = documentHash(next)
+        this.#documents.set(hash, next)
+        this.#entered.set(node, { hash, at: this.nodes.now })
+      } catch (error) {
+        if (!(error instanceof PolicyError)) throw error
+      }
+  }
+
+  /**
+   * Checks that a reset came into force seven days after the statements of all honest operators, which
+   * neither they have withdrawn nor the people have ended.
+   */
+  #checkResets(): void {
+    for (const node of this.honest)
+      for (const { hash, resetBy } of this.#held(node).chain) {
+        if (resetBy === undefined || this.#resets.has(hash)) continue
+        this.#resets.add(hash)
+        this.done.add('reset in force')
+        // The liar sends it too early from then on.
+        const words = [...resetBy]
+        const { document } = this.#resetOf(node, hash)
+        this.#items.push({ kind: 'reset', workspace, document, possessions: [], words })
+        for (const each of this.honest) {
+          const entered = this.#entered.get(each)
+          assert.equal(entered?.hash, hash, `node ${each} does not have the reset of node ${node}`)
+          const since = this.nodes.now - entered!.at
+          assert.ok(since >= 7 * DAY_S - this.#ahead, `a reset acts after ${since} s`)
+        }
+      }
+    for (const node of this.honest) {
+      const { governance, reset } = this.#held(node)
+      if (governance?.next) this.#entered.delete(node)
+      if (reset?.complete && this.#liar !== null && !this.#words.has(reset.hash)) {
+        const { document, complete } = reset
+        const words = [...complete.words]
+        this.#words.set(reset.hash, words)
+        this.#items.push({ kind: 'reset', workspace, document, possessions: [], words })
+      }
+    }
+  }
+  readonly #words = new Map<string, SignedResetWord[]>()
+
+  #resetOf(node: number, hash: string): { document: string } {
+    const next = this.#documents.get(hash)
+    assert.ok(next, `node ${node} has an unknown reset in force`)
+    return { document: canonicalText(next) }
   }
 
   #veto(node: number, by: string): void {
@@ -243,6 +317,7 @@ class Explorer {
     for (const each of NODES) this.nodes.connect(each)
     await this.#pingAll()
     this.done.add('lose')
+    this.#entered.delete(node)
     this.nodes.node(node).lose()
     const { store } = this.nodes.node(node)
     store.appendAll(backup.map((body) => ({ kind: 'policy-known' as const, body })))
@@ -262,6 +337,13 @@ class Explorer {
     this.nodes.node(this.#liar).altered = (call, answer) => {
       // Each ping announces something new.
       if (call === 'ping') return { generation: 0, height: 1000 + Math.min(++this.#lies, LIES_MAX) }
+      if (call === '/peer/policy/resets') {
+        const words = [...this.#words.values()].flat()
+        const claim = { acts_at: 0, is_ready: true, is_in_force: random(2) > 0 }
+        const { resets } = answer as { resets: object[] }
+        const ready = resets.map((each) => ({ ...each, ...claim }))
+        return { resets: [...ready, ...words.map((word) => ({ word, ...claim }))] }
+      }
       if (call !== '/peer/policy/items') return answer
       const items = Array.from({ length: random(3) }, (_, at) => ({
         height: at + 1,
@@ -313,11 +395,12 @@ class Explorer {
 
   /** Checks what holds at every time. */
   check(): void {
+    this.#checkResets()
     for (const node of this.honest) this.#noteSights(node)
     for (const node of this.honest) {
       const held = this.#held(node)
       const { chain, governance } = held
-      for (const { hash } of chain.slice(1)) {
+      for (const { hash } of chain.slice(1).filter((each) => !this.#resets.has(each.hash))) {
         const sights = this.honest.map((each) => this.#sights.get(`${each} ${hash}`) ?? Infinity)
         const since = this.nodes.now - Math.min(...sights)
         assert.ok(since >= DELAY_S - 300 - this.#ahead, `node ${node} acts after ${since} s`)

@@ -22,8 +22,12 @@ import {
   type ProvenDocument,
   type SignedStatement,
 } from '@custody/policy'
+import { isOfEnrolment, withApprovedEnrolment, type ApprovedEnrolments } from './enrolments.ts'
 import type { GovernanceEntry } from './items.ts'
 import { isSignedNatively } from './native-verify.ts'
+import { afterReset, hashOfText, isReady, resetOf, type Reset } from './reset-rules.ts'
+import type { SignedResetWord } from './word.ts'
+import { withApproved, type ApprovedRules } from './standing.ts'
 
 /** The first document as an operator has entered it or a peer has sent it. */
 export interface First {
@@ -39,6 +43,8 @@ interface InForce {
   readonly acts_at_s: number
   /** What was in force before it; null for the first document. */
   readonly before: Governance | null
+  /** Statements of the nodes by which it replaced the one before it; absent for other documents. */
+  readonly resetBy?: readonly SignedResetWord[]
 }
 
 /** What a node has on record about the policy of a workspace. */
@@ -56,6 +62,14 @@ export interface Held {
    * operator enters them.
    */
   readonly removed: readonly string[]
+  /** The reset that this node's operator has entered, and that waits. */
+  readonly reset: Reset | null
+  /** Hashes of all resets that this node's operator has entered, according to this record. */
+  readonly enteredResets: readonly string[]
+  /** Approvals of standing rules for forwards. */
+  readonly approved: ApprovedRules
+  /** Enrolments that people have approved. */
+  readonly enrolments: ApprovedEnrolments
 }
 
 /** Number and hash of a policy in force, and hash of the workspace's first document. */
@@ -73,6 +87,10 @@ export const NOTHING_HELD: Held = {
   typed: null,
   known: null,
   removed: [],
+  reset: null,
+  enteredResets: [],
+  approved: new Map(),
+  enrolments: new Map(),
 }
 
 /** Returns whether the node must have a policy before it signs, and does not have it yet. */
@@ -125,7 +143,7 @@ export function heldAt(held: Held, now_s: number): Held {
   return { ...held, governance, chain: [...held.chain, { hash, seen_at_s, acts_at_s, before }] }
 }
 
-const verify: Present['verify'] = (policy, signed, context) =>
+const verify: NonNullable<Present['verify']> = (policy, signed, context) =>
   verifyStatement(policy, signed, { ...context, isSigned: isSignedNatively })
 
 const signedOf = (texts: readonly string[]): SignedStatement[] => texts.map(readSigned)
@@ -151,11 +169,20 @@ function firstOf(
 }
 
 /**
- * Applies an entry.
+ * Applies an entry. A change that comes into force, or that will, ends a reset: enough people are left
+ * to change the policy.
  * @returns the same value if the entry changes nothing
  * @throws PolicyError if the entry is refused
  */
 export function withEntry(before: Held, entry: Judged, rules: Rules): Held {
+  const held = entryApplied(before, entry, rules)
+  const { reset, governance } = held
+  if (reset === null) return held
+  const isOpen = governance?.next === null && governance.policy.hash === reset.previous
+  return isOpen ? held : { ...held, reset: null }
+}
+
+function entryApplied(before: Held, entry: Judged, rules: Rules): Held {
   if (entry.kind === 'policy-known') {
     const { first, number, hash, chain } = entry.body
     // A restoration that is repeated with an older file does not replace the later policy.
@@ -169,6 +196,8 @@ export function withEntry(before: Held, entry: Judged, rules: Rules): Held {
   if (entry.kind === 'policy-uninstalled') return { ...NOTHING_HELD, removed: entry.body.removed }
   if (entry.kind === 'policy-typed' || entry.kind === 'policy-begun')
     return withFirst(before, entry, rules)
+  if (entry.kind === 'policy-approved') return withApprovals(held, entry.body) ?? before
+  if (isOfReset(entry)) return withReset(held, entry, rules) ?? before
   const governance =
     entry.kind === 'policy-change' && isOfBackup(held, entry.body.document)
       ? reinstated(governanceOf(held), entry.body, rules)
@@ -256,15 +285,103 @@ function withFirst(
   return { ...held, removed, typed: { hash, document, possessions } }
 }
 
+const RESETS = [
+  'policy-reset-typed',
+  'policy-reset-complete',
+  'policy-reset-withdrawn',
+  'policy-reset-begun',
+] as const
+type OfReset = Extract<Judged, { kind: (typeof RESETS)[number] }>
+
+const isOfReset = (entry: Judged): entry is OfReset => RESETS.some((kind) => kind === entry.kind)
+
+/**
+ * Applies an entry about a reset.
+ * @returns null if it changes nothing
+ * @throws PolicyError
+ */
+function withReset(held: Held, entry: OfReset, rules: Rules): Held | null {
+  const { kind, body } = entry
+  const governance = governanceOf(held)
+  if (kind === 'policy-reset-begun') return resetBegun(held, body, rules)
+  if (kind === 'policy-reset-typed') {
+    if (isBehindKnown(held))
+      throw new PolicyError('OTHER_POLICY', '', 'This node does not have its latest policy yet')
+    const reset = resetOf(governance, body, { ...rules, verify }, body.at_s)
+    if (held.reset?.hash === reset.hash) return null
+    return { ...held, reset, enteredResets: [...held.enteredResets, reset.hash] }
+  }
+  const { reset } = held
+  if (reset?.hash !== body.hash)
+    throw new PolicyError('OTHER_POLICY', 'hash', 'is not the hash of the reset entered here')
+  if (kind === 'policy-reset-withdrawn') return { ...held, reset: null }
+  if (reset.complete !== null) return null
+  return { ...held, reset: { ...reset, complete: { at_s: body.at_s, words: body.words } } }
+}
+
+/**
+ * Puts the document of a reset in force: seven days after the statements of all three nodes, or at
+ * once if this node must have it.
+ * @returns null if it was in force here already
+ * @throws PolicyError `NOT_ALLOWED` if neither is true
+ */
+function resetBegun(
+  held: Held,
+  body: Extract<OfReset, { kind: 'policy-reset-begun' }>['body'],
+  rules: Rules,
+): Held | null {
+  const { at_s, words, is_known } = body
+  const hash = hashOfText(body.document)
+  if (held.chain.some((each) => each.hash === hash)) return null
+  const before = governanceOf(held)
+  const { reset } = held
+  const isAllowed = is_known
+    ? isOfBackup(held, body.document)
+    : reset?.hash === hash && isReady(reset, at_s)
+  if (!isAllowed)
+    throw new PolicyError(
+      'NOT_ALLOWED',
+      '',
+      'The operators of all nodes have not entered this reset',
+    )
+  const governance = afterReset(before, body, { ...rules, verify }, at_s)
+  const inForce = { hash, seen_at_s: at_s, acts_at_s: at_s, before: { ...before, next: null } }
+  return { ...held, governance, chain: [...held.chain, { ...inForce, resetBy: words }] }
+}
+
 function governanceOf({ governance }: Held): Governance {
   if (governance === null)
     throw new PolicyError('OTHER_POLICY', '', 'The workspace has no policy in force')
   return governance
 }
 
+/**
+ * Applies approvals of a standing rule, or of an enrolment.
+ * @returns null if they change nothing
+ * @throws PolicyError
+ */
+function withApprovals(
+  held: Held,
+  body: Extract<Judged, { kind: 'policy-approved' }>['body'],
+): Held | null {
+  const documents = { governance: governanceOf(held), chain: held.chain }
+  if (isOfEnrolment(body.approvals)) {
+    const enrolments = withApprovedEnrolment(documents, held.enrolments, body, verify)
+    return enrolments === held.enrolments ? null : { ...held, enrolments }
+  }
+  const approved = withApproved(documents, held.approved, body, verify)
+  return approved === held.approved ? null : { ...held, approved }
+}
+
 type Later = Exclude<
   Judged['kind'],
-  'policy-typed' | 'policy-begun' | 'policy-known' | 'policy-followed' | 'policy-uninstalled'
+  | 'policy-typed'
+  | 'policy-begun'
+  | 'policy-known'
+  | 'policy-followed'
+  | 'policy-uninstalled'
+  | OfReset['kind']
+  | 'policy-approved'
 >
 
 function applied(

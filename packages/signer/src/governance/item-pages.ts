@@ -66,7 +66,7 @@ function sightOf(
 /** Pages of the items on this node's record, which its peers read. */
 export class ItemPages {
   readonly #parts: Parts
-  /** Hashes of the documents of changes, by the height of the entry, which never changes. */
+  /** Hashes of the documents of changes and resets, by the height of the entry, which never changes. */
   readonly #hashes = new Map<number, string>()
 
   constructor(parts: Parts) {
@@ -101,12 +101,14 @@ export class ItemPages {
     // The operator has removed the policy since.
     if (height < (store.state.policies.get(item.workspace)?.[0] ?? 0)) return null
     const { is_held, is_known } =
-      item.kind === 'change' ? this.#factsOf(height, item) : { is_held: true, is_known: false }
+      item.kind === 'change' || item.kind === 'reset'
+        ? this.#factsOf(height, item)
+        : { is_held: true, is_known: false }
     const sent = { height, seen_at_s: sightOf(entry, is_known), is_held, item }
     return { item: sent, size: sizeOfItem(item) }
   }
 
-  #factsOf(height: number, { workspace, document }: ItemOf<'change'>) {
+  #factsOf(height: number, { workspace, document }: ItemOf<'change' | 'reset'>) {
     const held = this.#parts.policies.held(workspace)
     const { chain, governance } = held
     const hash = this.#hashes.get(height) ?? documentHash(readDocument(document))

@@ -10,6 +10,8 @@ export const itemSchema = z.discriminatedUnion('kind', [
   POLICY_ITEMS.statement.extend({ kind: z.literal('statement') }),
   POLICY_ITEMS.resumed.extend({ kind: z.literal('resumed') }),
   POLICY_ITEMS.confirmed.extend({ kind: z.literal('confirmed') }),
+  POLICY_ITEMS.reset.extend({ kind: z.literal('reset') }),
+  POLICY_ITEMS.approved.extend({ kind: z.literal('approved') }),
 ])
 export type Item = z.infer<typeof itemSchema>
 export type ItemOf<K extends Item['kind']> = Extract<Item, { kind: K }>
@@ -43,6 +45,17 @@ export function itemOf(entry: GovernanceEntry, node: number): Item | null {
       const { workspace, hash } = entry.body
       return entry.body.node === node ? { kind: 'confirmed', workspace, hash } : null
     }
+    case 'policy-approved': {
+      const { workspace, approvals } = entry.body
+      return { kind: 'approved', workspace, approvals }
+    }
+    case 'policy-reset-begun': {
+      const { workspace, document, possessions, words } = entry.body
+      return { kind: 'reset', workspace, document, possessions, words }
+    }
+    case 'policy-reset-typed':
+    case 'policy-reset-complete':
+    case 'policy-reset-withdrawn':
     case 'policy-followed':
     case 'policy-uninstalled':
     case 'policy-known':
@@ -53,7 +66,7 @@ export function itemOf(entry: GovernanceEntry, node: number): Item | null {
 /** Returns the size of an item in characters. */
 export function sizeOfItem(item: Item): number {
   const texts =
-    item.kind === 'first'
+    item.kind === 'first' || item.kind === 'reset'
       ? [item.document, ...item.possessions]
       : item.kind === 'change'
         ? [item.document, ...item.possessions, ...item.approvals]
@@ -61,6 +74,8 @@ export function sizeOfItem(item: Item): number {
           ? [item.signed]
           : item.kind === 'resumed'
             ? [item.stop, ...item.approvals]
-            : [item.hash]
+            : item.kind === 'approved'
+              ? item.approvals
+              : [item.hash]
   return texts.reduce((sum, text) => sum + text.length, 0)
 }

@@ -1,12 +1,13 @@
 import { documentHash, readDocument, readSigned, statementHash } from '@custody/policy'
+import { enrolmentMeaning } from './enrolments.ts'
 import type { Item } from './items.ts'
 
-/** Maximum number of changes and ends of stops of each peer whose sightings are in memory. */
+/** Maximum number of items of each peer whose sightings are in memory. */
 const NAMES_MAX = 10_000
 
 /**
- * Times at which peers first received changes and ends of stops, in Unix seconds. The effect of such
- * an item depends on both peers.
+ * Times at which peers first received changes, ends of stops and approvals of standing rules, in Unix
+ * seconds. The effect of such an item depends on both peers.
  */
 export class Sightings {
   /** Times by node and by the name of the item. A peer cannot displace the times of the other. */
@@ -63,5 +64,12 @@ function nameOf(item: Item): string | null {
       item.workspace,
       statementHash(readSigned(item.stop).statement),
     ])
+  if (item.kind === 'approved') {
+    // An enrolment is approved whichever people approved it.
+    const enrolment = enrolmentMeaning(item.approvals)
+    const hashes = (): string[] =>
+      item.approvals.map((text) => statementHash(readSigned(text).statement)).sort()
+    return JSON.stringify(['approved', item.workspace, ...(enrolment ? [enrolment] : hashes())])
+  }
   return null
 }

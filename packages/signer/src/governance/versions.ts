@@ -17,7 +17,8 @@ export interface PolicyVersion {
   /** Unix seconds. */
   since: number
   /**
-   * Who approved the change; of the first document, who proved that they hold its keys. `at`: Unix
+   * Who approved the change; of the first document and of a reset, who proved that they hold its
+   * keys. `at`: Unix
    * seconds; null for a proof, which has no time.
    */
   signed_by: { person: string; key: string; at: number | null }[]
@@ -25,7 +26,11 @@ export interface PolicyVersion {
 
 /** The document that an entry brings, and the signed statements with it; null if it brings none. */
 function broughtBy(entry: GovernanceEntry): { text: string; signed: readonly string[] } | null {
-  if (entry.kind === 'policy-typed' || entry.kind === 'policy-begun')
+  if (
+    entry.kind === 'policy-typed' ||
+    entry.kind === 'policy-begun' ||
+    entry.kind === 'policy-reset-begun'
+  )
     return { text: entry.body.document, signed: entry.body.possessions }
   return entry.kind === 'policy-change'
     ? { text: entry.body.document, signed: entry.body.approvals }

@@ -2,7 +2,8 @@ import { canonicalText, type Governance } from '@custody/policy'
 import type { KeyObject } from 'node:crypto'
 import type { Store } from '../store/index.ts'
 import type { PolicyExchange } from './exchange.ts'
-import { isBehindKnown } from './held.ts'
+import { enrolmentFactsOf, lacksApproval } from './enrolments.ts'
+import { isBehindKnown, type Held } from './held.ts'
 import type { Policies } from './policies.ts'
 import { signHeld, type SignedHeldWord } from './word.ts'
 
@@ -11,6 +12,9 @@ interface Parts {
   store: Store
   governance: { policies: Policies; exchange: PolicyExchange }
 }
+
+/** Greatest number of enrolments without approvals that are listed. */
+const ENROLMENTS_MAX = 100
 
 /**
  * Returns what this node holds about the policy of a workspace, with its signed statements about the
@@ -25,6 +29,8 @@ export function policyView(parts: Parts, workspace: string): Record<string, unkn
     node: config.node,
     workspace,
     first: held.exchange.firstsOf(workspace),
+    reset: held.exchange.resets.of(workspace),
+    enrolments: unapproved(parts, workspace, own),
     restored_below: known !== null && isBehindKnown(own) ? known.number : null,
   }
   if (governance === null) return { ...common, number: null, hash: null, document: null, held: [] }
@@ -65,4 +71,15 @@ function wordsOf(
   return documents.map(({ policy: { document, hash }, seen_at, acts_at }) =>
     signHeld(identity, { ...common, number: document.number, hash, seen_at, acts_at }),
   )
+}
+
+/** Returns what people approve of each enrolment that lacks approvals and is not revoked. */
+function unapproved({ store }: Parts, workspace: string, held: Held) {
+  const found = []
+  for (const enrolment of store.state.enrolments.values()) {
+    if (enrolment.workspace !== workspace || enrolment.revoked) continue
+    if (found.length >= ENROLMENTS_MAX) break
+    if (lacksApproval(held, enrolment)) found.push(enrolmentFactsOf(enrolment))
+  }
+  return found
 }

@@ -153,6 +153,7 @@ function precedingNumber(item: Item): number | null {
     })
   switch (item.kind) {
     case 'change':
+    case 'reset':
       return numberOf(() => readDocument(item.document).number - 1)
     case 'statement':
       return signed(item.signed)

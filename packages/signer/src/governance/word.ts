@@ -1,6 +1,8 @@
 import { nodesHash as hashOfNodes } from '@custody/policy'
 import { createPublicKey, type KeyObject } from 'node:crypto'
+import type { z } from 'zod'
 import { canonicalBytes, signBytes, verifyBytes } from '../canonical.ts'
+import type { resetWordSchema } from '../store/entries/governance.ts'
 
 const KEYS = ['node', 'workspace', 'number', 'hash', 'height', 'seen_at', 'acts_at'] as const
 
@@ -31,6 +33,27 @@ export const signHeld = (identity: KeyObject, word: HeldWord): SignedHeldWord =>
 /** Returns whether a node's identity key signed a statement. */
 export const isHeldWord = (identity: KeyObject, { signature, ...word }: SignedHeldWord): boolean =>
   verifyBytes(identity, bytesOf(word), signature)
+
+const RESET_KEYS = ['node', 'workspace', 'number', 'hash', 'given_at'] as const
+
+/** A node's statement that its operator has entered a reset. */
+export type SignedResetWord = z.infer<typeof resetWordSchema>
+type ResetWord = Omit<SignedResetWord, 'signature'>
+
+const resetBytesOf = (word: ResetWord): Buffer =>
+  canonicalBytes('policyReset', RESET_KEYS, { ...word })
+
+/** Signs a statement about a reset by the node's identity key. */
+export const signReset = (identity: KeyObject, word: ResetWord): SignedResetWord => ({
+  ...word,
+  signature: signBytes(identity, resetBytesOf(word)),
+})
+
+/** Returns whether a node's identity key signed a statement about a reset. */
+export const isResetWord = (
+  identity: KeyObject,
+  { signature, ...word }: SignedResetWord,
+): boolean => verifyBytes(identity, resetBytesOf(word), signature)
 
 /** Returns the name of an installation, which documents and statements contain. */
 export const nodesHash = (identities: ReadonlyMap<number, KeyObject>): string =>

@@ -34,6 +34,8 @@ const enrolmentSchema = z.strictObject({
   workspace: z.string(),
   sub_account: z.int(),
   sub_account_name: z.string().nullable().default(null),
+  /** Absent if the enrolment requires no approvals, and in files of earlier versions. */
+  approval_policy: z.int().min(1).optional(),
   revoked: z.boolean(),
 })
 const drainSchema = z.strictObject({

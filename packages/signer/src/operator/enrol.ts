@@ -7,6 +7,7 @@ import {
 import { z } from 'zod'
 import { subAccountIndexSchema, subAccountNameSchema } from '../enrolment/sub-accounts.ts'
 import { Refusal } from '../errors.ts'
+import { lacksApproval } from '../governance/enrolments.ts'
 import type { NodeContext } from '../node-context.ts'
 import type { Enrolment } from '../store/state.ts'
 import { shaped } from '../transport/body.ts'
@@ -24,19 +25,51 @@ const enrolSchema = keySchema.extend({
  * Returns an enrolment as a node reports it to its operator, who compares it with the entered
  * values and with the other nodes.
  */
-export const reported = (
-  { config }: NodeContext,
-  { api_key, public_key_pem, role, workspace, sub_account, sub_account_name, revoked }: Enrolment,
-) => ({
-  node: config.node,
-  api_key,
-  key_fingerprint: fingerprintOfKey(parsePublicKey(public_key_pem)),
-  role,
-  workspace,
-  sub_account: sub_account_name,
-  sub_account_index: sub_account,
-  revoked,
-})
+export const reported = (parts: NodeContext, enrolment: Enrolment) => {
+  const { api_key, public_key_pem, role, workspace, sub_account, sub_account_name, revoked } =
+    enrolment
+  return {
+    node: parts.config.node,
+    api_key,
+    key_fingerprint: fingerprintOfKey(parsePublicKey(public_key_pem)),
+    role,
+    workspace,
+    sub_account: sub_account_name,
+    sub_account_index: sub_account,
+    revoked,
+    needs_approval: needsApproval(parts, enrolment),
+  }
+}
+
+/**
+ * Returns whether an API key signs nothing until people approve its enrolment. If the node cannot read
+ * the policy of the workspace, it signs nothing either.
+ */
+function needsApproval({ governance }: NodeContext, enrolment: Enrolment): boolean {
+  if (enrolment.approval_policy === undefined) return false
+  try {
+    return lacksApproval(governance.policies.held(enrolment.workspace), enrolment)
+  } catch (error) {
+    if (error instanceof Refusal) return true
+    throw error
+  }
+}
+
+/**
+ * Returns the number of the policy in force if it requires approvals of enrolments; else undefined.
+ * @throws Refusal `POLICY_BEHIND` if this node may not have the latest policy of the workspace
+ */
+async function approvalPolicy(
+  { governance: { policies, exchange } }: NodeContext,
+  workspace: string,
+): Promise<number | undefined> {
+  if (policies.isNamed(workspace)) await exchange.prepare()
+  const governance = policies.current(workspace)
+  if (governance === null) return undefined
+  exchange.assertCurrent(governance)
+  const { number, enrolment } = governance.policy.document
+  return enrolment === undefined ? undefined : number
+}
 
 /**
  * Returns the pinned identity keys of all three nodes, as this node has them. A caller pins the
@@ -62,8 +95,16 @@ function readPublicKey(pem: string): string {
 }
 
 /**
+ * Returns whether an enrolment required approvals, and requires none or those of an earlier number if
+ * it is entered again: the policy was changed or removed since.
+ */
+const isEased = ({ approval_policy: before }: Enrolment, required: number | undefined): boolean =>
+  before !== undefined && (required === undefined || required < before)
+
+/**
  * Rule 1: enrols a caller. Only these orders, which the operator enters, decide who may request
- * payments. The sub-account is identified by its name; only the nodes know its index.
+ * payments. The sub-account is identified by its name; only the nodes know its index. If the policy of
+ * the workspace requires approvals of enrolments, the API key signs nothing until they are on record.
  */
 export async function enrol(parts: NodeContext, body: unknown): Promise<unknown> {
   const { store, subAccounts, config } = parts
@@ -77,7 +118,8 @@ export async function enrol(parts: NodeContext, body: unknown): Promise<unknown>
       'The node was restored and has not yet imported the records of its peers',
     )
   const bound = await subAccounts.bind(wanted.workspace, wanted.sub_account, index)
-  // Read after the await, because a revocation or the same enrolment may have been recorded during
+  const required = await approvalPolicy(parts, wanted.workspace)
+  // Read after all awaits, because a revocation or the same enrolment may have been recorded during
   // it.
   const existing = store.state.enrolments.get(wanted.api_key)
   if (store.state.revoked.has(wanted.api_key))
@@ -93,8 +135,14 @@ export async function enrol(parts: NodeContext, body: unknown): Promise<unknown>
         'ENROLMENT_CONFLICT',
         'The API key is already enrolled with other values; an enrolment cannot be changed',
       )
-  } else
-    store.append('enrol', { ...wanted, sub_account: bound, sub_account_name: wanted.sub_account })
+  }
+  if (!existing || isEased(existing, required))
+    store.append('enrol', {
+      ...wanted,
+      sub_account: bound,
+      sub_account_name: wanted.sub_account,
+      ...(required === undefined ? {} : { approval_policy: required }),
+    })
   const enrolment = store.state.enrolments.get(wanted.api_key) as Enrolment
   return {
     enrolled: true,

@@ -57,6 +57,38 @@ export async function confirmPolicy(parts: NodeContext, body: unknown): Promise<
 }
 
 /**
+ * Enters the document by which a reset replaces the policy in force. The operators of all three nodes
+ * enter the same one; it comes into force seven days later, unless a change by the people ends it.
+ * @returns `is_new`, the peers that have read it, and what this node holds
+ * @throws Refusal `BAD_POLICY`; `POLICY_BEHIND` if this node does not have its latest policy
+ */
+export async function resetPolicy(parts: NodeContext, body: unknown): Promise<unknown> {
+  const { exchange, policies } = parts.governance
+  const entered = shaped(POLICY_ITEMS.first, body)
+  if (parts.restoring())
+    throw new Refusal(
+      'RESTORING',
+      'The node was restored and has not yet imported the records of its peers',
+    )
+  policies.current(entered.workspace)
+  const is_new = await judgedPolicy(() => exchange.resets.enter(entered))
+  const told = await exchange.announce()
+  return { is_new, told, ...policyView(parts, entered.workspace) }
+}
+
+/**
+ * Withdraws the reset that this node's operator has entered.
+ * @returns `is_new`: whether there was one
+ */
+export async function cancelReset(parts: NodeContext, body: unknown): Promise<unknown> {
+  const { exchange } = parts.governance
+  const { workspace } = shaped(workspaceSchema, body)
+  const is_new = exchange.resets.withdraw(workspace)
+  const told = await exchange.announce()
+  return { is_new, told, ...policyView(parts, workspace) }
+}
+
+/**
  * Removes the policy of a workspace at this node. Enter it at all three nodes: until then, nothing is
  * signed for the workspace.
  * @returns `is_new`: whether there was one

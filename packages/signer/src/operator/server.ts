@@ -14,10 +14,12 @@ import { recover, recoverSign } from './recover.ts'
 import { drain, tankStake } from './orders.ts'
 import {
   acceptPolicy,
+  cancelReset,
   confirmPolicy,
   followPolicy,
   installPolicy,
   presentByOperator,
+  resetPolicy,
   showPolicy,
   uninstallPolicy,
 } from './policy.ts'
@@ -48,6 +50,8 @@ const commands: Record<string, Command> = {
   'policy-accept': acceptPolicy,
   'policy-follow': followPolicy,
   'policy-uninstall': uninstallPolicy,
+  'policy-reset': resetPolicy,
+  'policy-reset-cancel': cancelReset,
   refresh: (parts, body) => parts.refresher.command(body),
 }
 
@@ -63,6 +67,7 @@ const BY_THE_CLOCK = new Set([
   'policy-install',
   'policy-present',
   'policy-confirm',
+  'policy-reset',
 ])
 
 /**

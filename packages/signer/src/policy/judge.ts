@@ -53,6 +53,16 @@ export class Judge {
     return this.#policy ? dryRun(this.#parts, this.#policy, body) : { policy: null }
   }
 
+  /** Returns what counts in the windows of a workspace's policy; see `governed/window-uses.ts`. */
+  windowUses(workspace: string): Record<string, unknown> {
+    return this.#policy?.windowUses(workspace) ?? { policy: null }
+  }
+
+  /** See {@link PolicyJudge.windowsNearlyFull}. */
+  windowsNearlyFull(): number {
+    return this.#policy?.windowsNearlyFull() ?? 0
+  }
+
   /** Returns the hash of the policy in force for a workspace; null if there is none. */
   policyHashOf(workspace: string): string | null {
     return this.#policy?.hashOf(workspace) ?? null
@@ -139,6 +149,7 @@ export class Judge {
     if (verdict.callers.some((apiKey) => state.enrolments.get(apiKey)?.revoked !== false)) {
       throw new Refusal('NOT_ENROLLED', 'The API key is revoked at this node')
     }
+    this.#policy?.assertEnrolled(verdict.callers)
     for (const seen of verdict.seen)
       assertOneMeaning(state, seen.api_key, seen.nonce, seen.intent, seen.content)
     const earlier = namesOf(verdict).map((step) => state.steps.get(step) ?? [])

@@ -261,7 +261,7 @@ export interface Verdict extends Subject {
   beside: { step: string; intent: NamedIntent }[]
   /** The callers' requests, to be recorded as seen. */
   seen: SeenRequest[]
-  /** API keys that must not be revoked. */
+  /** API keys that must not be revoked, and whose enrolments must have the required approvals. */
   callers: string[]
   /** Throws if the request is too old for a transaction that is not on record yet. */
   assertAge: () => void

@@ -128,6 +128,15 @@ const rule = {
   expires_at: 9,
 }
 
+const resetWords = [1, 2, 3].map((node) => ({
+  node,
+  workspace: 'acme',
+  number: 2,
+  hash: 'ab'.repeat(32),
+  given_at: 8,
+  signature: 'cd'.repeat(64),
+}))
+
 /** One entry of each kind, and of each shape of a kind. */
 const SAMPLES: readonly NewEntry[] = [
   {
@@ -153,8 +162,35 @@ const SAMPLES: readonly NewEntry[] = [
     body: { workspace: 'acme', hash: 'ab'.repeat(32), at_s: 5, node: 2 },
   },
   {
+    kind: 'policy-approved',
+    body: { workspace: 'acme', approvals: ['{}', '{}'], at_s: 5, node: 2, by_both: false },
+  },
+  {
     kind: 'policy-followed',
     body: { workspace: 'acme', at_s: 6, chain: ['ab'.repeat(32), 'cd'.repeat(32)] },
+  },
+  {
+    kind: 'policy-reset-typed',
+    body: { workspace: 'acme', document: '{}', possessions: ['{}'], at_s: 8 },
+  },
+  {
+    kind: 'policy-reset-complete',
+    body: { workspace: 'acme', hash: 'ab'.repeat(32), at_s: 9, words: resetWords },
+  },
+  {
+    kind: 'policy-reset-withdrawn',
+    body: { workspace: 'acme', hash: 'ab'.repeat(32), at_s: 10 },
+  },
+  {
+    kind: 'policy-reset-begun',
+    body: {
+      workspace: 'acme',
+      document: '{}',
+      possessions: ['{}'],
+      words: resetWords,
+      at_s: 11,
+      is_known: false,
+    },
   },
   {
     kind: 'policy-uninstalled',
@@ -184,6 +220,18 @@ const SAMPLES: readonly NewEntry[] = [
       workspace: 'w',
       sub_account: 1,
       sub_account_name: 'main',
+    },
+  },
+  {
+    kind: 'enrol',
+    body: {
+      api_key: 'k',
+      public_key_pem: 'pem',
+      role: 'full',
+      workspace: 'w',
+      sub_account: 1,
+      sub_account_name: 'main',
+      approval_policy: 2,
     },
   },
   { kind: 'revoke', body: { api_key: 'k' } },

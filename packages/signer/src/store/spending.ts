@@ -49,6 +49,12 @@ export interface ChargedStep {
 export const windowName = (workspace: string, key: string): string =>
   JSON.stringify(['policy', workspace, key])
 
+/** Returns the workspace and the key of a sum of a policy from its name. */
+export function readWindowName(name: string): { workspace: string; key: string } {
+  const [, workspace, key] = JSON.parse(name) as [string, string, string]
+  return { workspace, key }
+}
+
 /** Estimated memory of a step, a charge, the amounts of a step, and the name of a sum, in bytes. */
 const MEMORY = { step: 200, charge: 120, amounts: 320, name: 200 } as const
 
@@ -134,6 +140,11 @@ export class Spending {
    */
   windowSince(window: string, since: number): readonly ChargedWindow[] {
     return (this.#windows.get(window) ?? []).filter(({ at }) => at >= since)
+  }
+
+  /** Names of all sums of policies that were charged ({@link windowName}). */
+  windowNames(): Iterable<string> {
+    return this.#windows.keys()
   }
 
   /**

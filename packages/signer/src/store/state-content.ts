@@ -12,6 +12,8 @@ export interface Enrolment {
   sub_account: number
   /** Name of the sub-account; null in records from before names were bound. */
   sub_account_name: string | null
+  /** The API key signs only with approvals under this policy or a later one; absent: without any. */
+  approval_policy?: number | undefined
   revoked: boolean
 }
 export interface NodeSignature {

@@ -309,12 +309,17 @@ export class State {
     'policy-statement': State.#addPolicy,
     'policy-resumed': State.#addPolicy,
     'policy-confirmed': State.#addPolicy,
+    'policy-approved': State.#addPolicy,
     'policy-followed': State.#replacePolicy,
     'policy-uninstalled': (state, entry) => {
       state.policies.delete(entry.body.workspace)
       State.#replacePolicy(state, entry)
     },
     'policy-known': State.#addPolicy,
+    'policy-reset-typed': State.#addPolicy,
+    'policy-reset-complete': State.#addPolicy,
+    'policy-reset-withdrawn': State.#addPolicy,
+    'policy-reset-begun': State.#addPolicy,
   }
 
   /** Applies a peer's entry, with the peer's time: the data that binds every node. */

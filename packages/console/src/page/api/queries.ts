@@ -1,7 +1,7 @@
 // Queries that the public API accepts by POST, sent through the mirror.
 import { panel } from './http.ts'
 import { scope } from './scope.ts'
-import type { AddressValidation, FeeEstimate, PrepaidFee } from './types.ts'
+import type { AddressValidation, FeeEstimate, PolicyEvaluation, PrepaidFee } from './types.ts'
 import type { exact } from './wire.ts'
 
 type Number = NonNullable<ReturnType<typeof exact>>
@@ -32,3 +32,11 @@ export const estimateFee = (
 
 /** Reads the workspace's prepaid account. */
 export const readPrepaidFee = (): Promise<PrepaidFee> => ask('/dac/v1/prepaid-fee', {})
+
+/** Returns what the policy would decide about a request that an API key would sign. */
+export const evaluatePolicy = (
+  uri: string,
+  body: object,
+  api_key: string,
+): Promise<PolicyEvaluation> =>
+  ask('/dac/v1/policy/evaluate', { method: 'POST', uri, body, api_key })

@@ -9,7 +9,7 @@ import { ApprovalAmount, APPROVALS_LIVE, Needs } from './approvals.tsx'
 import { Decisions, HowTo } from './decisions.tsx'
 import { ChangePage } from './policy-change.tsx'
 
-/** Page of one transfer, or one policy change, that requires approvals. */
+/** Page of one transfer, forwarding rule or policy change that requires approvals. */
 export function ApprovalPage({ id }: { id: string }) {
   const reading = useRead<ApprovalDetail>(
     mirror(`/dac/v1/approvals/${encodeURIComponent(id)}`),
@@ -29,6 +29,8 @@ export function ApprovalPage({ id }: { id: string }) {
     )
   const { facts, statement } = approval
   if (facts === null) return <ChangePage id={id} />
+  const isRule = approval.action === 'forward'
+  const { standing } = facts
   return (
     <Page
       title={`Approve ${tickerOf(facts.asset)}`}
@@ -38,8 +40,9 @@ export function ApprovalPage({ id }: { id: string }) {
       {approval.state === 'open' ? (
         <Note tone="warn">
           <p>
-            Approvals so far: <Needs of={approval.needs} />. If the others are missing, it fails{' '}
-            <Time at={approval.expires_at} />. It delays no other transfer.
+            Approvals so far: <Needs of={approval.needs} />. If the others are missing, it{' '}
+            {isRule ? 'ends' : 'fails'} <Time at={approval.expires_at} />.{' '}
+            {isRule ? 'Nothing is forwarded until then.' : 'It delays no other transfer.'}
           </p>
         </Note>
       ) : null}
@@ -67,22 +70,49 @@ export function ApprovalPage({ id }: { id: string }) {
                     of={facts.fee_asset}
                   />,
                 ],
+            standing === null
+              ? null
+              : [
+                  'Smallest forward',
+                  <Amount
+                    key="min"
+                    value={unitsText(standing.min_amount, facts.decimals)}
+                    of={facts.asset}
+                  />,
+                ],
+            standing === null
+              ? null
+              : [
+                  'Maximum in 24 hours',
+                  <Amount
+                    key="cap"
+                    value={unitsText(standing.daily_cap, facts.decimals)}
+                    of={facts.asset}
+                  />,
+                ],
             ['Policy', `number ${statement.policy.number}`],
             [
               'Hash of the policy',
               <Id key="hash" value={statement.policy.hash} label="hash" isWhole />,
             ],
-            [
-              'Transfer',
-              <a key="transfer" href={pageAt(`/transactions/${id}`)}>
-                Open the transfer
-              </a>,
-            ],
+            isRule
+              ? [
+                  'Rule',
+                  <a key="rule" href={pageAt(`/forwarding/${id}`)}>
+                    Open the forwarding rule
+                  </a>,
+                ]
+              : [
+                  'Transfer',
+                  <a key="transfer" href={pageAt(`/transactions/${id}`)}>
+                    Open the transfer
+                  </a>,
+                ],
           ]}
         />
       </Card>
       <Decisions of={approval.have} reading={reading} />
-      {approval.state === 'open' ? <HowTo id={id} of="transfer" /> : null}
+      {approval.state === 'open' ? <HowTo id={id} of={isRule ? 'rule' : 'transfer'} /> : null}
     </Page>
   )
 }

@@ -9,7 +9,7 @@ import { Table } from '../parts/table.tsx'
 const timeOf = (seconds: number): string => new Date(seconds * 1000).toISOString()
 
 /** How a person approves. This page cannot, because it has no key of theirs. */
-export function HowTo({ id, of }: { id: string; of: 'transfer' | 'change' }) {
+export function HowTo({ id, of }: { id: string; of: 'transfer' | 'change' | 'rule' }) {
   return (
     <Card
       title="Approve or reject"

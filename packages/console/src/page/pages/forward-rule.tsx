@@ -44,7 +44,8 @@ export function ForwardRulePage({ id }: { id: string }) {
       toast(verb === 'pause' ? 'The rule is paused' : 'The rule is active again')
       reading.reload()
     })
-  const isOpen = ['pending', 'active', 'paused'].includes(rule.status)
+  const isAwaiting = rule.status === 'awaiting_approval'
+  const isOpen = isAwaiting || ['pending', 'active', 'paused'].includes(rule.status)
   return (
     <Page
       title={`Forward ${tickerOf(rule.asset)}`}
@@ -53,7 +54,7 @@ export function ForwardRulePage({ id }: { id: string }) {
       actions={
         isOpen ? (
           <>
-            {rule.status === 'paused' ? (
+            {isAwaiting ? null : rule.status === 'paused' ? (
               <Button isBusy={isBusy} onClick={() => void act('resume')}>
                 Resume
               </Button>
@@ -72,7 +73,14 @@ export function ForwardRulePage({ id }: { id: string }) {
       <ProblemNote problem={problem} />
       {rule.reason === null ? null : (
         <Note tone="warn">
-          <p>{rule.reason}</p>
+          <p>
+            {rule.reason}
+            {isAwaiting ? (
+              <>
+                . <a href={pageAt(`/approvals/${rule.id}`)}>Open the approvals</a>
+              </>
+            ) : null}
+          </p>
         </Note>
       )}
       <Card>

@@ -2,6 +2,7 @@ import { mirror } from '../api/scope.ts'
 import type { PolicyInForce, PolicyVersionPage } from '../api/types.ts'
 import { useRead } from '../api/use.ts'
 import { Card, Empty, Facts, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
+import { PolicyWindowsCard } from '../parts/policy-windows.tsx'
 import { Id, Time } from '../parts/values.tsx'
 import { Table } from '../parts/table.tsx'
 import { OpenChanges } from './policy-change.tsx'
@@ -48,6 +49,27 @@ function Pending({ of }: { of: Proposal }) {
           <li key={change}>{change}</li>
         ))}
       </ul>
+    </Note>
+  )
+}
+
+function ResetNote({ of }: { of: PolicyInForce['resets'][number] }) {
+  return (
+    <Note tone="warn">
+      <p>
+        The operators of signer {of.given_by.length === 1 ? 'node' : 'nodes'}{' '}
+        {of.given_by.join(' and ')} want to replace this policy by a reset (
+        <Id value={of.hash} label="hash" />
+        ).{' '}
+        {of.acts_at === null ? (
+          'It comes into force seven days after the operators of all three nodes have entered it.'
+        ) : (
+          <>
+            It comes into force <Time at={of.acts_at} />.
+          </>
+        )}{' '}
+        Any change of the policy that its people approve before ends the reset.
+      </p>
     </Note>
   )
 }
@@ -171,6 +193,9 @@ export function PolicyPage() {
           </p>
         </Note>
       ))}
+      {policy.resets.map((reset) => (
+        <ResetNote key={reset.hash} of={reset} />
+      ))}
       {policy.pending.map((proposal) => (
         <Pending key={proposal.hash} of={proposal} />
       ))}
@@ -187,6 +212,7 @@ export function PolicyPage() {
       <Card title="Rules" lead="What no rule allows is denied.">
         <RuleList of={policy.rules} />
       </Card>
+      <PolicyWindowsCard />
       <People
         of={policy.document as unknown as Document}
         reading={{ problem: null, reload: reading.reload }}

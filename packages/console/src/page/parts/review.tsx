@@ -10,6 +10,7 @@ import { toast } from './announce.tsx'
 import { Button, Check, onSubmit, Text } from './form.tsx'
 import { KeyNotice } from './key-notice.tsx'
 import { Card, Note, Page, ProblemNote } from './page.tsx'
+import { PolicyVerdict } from './policy-verdict.tsx'
 import { Amount, AssetName, Time, Worth } from './values.tsx'
 import { go } from '../router.ts'
 
@@ -57,19 +58,20 @@ export function Review({
   )
   const wanted = draft.address.slice(-END_LENGTH)
   const earlier = before.data
+  const body = {
+    asset: draft.asset,
+    amount,
+    destination_address: draft.address,
+    destination_type: 'EXTERNAL',
+    source_type: 'INTERNAL',
+    sequence_id: draft.sequence_id,
+    fee_level: draft.level,
+    ...(draft.tag === '' ? {} : { address_tag: draft.tag }),
+    ...(draft.memo.trim() === '' ? {} : { memo: draft.memo.trim() }),
+  }
   const submit = () =>
     run(async () => {
-      const made = await sign<Transaction>('POST', '/dac/v1/transaction', {
-        asset: draft.asset,
-        amount,
-        destination_address: draft.address,
-        destination_type: 'EXTERNAL',
-        source_type: 'INTERNAL',
-        sequence_id: draft.sequence_id,
-        fee_level: draft.level,
-        ...(draft.tag === '' ? {} : { address_tag: draft.tag }),
-        ...(draft.memo.trim() === '' ? {} : { memo: draft.memo.trim() }),
-      })
+      const made = await sign<Transaction>('POST', '/dac/v1/transaction', body)
       onSent()
       toast('The transfer is ordered')
       go(pageAt(`/transactions/${made.id}`))
@@ -151,6 +153,7 @@ export function Review({
             </p>
           </Note>
         )}
+        <PolicyVerdict body={body} />
         <form class="stack review-form" onSubmit={onSubmit(submit)}>
           <Text
             label={`The last ${END_LENGTH} characters of the address`}

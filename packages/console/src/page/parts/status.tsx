@@ -46,6 +46,7 @@ const STATES: Record<string, readonly [Tone, string]> = {
   active: ['ok', 'Active'],
   inactive: ['neutral', 'Inactive'],
   paused: ['warn', 'Paused'],
+  awaiting_approval: ['warn', 'Awaiting approval'],
   expired: ['neutral', 'Expired'],
   deleting: ['info', 'Deleting'],
   deleted: ['neutral', 'Deleted'],

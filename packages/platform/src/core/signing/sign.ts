@@ -80,8 +80,8 @@ const SIGN_TIMEOUT_MS = 6000
 const SIGN_TIMEOUT_PER_INPUT_MS = 150
 /**
  * Error codes of temporary refusals: a busy or restoring node, an earlier nonce that is still being
- * signed, a 24-hour budget; a window of the workspace's policy that is full, a stop, or nodes that
- * do not have the same policy yet.
+ * signed, a 24-hour budget; a window of the workspace's policy that is full, a stop, nodes that do
+ * not have the same policy yet, or an enrolment that people have not approved yet.
  */
 const TRANSIENT = new Set([
   'TOO_BUSY',
@@ -93,6 +93,7 @@ const TRANSIENT = new Set([
   'POLICY_WINDOW',
   'POLICY_STOPPED',
   'POLICY_BEHIND',
+  'ENROLMENT_APPROVAL',
 ])
 const STATUS_TIMEOUT_MS = 1500
 /** Time in milliseconds for which a pair with a node that failed recently is tried last. */

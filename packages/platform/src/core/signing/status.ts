@@ -10,7 +10,9 @@ export interface NodeStatus {
  * Fields of a node's status. `clockS`: the node's clock, in whole seconds; `keysReady`: number of
  * prepared keys for future workspaces, by curve; `peersDown`: number of other nodes that it cannot
  * reach; `policiesApart`: number of workspaces whose policy is late there, or differs from that of
- * another node; `bans`: nodes that it has banned; `banReports`: bans that other nodes reported to it.
+ * another node; `windowsNearlyFull`: number of windows of policies of which at least 90 % is used;
+ * `policyResets`: number of workspaces whose policy an operator wants to replace by a
+ * reset; `bans`: nodes that it has banned; `banReports`: bans that other nodes reported to it.
  */
 interface ReportedStatus {
   ready: boolean
@@ -19,6 +21,8 @@ interface ReportedStatus {
   keysReady: Record<string, number>
   peersDown: number
   policiesApart: number
+  windowsNearlyFull: number
+  policyResets: number
   bans: number[]
   banReports: { node: number; by: number }[]
 }
@@ -30,6 +34,8 @@ interface Status {
   pool?: unknown
   peers?: unknown
   policies_apart?: unknown
+  policy_windows_nearly_full?: unknown
+  policy_resets?: unknown
   bans?: unknown
   ban_reports?: unknown
 }
@@ -71,6 +77,8 @@ const read = ({
   pool,
   peers,
   policies_apart: policiesApart,
+  policy_windows_nearly_full: nearlyFull,
+  policy_resets: policyResets,
   bans,
   ban_reports: reports,
 }: Status): ReportedStatus => ({
@@ -87,6 +95,8 @@ const read = ({
     : 0,
   // Absent in earlier versions.
   policiesApart: typeof policiesApart === 'number' ? policiesApart : 0,
+  windowsNearlyFull: typeof nearlyFull === 'number' ? nearlyFull : 0,
+  policyResets: typeof policyResets === 'number' ? policyResets : 0,
   bans: readBans(bans),
   banReports: Array.isArray(reports) ? reports.filter(isReport) : [],
 })

@@ -2,10 +2,9 @@ import type { Registry } from '@custody/chains'
 import type { CarriedApproval } from '@custody/policy'
 import { isDeepStrictEqual } from 'node:util'
 import type { Database } from '../../core/database/pool.ts'
-import { wakeOne } from '../../core/engine/lease.ts'
 import { ApiError } from '../../core/errors.ts'
 import { decisionsOf } from '../../core/signing/approvals.ts'
-import { ownPathsOf } from '../../core/signing/own-paths.ts'
+import { judgeFound, lockWaiting, wakeFound } from './approvable.ts'
 import type { FoundApproval } from './find-approval.ts'
 import type { Judgement, Need } from './judgement.ts'
 import { noteNeeds, writeDecision } from './requests.ts'
@@ -25,13 +24,16 @@ export interface Decided {
   needs: readonly Need[]
 }
 
-/** State of a transfer after the decision that decides it. */
+/** State of a request after the decision that decides it. */
 const STATES = { approve: 'approved', reject: 'rejected' } as const
 
-const closed = ({ state }: Pick<FoundApproval, 'state'>): ApiError =>
+const nounOf = ({ is_rule }: Pick<FoundApproval, 'is_rule'>): string =>
+  is_rule ? 'rule' : 'transfer'
+
+const closed = (found: Pick<FoundApproval, 'state' | 'is_rule'>, state = found.state): ApiError =>
   new ApiError(
     'APPROVAL_CLOSED',
-    `id: the transfer does not wait for approvals: ${state === 'open' ? 'it is being processed' : `it is ${state}`}`,
+    `id: the ${nounOf(found)} does not wait for approvals: ${state === 'open' ? 'it is being processed' : `it is ${state}`}`,
     { field: 'id' },
   )
 
@@ -39,16 +41,16 @@ const refused = (field: string, message: string): ApiError =>
   new ApiError('APPROVAL_REFUSED', `${field}: ${message}`, { field })
 
 /**
- * Returns what two nodes say about a transfer with one more decision.
+ * Returns what two nodes say about a transfer or rule with one more decision.
  * @throws ApiError `SIGNERS_UNAVAILABLE`
  */
-function judgementOf(outcome: Outcome): Judgement {
+function judgementOf(found: FoundApproval, outcome: Outcome): Judgement {
   if (outcome.kind === 'later')
     throw new ApiError(
       'SIGNERS_UNAVAILABLE',
       `the signer nodes cannot verify it now: ${outcome.message}`,
     )
-  if (outcome.kind === 'none') throw closed({ state: 'ended' })
+  if (outcome.kind === 'none') throw closed(found, 'ended')
   return outcome.judgement
 }
 
@@ -56,7 +58,7 @@ function judgementOf(outcome: Outcome): Judgement {
 const TRIES_MAX = 5
 
 /**
- * Stores a person's decision about a transfer, after two signer nodes have verified it. The
+ * Stores a person's decision about a transfer or rule, after two signer nodes have verified it. The
  * authority is the person's signature, not the caller who sends it. A decision that is sent again
  * changes nothing.
  * @throws ApiError `APPROVAL_CLOSED`, `APPROVAL_REFUSED` or `SIGNERS_UNAVAILABLE`
@@ -72,7 +74,7 @@ export async function decide(
   }
   throw new ApiError(
     'SIGNERS_UNAVAILABLE',
-    'too many decisions about the transfer arrive at once: send the decision again',
+    'too many decisions about it arrive at once: send the decision again',
   )
 }
 
@@ -83,7 +85,7 @@ async function decideOnce(
   decision: CarriedApproval,
 ): Promise<Decided | null> {
   const { database, policies } = services
-  const { id, workspace_id: workspace, request } = found
+  const { id, workspace_id: workspace } = found
   const earlier = await decisionsOf(database, found)
   const isRepeated = earlier.some((each) => isDeepStrictEqual(each, decision))
   const decided = STATES[decision.decision]
@@ -91,27 +93,20 @@ async function decideOnce(
     return { id, state: decision.decision === 'reject' ? decided : found.state, needs: found.needs }
   if (found.state !== 'open') throw closed(found)
   // A rejection is final from the moment at which it is stored.
-  if (earlier.some(isRejection)) throw closed({ state: 'rejected' })
-  const { api_key: _, ...signed } = request!
+  if (earlier.some(isRejection)) throw closed(found, 'rejected')
   const others = earlier.filter(({ by }) => by !== decision.by)
   policies.noteGoverned(workspace)
-  const outcome = await policies.judge(workspace, signed, async () => ({
-    decisions: [decision, ...others],
-    to_path: (await ownPathsOf(services, workspace, [id])).get(id),
-  }))
-  const judgement = judgementOf(outcome)
+  const outcome = await judgeFound(services, found, [decision, ...others])
+  const judgement = judgementOf(found, outcome)
   assertCounts(judgement, decision)
   const isStored = await database.transaction(async (tx) => {
-    const row = await tx.one<{ state: string }>(
-      'select state from transactions where workspace_id = $1 and id = $2 for update',
-      [workspace, id],
-    )
+    const isWaiting = await lockWaiting(tx, found)
     if (!isDeepStrictEqual(await decisionsOf(tx, found), earlier)) return false
-    if (row?.state !== 'APPROVAL') throw closed(found)
+    if (!isWaiting) throw closed(found)
     await writeDecision(tx, found, decision)
     await noteNeeds(tx, found, judgement)
     await tellApproval(tx, found, 'approval.updated')
-    await wakeOne(tx, workspace, id)
+    await wakeFound(tx, found)
     return true
   })
   if (!isStored) return null
@@ -135,11 +130,11 @@ function assertCounts(
   if (decision === 'reject' && !rejected_by.includes(by))
     throw refused(
       'by',
-      `${by} is in no group whose approvals are missing, so they cannot reject the transfer`,
+      `${by} is in no group whose approvals are missing, so they cannot reject it`,
     )
   if (decision === 'approve' && !approved_by.includes(by))
     throw refused(
       'by',
-      `an approval of ${by} does not count: they requested the transfer, or they are in no group whose approvals are missing by policy ${statement.policy.number}`,
+      `an approval of ${by} does not count: they requested it, or they are in no group whose approvals are missing by policy ${statement.policy.number}`,
     )
 }

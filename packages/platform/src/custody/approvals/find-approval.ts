@@ -1,17 +1,21 @@
 import type { Queryable } from '../../core/database/pool.ts'
+import type { SignedRequest } from '@custody/request-auth'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import type { ApprovalRequest } from './approval-request.ts'
 
-/** A request for approvals with its transfer. */
+/** A request for approvals with its transfer or forwarding rule. */
 export type FoundApproval = ApprovalRequest &
-  Pick<TransactionRow, 'id' | 'workspace_id' | 'sub_account_id' | 'request'> & {
-    transaction_state: TransactionRow['state']
+  Pick<TransactionRow, 'id' | 'workspace_id' | 'sub_account_id'> & {
+    /** The signed request of the caller; a transfer also stores the API key. */
+    request: (SignedRequest & { api_key?: string }) | null
+    /** It is a forwarding rule. */
+    is_rule: boolean
   }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /**
- * Returns a request for approvals by the ID of its transfer; undefined if there is none.
+ * Returns a request for approvals by the ID of its transfer or rule; undefined if there is none.
  * @param workspace ID of the workspace
  */
 export async function findApproval(
@@ -23,9 +27,11 @@ export async function findApproval(
   if (!UUID.test(id)) return undefined
   const rows = await database.query<FoundApproval>(
     `select r.transaction_id, r.state, r.statement, r.needs, r.expires_at, r.created_at,
-       t.id, t.workspace_id, t.sub_account_id, t.request, t.state transaction_state
+       r.is_rule, r.transaction_id id, r.workspace_id, r.sub_account_id,
+       coalesce(t.request, f.request) request
      from approval_requests r
-     join transactions t on t.workspace_id = r.workspace_id and t.id = r.transaction_id
+     left join transactions t on t.workspace_id = r.workspace_id and t.id = r.of_transaction
+     left join forward_rules f on f.workspace_id = r.workspace_id and f.id = r.of_rule
      where r.workspace_id = $1 and r.transaction_id = $2`,
     [workspace, id],
   )

@@ -20,16 +20,16 @@ interface Services {
 
 const SECONDS_MAX = 9_999_999_999
 
-/** Stores a person's signed decision about a transfer or a policy change. */
+/** Stores a person's signed decision about a transfer, a forwarding rule or a policy change. */
 export const giveApproval = endpoint({
   id: 'giveApproval',
   tag: 'Approvals',
   description:
-    'Approves or rejects a transfer or a policy change. `signature` is made with a key of the policy document, over `custody/approval/v1`, a line feed, and the canonical JSON (RFC 8785) of `statement` of `GET /dac/v1/approvals/{id}` with the fields `by`, `key`, `at`, `expires` and `decision`. A passkey signs the SHA-256 of the same bytes as its challenge, and its assertion is sent as `passkey` instead. Two signer nodes verify it before it is stored, and the nodes verify it again before they sign. The API key only carries the decision: the signature of the person is the authority. A decision that is sent again changes nothing; a later decision of the same person replaces the earlier one. A rejection is final: the transfer fails. For a policy change, an approval signs `custody/policy-change/v1`, a line feed, and `statement` with `by`, `key`, `at` and `expires`; a rejection signs `custody/policy-veto/v1` and the same without `acts_at`, by a member of the group that may veto. The last approval presents the change to the signer nodes.',
+    'Approves or rejects a transfer, a stake, a forwarding rule or a policy change. `signature` is made with a key of the policy document, over `custody/approval/v1`, a line feed, and the canonical JSON (RFC 8785) of `statement` of `GET /dac/v1/approvals/{id}` with the fields `by`, `key`, `at`, `expires` and `decision`. A passkey signs the SHA-256 of the same bytes as its challenge, and its assertion is sent as `passkey` instead. Two signer nodes verify it before it is stored, and the nodes verify it again before they sign. The API key only carries the decision: the signature of the person is the authority. A decision that is sent again changes nothing; a later decision of the same person replaces the earlier one. A rejection is final: the transfer fails, or the forwarding rule ends. The signer nodes record the approvals of a forwarding rule, which then hold for every forward. For a policy change, an approval signs `custody/policy-change/v1`, a line feed, and `statement` with `by`, `key`, `at` and `expires`; a rejection signs `custody/policy-veto/v1` and the same without `acts_at`, by a member of the group that may veto. The last approval presents the change to the signer nodes.',
   errors: ['NOT_FOUND', 'APPROVAL_CLOSED', 'APPROVAL_REFUSED', 'SIGNERS_UNAVAILABLE'],
   method: 'POST',
   path: '/dac/v1/approvals/{id}',
-  summary: 'Approve or reject a transfer or a policy change',
+  summary: 'Approve or reject a transfer, a forwarding rule or a policy change',
   access: 'write',
   params: z.strictObject({ id: pathId }),
   body: carriedApproval.omit({ id: true }).extend({

@@ -5,11 +5,11 @@ const policy = z.strictObject({
   number: z.int().min(1).max(1_000_000_000),
   hash: z.string().max(64),
 })
-/** What a transfer does, as people approve it. */
+/** What a transfer or a forwarding rule does, as people approve it. */
 export const factsShape = actFacts.meta({
   id: 'ApprovalFacts',
   description:
-    'Amounts are in the smallest unit, as digits. `contract` is null for a native coin; `fee_max` is the largest fee that any transaction of the transfer may have.',
+    'Amounts are in the smallest unit, as digits. `contract` is null for a native coin; `fee_max` is the largest fee that any transaction of the transfer may have. A forwarding rule has its limits in `standing`, and `amount` and `fee_max` are null.',
   examples: [
     {
       sub_account: 'main',
@@ -57,7 +57,7 @@ export const statementShape = z
       .max(64)
       .meta({ description: 'Hash of the identity keys of the signer nodes' }),
     policy,
-    id: z.string().max(64).meta({ description: 'ID of the transfer' }),
+    id: z.string().max(64).meta({ description: 'ID of the transfer or the forwarding rule' }),
     subject: z.string().max(64).meta({ description: 'Hash of the content of the signed request' }),
     action: z.enum(['transfer', 'refund', 'stake', 'forward']),
     facts: factsShape,

@@ -14,12 +14,12 @@ interface Services {
   policyChanges: ChangeApprovals
 }
 
-/** Lists transfers of the sub-account and policy changes that require approvals, newest first. */
+/** Lists what requires approvals in the sub-account, and policy changes, newest first. */
 export const listApprovals = endpoint({
   id: 'listApprovals',
   tag: 'Approvals',
   description:
-    'Returns transfers of the sub-account that require approvals by the policy of the workspace, and proposed changes of the policy (`action` is `policy_change`), newest first. `needs` states for each group how many of its members must approve and how many have; `have` contains the decisions. To continue, pass `next` of the response as `after`.',
+    'Returns transfers, stakes and forwarding rules of the sub-account that require approvals by the policy of the workspace, and proposed changes of the policy (`action` is `policy_change`), newest first. `needs` states for each group how many of its members must approve and how many have; `have` contains the decisions. To continue, pass `next` of the response as `after`.',
   method: 'GET',
   path: '/dac/v1/approvals',
   summary: 'List what requires approvals',

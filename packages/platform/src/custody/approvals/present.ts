@@ -53,10 +53,12 @@ export const decisionShape = z
 /** A transfer or a policy change that requires approvals, in lists. */
 export const approvalShape = z
   .object({
-    id: z.string().meta({ description: 'ID of the transfer or the policy change' }),
+    id: z
+      .string()
+      .meta({ description: 'ID of the transfer, the forwarding rule or the policy change' }),
     state: z.enum(REQUEST_STATES).meta({
       description:
-        '`ended`: the transfer was cancelled, or failed for another reason, before it was decided; a policy change ended for another reason than its approvals',
+        '`ended`: the transfer was cancelled, or failed for another reason, before it was decided; the forwarding rule was deleted, expired, or no longer requires approvals; a policy change ended for another reason than its approvals',
     }),
     action: z.enum(['transfer', 'refund', 'stake', 'forward', 'policy_change']),
     facts: factsShape.nullable().meta({ description: 'null: it is a policy change' }),
@@ -78,7 +80,7 @@ export const approvalShape = z
     created_at: z.string(),
     expires_at: z.string().meta({
       description:
-        'The transfer fails with `APPROVAL_EXPIRED`, or the policy change expires, if it is not approved by then',
+        'If it is not approved by then, the transfer fails and a new forwarding rule ends with `APPROVAL_EXPIRED`, and a policy change expires',
     }),
   })
   .meta({ id: 'Approval' })

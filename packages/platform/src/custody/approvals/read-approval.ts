@@ -14,7 +14,7 @@ interface Services {
 }
 
 /**
- * Returns the request for approvals of a transfer of the caller's sub-account.
+ * Returns the request for approvals of a transfer or rule of the caller's sub-account.
  * @throws ApiError `NOT_FOUND`
  */
 export async function ownApproval(
@@ -26,7 +26,7 @@ export async function ownApproval(
   if (found && found.sub_account_id === caller.subAccountId) return found
   throw new ApiError(
     'NOT_FOUND',
-    `id: no transfer of this sub-account and no policy change with the ID ${id.slice(0, 100)} requires approvals`,
+    `id: no transfer or forwarding rule of this sub-account and no policy change with the ID ${id.slice(0, 100)} requires approvals`,
     { field: 'id' },
   )
 }
@@ -46,7 +46,7 @@ export const readApproval = endpoint({
   id: 'readApproval',
   tag: 'Approvals',
   description:
-    'Returns one transfer or policy change that requires approvals. For a transfer, `statement` contains all fields of the statement that an approver signs, except `by`, `key`, `at`, `expires` and `decision`; `request` is the signed request of the caller, from which the statement can be derived again. For a policy change, `statement` contains all fields except `by`, `key`, `at` and `expires`, and `GET /dac/v1/policy/changes/{id}` returns the document.',
+    'Returns one transfer, stake, forwarding rule or policy change that requires approvals. Except for a policy change, `statement` contains all fields of the statement that an approver signs, except `by`, `key`, `at`, `expires` and `decision`; `request` is the signed request of the caller, from which the statement can be derived again. For a policy change, `statement` contains all fields except `by`, `key`, `at` and `expires`, and `GET /dac/v1/policy/changes/{id}` returns the document.',
   errors: ['NOT_FOUND'],
   method: 'GET',
   path: '/dac/v1/approvals/{id}',

@@ -7,11 +7,17 @@ import { tellApproval } from './tell.ts'
 
 type Owned = Pick<TransactionRow, 'id' | 'workspace_id'>
 
-/** Opens the request of a transfer that waits for approvals, or updates what it needs. */
+/**
+ * Opens the request of a transfer or rule that waits for approvals, or updates what it needs. A
+ * request of a rule can be opened again after it was closed.
+ * @param expiresAt of a forwarding rule: when the request expires; null: it is a transfer, whose
+ *   request expires six days after it was issued
+ */
 export async function openRequest(
   tx: Queryable,
   row: Owned & Pick<TransactionRow, 'sub_account_id'>,
   { statement, needs, issued_at: issuedAt }: Judgement,
+  expiresAt: Date | null = null,
 ): Promise<void> {
   const before = await tx.one<{ state: RequestState }>(
     'select state from approval_requests where workspace_id = $1 and transaction_id = $2',
@@ -19,18 +25,23 @@ export async function openRequest(
   )
   await tx.query(
     `insert into approval_requests (workspace_id, transaction_id, sub_account_id, state, statement,
-       needs, expires_at, created_at)
-     values ($1, $2, $3, 'open', $4, $5, $6, $7)
+       needs, expires_at, created_at, is_rule)
+     values ($1, $2, $3, 'open', $4, $5, $6, $7, $8)
      on conflict (workspace_id, transaction_id) do update
-       set state = 'open', statement = excluded.statement, needs = excluded.needs`,
+       set state = 'open', statement = excluded.statement, needs = excluded.needs,
+         (expires_at, created_at) = (
+           select case when again then excluded.expires_at else approval_requests.expires_at end,
+             case when again then excluded.created_at else approval_requests.created_at end
+           from (select approval_requests.is_rule and approval_requests.state <> 'open') closed (again))`,
     [
       row.workspace_id,
       row.id,
       row.sub_account_id,
       JSON.stringify(statement),
       JSON.stringify(needs),
-      new Date((issuedAt + LIMITS.approvalS) * 1000),
+      expiresAt ?? new Date((issuedAt + LIMITS.approvalS) * 1000),
       tx.now(),
+      expiresAt !== null,
     ],
   )
   if (before?.state !== 'open') await tellApproval(tx, row, 'approval.requested')

@@ -59,7 +59,9 @@ const NONE = { policy: null }
 const AWAY = 'away'
 const STOPPED = 'POLICY_STOPPED'
 
-type Says = object | typeof AWAY | typeof STOPPED | 'NOT_FOUND'
+const UNAPPROVED = 'ENROLMENT_APPROVAL'
+
+type Says = object | typeof AWAY | typeof STOPPED | typeof UNAPPROVED | 'NOT_FOUND'
 
 /** Returns the policies over three nodes that say the given things, and the number of calls. */
 function policiesOf(...says: [Says, Says, Says]) {
@@ -95,6 +97,8 @@ const CASES: [string, [Says, Says, Says], string][] = [
   ['a denial by one of two', [AWAY, ALLOWS, DENIES], 'later'],
   ['windows are full', [FULL, FULL, FULL], 'later'],
   ['all are stopped', [STOPPED, STOPPED, STOPPED], 'later'],
+  ['the API key is not approved', [UNAPPROVED, UNAPPROVED, UNAPPROVED], 'later'],
+  ['one node lacks the approvals of the API key', [UNAPPROVED, ALLOWS, ALLOWS], 'allowed'],
   ['three documents', [OTHER, ALLOWS, judgement(null, 'bc'.repeat(32))], 'later'],
   ['no workspace has a policy', [NONE, NONE, DENIES], 'none'],
   ['nodes of an earlier version', ['NOT_FOUND', 'NOT_FOUND', ALLOWS], 'none'],

@@ -26,18 +26,31 @@ export interface Details {
   decisions?: readonly CarriedApproval[]
   /** Derivation path of the destination, if it is an address of the workspace. */
   to_path?: number[] | undefined
+  /** Of a forwarding rule: amount of the planned forward, in the smallest unit. */
+  amount?: string | undefined
 }
 
 const JUDGE_TIMEOUT_MS = 5000
 /**
  * Time for which a workspace without a policy is taken to have none, in milliseconds. A transfer that
- * takes fuel within this time after the first document is installed can fail at its fuel transaction.
+ * is built within this time after the first document is installed is refused by the nodes, and is
+ * then judged.
  */
 const NO_POLICY_MS = 1000
 /** Greatest number of workspaces that are remembered. */
 const REMEMBERED_MAX = 10_000
-/** Codes by which a node does not judge now, or refuses until people end a stop. */
-const LATER = new Set(['POLICY_STOPPED', 'POLICY_BEHIND', 'RESTORING', 'TOO_BUSY', 'STARTING'])
+/**
+ * Codes by which a node does not judge now, or refuses until people end a stop or approve the
+ * enrolment of the API key.
+ */
+const LATER = new Set([
+  'ENROLMENT_APPROVAL',
+  'POLICY_STOPPED',
+  'POLICY_BEHIND',
+  'RESTORING',
+  'TOO_BUSY',
+  'STARTING',
+])
 
 /** Response of one node. */
 type Answer =

@@ -20,6 +20,11 @@ import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
 import type { Logger } from 'pino'
 import { checkTransfer, refusalError, refusalSoon } from '../transactions/payment.ts'
 import { findWallet } from '../assets/find-wallet.ts'
+import { judgeNewRule } from '../approvals/judge-new-rule.ts'
+import type { Judgement } from '../approvals/judgement.ts'
+import { openRequest } from '../approvals/requests.ts'
+import type { WorkspacePolicies } from '../approvals/workspace-policies.ts'
+import { missingReason, newRuleExpiry } from './rule-approvals.ts'
 import { expireRules, presentRule, ruleShape, type RuleRow } from './rule.ts'
 import { NODES_NEEDED, showRule } from './show-nodes.ts'
 
@@ -31,6 +36,7 @@ interface Services {
   signers: SignerNodes
   addresses: Addresses
   log: Logger
+  policies: WorkspacePolicies
 }
 
 /**
@@ -41,7 +47,7 @@ export const createRule = endpoint({
   id: 'createForwardingRule',
   tag: 'Auto-forwarding',
   description:
-    'Creates a standing rule: incoming funds of the asset are forwarded to one destination, up to a daily cap, until the rule expires. The response is sent after two signer nodes have stored the rule.',
+    'Creates a standing rule: incoming funds of the asset are forwarded to one destination, up to a daily cap, until the rule expires. The response is sent after two signer nodes have stored the rule. If the policy of the workspace requires approvals of people, its status is `awaiting_approval`, and nothing is forwarded until they have approved it.',
   errors: [
     'UNSUPPORTED_ASSET',
     'WALLET_MISSING',
@@ -51,6 +57,7 @@ export const createRule = endpoint({
     'RULE_EXISTS',
     'SIGNERS_UNAVAILABLE',
     'NETWORK_UNAVAILABLE',
+    'POLICY_DENIED',
   ],
   method: 'POST',
   path: '/dac/v1/auto-forwarding',
@@ -83,50 +90,93 @@ export const createRule = endpoint({
       asset,
     })
     if (refusal) throw refusalError(refusal, 'min_amount')
+    const approvals = await judgeNewRule(services, {
+      workspace_id: caller.workspaceId,
+      network: network.code,
+      destination,
+      address_tag: addressTag,
+      request: signed,
+    })
 
     const id = transactionId(caller.apiKey, claimedNonceAndSubject(signed.token).nonce)
-    await services.database.transaction(async (tx) => {
-      await expireRules(tx, now)
-      const written = await tx.query(
-        `insert into forward_rules (id, workspace_id, sub_account_id, wallet_id, asset, network,
-          min_amount, daily_cap,
-          destination, address_tag, expires_at, request, created_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) on conflict do nothing
-           returning id`,
-        [
-          id,
-          caller.workspaceId,
-          caller.subAccountId,
-          wallet.id,
-          asset.asset_name,
-          network.code,
-          min.toString(),
-          cap.toString(),
-          destination,
-          addressTag,
-          body.expires_at,
-          JSON.stringify(signed),
-          now,
-        ],
-      )
-      if (written.length > 0) return
-      const existing = await tx.one<{ id: string }>(
-        `select id from forward_rules where workspace_id = $2 and wallet_id = $1
-          and state in ('PENDING', 'ACTIVE', 'PAUSED')`,
-        [wallet.id, caller.workspaceId],
-      )
-      throw new ApiError(
-        'RULE_EXISTS',
-        `asset: rule ${existing?.id} already forwards incoming ${asset.asset_name}; delete it first`,
-        { field: 'asset', details: { id: existing?.id } },
-      )
+    await writeRule(services, caller, {
+      id,
+      wallet_id: wallet.id,
+      asset: asset.asset_name,
+      network: network.code,
+      min_amount: min.toString(),
+      daily_cap: cap.toString(),
+      destination,
+      address_tag: addressTag,
+      expires_at: body.expires_at,
+      request: signed,
+      created_at: now,
     })
     services.environment.checkpoint('rule.pending')
-    const row = await activate(services, caller, id, signed)
+    const row = await activate(services, caller, { id, signed, approvals })
     services.environment.checkpoint('rule.active')
     return { body: presentRule(row, services.registry, services.environment.now()) }
   },
 })
+
+/** What a new row of `forward_rules` contains. */
+type WrittenRule = Pick<
+  RuleRow,
+  | 'id'
+  | 'wallet_id'
+  | 'asset'
+  | 'network'
+  | 'min_amount'
+  | 'daily_cap'
+  | 'destination'
+  | 'address_tag'
+  | 'expires_at'
+  | 'request'
+  | 'created_at'
+>
+
+/**
+ * Writes a rule in the state PENDING.
+ * @throws ApiError `RULE_EXISTS` if another rule forwards the asset
+ */
+async function writeRule(services: Services, caller: Caller, rule: WrittenRule): Promise<void> {
+  await services.database.transaction(async (tx) => {
+    await expireRules(tx, rule.created_at)
+    const written = await tx.query(
+      `insert into forward_rules (id, workspace_id, sub_account_id, wallet_id, asset, network,
+        min_amount, daily_cap,
+        destination, address_tag, expires_at, request, created_at)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) on conflict do nothing
+         returning id`,
+      [
+        rule.id,
+        caller.workspaceId,
+        caller.subAccountId,
+        rule.wallet_id,
+        rule.asset,
+        rule.network,
+        rule.min_amount,
+        rule.daily_cap,
+        rule.destination,
+        rule.address_tag,
+        rule.expires_at,
+        JSON.stringify(rule.request),
+        rule.created_at,
+      ],
+    )
+    if (written.length > 0) return
+    const existing = await tx.one<{ id: string }>(
+      `select id from forward_rules where workspace_id = $2 and wallet_id = $1
+        and state in ('PENDING', 'ACTIVE', 'PAUSED', 'APPROVAL')`,
+      [rule.wallet_id, caller.workspaceId],
+    )
+    throw new ApiError(
+      'RULE_EXISTS',
+      `asset: rule ${existing?.id} already forwards incoming ${rule.asset}; delete it first`,
+      { field: 'asset', details: { id: existing?.id } },
+    )
+  })
+}
 
 /**
  * Checks that the destination is not an address of the sub-account.
@@ -150,29 +200,47 @@ async function checkNotOwnAddress(
     })
 }
 
+/** A rule that was written. `approvals`: those that the policy requires; null: none. */
+interface NewRule {
+  id: string
+  signed: SignedRequest
+  approvals: Judgement | null
+}
+
 /**
- * PENDING → ACTIVE, once two nodes have stored the rule; otherwise the rule is given up and ended
- * at the nodes that have stored it.
+ * PENDING → ACTIVE, or → APPROVAL if the policy requires approvals, once two nodes have stored the
+ * rule; otherwise the rule is given up and ended at the nodes that have stored it.
  */
 async function activate(
   services: Services,
   caller: Caller,
-  id: string,
-  signed: SignedRequest,
+  { id, signed, approvals }: NewRule,
 ): Promise<RuleRow> {
   const { accepted, refused, problems } = await showRule(services, signed)
   if (accepted.length >= NODES_NEEDED) {
     return services.database.transaction(async (tx) => {
       const row = await tx.one<RuleRow>(
-        `update forward_rules set state = 'ACTIVE', receipts = $2, next_run_at = $3, updated_at = $3
+        `update forward_rules set state = $5, receipts = $2, next_run_at = $3, updated_at = $3,
+           last_error = $6
          where workspace_id = $4 and id = $1 and state = 'PENDING' returning *`,
-        [id, JSON.stringify(accepted), tx.now(), caller.workspaceId],
+        [
+          id,
+          JSON.stringify(accepted),
+          tx.now(),
+          caller.workspaceId,
+          approvals ? 'APPROVAL' : 'ACTIVE',
+          approvals && missingReason(approvals),
+        ],
       )
       if (!row)
         throw new ApiError(
           'SIGNERS_UNAVAILABLE',
           'the signer nodes did not respond in time; the rule was not created',
         )
+      if (approvals) {
+        await openRequest(tx, row, approvals, newRuleExpiry(row, tx.now()))
+        row.needs = approvals.needs
+      }
       await emit(
         tx,
         caller.workspaceId,

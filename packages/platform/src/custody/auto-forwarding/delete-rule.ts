@@ -2,6 +2,7 @@ import { emptyBody } from '@custody/request-auth/bodies'
 import { z } from 'zod'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { pathId } from '../../core/http/schemas.ts'
+import { closeRequest } from '../approvals/requests.ts'
 import { endRule } from './end-rules.ts'
 import { findRule, presentRule, ruleShape } from './rule.ts'
 import type { Environment } from '../../core/environment.ts'
@@ -40,18 +41,21 @@ export const deleteRule = endpoint({
   async handler({ caller, params, signed }, services: Services) {
     const rule = await findRule(services, caller, params.id)
     // From here on nothing more is forwarded, even if the nodes have not received the deletion yet.
-    await services.database.query(
-      `update forward_rules set state = 'ENDING', end_request = $2,
-        next_run_at = $3::timestamptz + interval '10 seconds',
-        last_error = null, updated_at = $3
-       where workspace_id = $4 and id = $1 and state <> 'ENDED'`,
-      [
-        rule.id,
-        JSON.stringify({ api_key: caller.apiKey, ...signed }),
-        services.database.now(),
-        rule.workspace_id,
-      ],
-    )
+    await services.database.transaction(async (tx) => {
+      await tx.query(
+        `update forward_rules set state = 'ENDING', end_request = $2,
+          next_run_at = $3::timestamptz + interval '10 seconds',
+          last_error = null, updated_at = $3
+         where workspace_id = $4 and id = $1 and state <> 'ENDED'`,
+        [
+          rule.id,
+          JSON.stringify({ api_key: caller.apiKey, ...signed }),
+          tx.now(),
+          rule.workspace_id,
+        ],
+      )
+      await closeRequest(tx, rule, 'ended')
+    })
     services.environment.checkpoint('rule.ending')
     await endRule(services, await findRule(services, caller, rule.id))
     return {

@@ -53,7 +53,7 @@ export async function endRule(services: Services, rule: RuleRow): Promise<void> 
       `select ${RULE_COLUMNS} from forward_rules r where r.workspace_id = $2 and r.id = $1`,
       [rule.id, rule.workspace_id],
     )
-    if (written?.state === 'ENDED' && ended?.end_request) {
+    if (written?.state === 'ENDED' && (ended?.end_request || ended?.end_reason)) {
       await emit(
         tx,
         ended.workspace_id,

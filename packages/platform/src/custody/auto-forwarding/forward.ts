@@ -9,13 +9,18 @@ import { quotePlatformFee } from '../prepaid-fee/fees.ts'
 import type { Settings } from '../../core/settings/settings.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { Networks } from '../../core/engine/networks.ts'
+import type { SignerNodes } from '../../core/signing/nodes.ts'
+import type { Logger } from 'pino'
 import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
 import type { Prices } from '../prices/prices.ts'
 import { checkFeeWallet, checkTransfer, refusalSoon } from '../transactions/payment.ts'
 import { presentTransaction } from '../../core/engine/present.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { findWallet } from '../assets/find-wallet.ts'
+import { judgeRule } from '../approvals/judge-rule.ts'
+import type { WorkspacePolicies } from '../approvals/workspace-policies.ts'
 import { capOf } from './cap.ts'
+import { requireApprovals } from './rule-approvals.ts'
 import type { RuleRow } from './rule.ts'
 
 interface Services {
@@ -26,12 +31,17 @@ interface Services {
   networks: Networks
   addresses: Addresses
   prices: Prices
+  signers: SignerNodes
+  policies: WorkspacePolicies
+  log: Pick<Logger, 'info' | 'warn'>
 }
 
 const SWEEP_WAIT_MS = 2000
 const HELD_WAIT_MS = 60_000
 const REFUSED_WAIT_MS = 60_000
 const REVOKED_WAIT_MS = 86_400_000
+/** Interval at which a rule is judged again that the policy does not allow now. */
+const POLICY_WAIT_MS = 5000
 const INACTIVE = 'the wallet is inactive'
 
 /**
@@ -146,6 +156,7 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
     )
   await checkPayment(services, context, net)
   await checkFeeWallet(services, chain, { owner: caller, asset, source, fee })
+  if (!(await isAllowed(services, rule, net))) return
 
   const platform = quotePlatformFee(services, wallet.prepaid_tier, asset, net)
   const amounts = { gross, net, fee, reserve, feeRoom, chainReserve, platform }
@@ -247,6 +258,23 @@ async function checkPayment(
     asset,
   })
   if (refusal) throw new Later(`${refusal.field}: ${refusal.reason}`, REFUSED_WAIT_MS)
+}
+
+/**
+ * Lets two nodes judge a forward. If it requires approvals, the rule waits for them.
+ * @param net amount of the transfer
+ * @returns whether it may be made
+ * @throws Later if the policy does not allow it, or not now
+ */
+async function isAllowed(services: Services, rule: RuleRow, net: bigint): Promise<boolean> {
+  const amount = net.toString()
+  const outcome = await judgeRule(services, rule, amount)
+  if (outcome.kind === 'denied')
+    throw new Later(`POLICY_DENIED: ${outcome.message}`, REFUSED_WAIT_MS)
+  if (outcome.kind === 'later') throw new Later(outcome.message, POLICY_WAIT_MS)
+  if (outcome.kind !== 'approval') return true
+  await requireApprovals(services, rule, outcome.judgement, amount)
+  return false
 }
 
 /** Returns the row of a new forward. */

@@ -14,7 +14,7 @@ export async function noteIncoming(tx: Queryable, row: TransactionRow, now: Date
     `with counted as (
        insert into forward_deposits (workspace_id, rule_id, transaction_id, generation, amount)
        select workspace_id, id, $2, $3, $4 from forward_rules
-       where workspace_id = $7 and wallet_id = $1 and state in ('PENDING', 'ACTIVE', 'PAUSED')
+       where workspace_id = $7 and wallet_id = $1 and state in ('PENDING', 'ACTIVE', 'PAUSED', 'APPROVAL')
          and created_at <= $5 and expires_at > $6
        on conflict do nothing returning rule_id, amount
      )

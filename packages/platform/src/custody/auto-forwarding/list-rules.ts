@@ -46,7 +46,7 @@ export const listRules = endpoint({
     const now = new Date(services.environment.now())
     const where = `workspace_id = $5 and sub_account_id = $1 and ($2::text is null or asset = $2)
       and case when $3::text is null then state not in ('ENDING', 'ENDED')
-        else (case when state in ('ACTIVE', 'PAUSED') and expires_at <= $4 then 'EXPIRED' else state end) = $3 end`
+        else (case when state in ('ACTIVE', 'PAUSED', 'APPROVAL') and expires_at <= $4 then 'EXPIRED' else state end) = $3 end`
     const values = [
       caller.subAccountId,
       asset ?? null,

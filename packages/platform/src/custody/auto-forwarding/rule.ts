@@ -1,4 +1,5 @@
 import { formatAmount, type Registry } from '@custody/chains'
+import { LIMITS } from '@custody/policy'
 import type { SignedRequest } from '@custody/request-auth'
 import { z } from 'zod'
 import { NAMED_MAX, NODES } from '../../core/bounds.ts'
@@ -6,12 +7,21 @@ import type { Queryable, Database } from '../../core/database/pool.ts'
 import { ApiError } from '../../core/errors.ts'
 import type { Caller } from '../../core/http/endpoint.ts'
 import { exact } from '../../core/decimals.ts'
+import { needShape, type Need } from '../approvals/judgement.ts'
+import { closeRequest } from '../approvals/requests.ts'
 
 interface Services {
   database: Database
 }
 
-export type RuleState = 'PENDING' | 'ACTIVE' | 'PAUSED' | 'EXPIRED' | 'ENDING' | 'ENDED'
+export type RuleState =
+  | 'PENDING'
+  | 'ACTIVE'
+  | 'PAUSED'
+  | 'APPROVAL'
+  | 'EXPIRED'
+  | 'ENDING'
+  | 'ENDED'
 
 /** A row of `forward_rules`. Amounts are decimal strings in the smallest unit. */
 export interface RuleRow {
@@ -36,6 +46,12 @@ export interface RuleRow {
    */
   outstanding?: string[]
   waiting: string
+  /** Amount of the forward that requires approvals; null: each forward requires them. */
+  approval_amount: string | null
+  /** The approvals that are required of a rule in the state APPROVAL. */
+  needs?: Need[] | null
+  /** Why the platform ended the rule. */
+  end_reason: string | null
   last_error: string | null
   failures: number
   next_run_at: Date | null
@@ -47,6 +63,7 @@ const STATUS = {
   PENDING: 'pending',
   ACTIVE: 'active',
   PAUSED: 'paused',
+  APPROVAL: 'awaiting_approval',
   EXPIRED: 'expired',
   ENDING: 'deleting',
   ENDED: 'deleted',
@@ -69,10 +86,14 @@ export const ruleShape = z
     waiting: z.number().meta({
       description: 'Amount received since the rule was created that is not forwarded yet',
     }),
-    reason: z
-      .string()
-      .nullable()
-      .meta({ description: 'Why the waiting amount has not been forwarded' }),
+    reason: z.string().nullable().meta({
+      description:
+        'Why the waiting amount has not been forwarded, or why the platform ended the rule',
+    }),
+    needs: z.array(needShape).max(LIMITS.approvalGroups).optional().meta({
+      description:
+        'Approvals of people that the policy requires; present if the status is `awaiting_approval`. `GET /dac/v1/approvals/{id}` with the ID of the rule returns what they sign',
+    }),
     outstanding: z
       .array(z.string())
       .max(NODES * NAMED_MAX)
@@ -85,11 +106,13 @@ export const ruleShape = z
   })
   .meta({ id: 'ForwardingRule' })
 
+/** States of rules that end when they expire. */
+const EXPIRING: readonly RuleState[] = ['ACTIVE', 'PAUSED', 'APPROVAL']
+
 export function presentRule(row: RuleRow, registry: Registry, now: number) {
   const decimals = registry.asset(row.asset)?.decimals ?? 0
   const amount = (text: string) => exact(formatAmount(BigInt(text), decimals))
-  const expired =
-    (row.state === 'ACTIVE' || row.state === 'PAUSED') && row.expires_at.getTime() <= now
+  const expired = EXPIRING.includes(row.state) && row.expires_at.getTime() <= now
   return {
     id: row.id,
     asset: row.asset,
@@ -100,7 +123,8 @@ export function presentRule(row: RuleRow, registry: Registry, now: number) {
     address_tag: row.address_tag,
     expires_at: row.expires_at.toISOString(),
     waiting: amount(row.waiting),
-    reason: row.last_error,
+    reason: row.end_reason ?? row.last_error,
+    ...(row.state === 'APPROVAL' && !expired ? { needs: row.needs ?? [] } : {}),
     outstanding: row.outstanding ?? [],
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
@@ -114,7 +138,9 @@ export const RULE_COLUMNS = `r.*, array(
     where c.workspace_id = r.workspace_id and c.network = r.network and c.hash = h
       and c.state in ('CONFIRMED', 'REPLACED', 'EXPIRED')
   )
-) outstanding`
+) outstanding,
+  (select a.needs from approval_requests a
+   where a.workspace_id = r.workspace_id and a.transaction_id = r.id and a.state = 'open') needs`
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
@@ -152,13 +178,14 @@ export async function findRule(
 }
 
 /** SQL condition on `forward_rules` at time $1: the rule has expired. */
-export const IS_EXPIRED = `(state in ('ACTIVE', 'PAUSED') and expires_at <= $1)`
+export const IS_EXPIRED = `(state in ('ACTIVE', 'PAUSED', 'APPROVAL') and expires_at <= $1)`
 
 /** Expires rules, so that new ones can be created. Amounts that still wait stay in the wallet. */
 export async function expireRules(tx: Queryable, now: Date): Promise<void> {
-  await tx.query(
+  const expired = await tx.query<Pick<RuleRow, 'id' | 'workspace_id'>>(
     `update forward_rules set state = 'EXPIRED', next_run_at = null, updated_at = $1
-      where ${IS_EXPIRED}`,
+      where ${IS_EXPIRED} returning id, workspace_id`,
     [now],
   )
+  for (const rule of expired) await closeRequest(tx, rule, 'ended')
 }

@@ -229,6 +229,14 @@ function strictestOf(answers: readonly Answer<NodeEvaluation>[]) {
   return undefined
 }
 
+/** Codes by which a node signs no request of the API key. */
+const OF_API_KEY = new Set([
+  'ENROLMENT_APPROVAL',
+  'NOT_ENROLLED',
+  'READ_ONLY',
+  'WORKSPACE_MISMATCH',
+])
+
 /** Returns the error of the caller's request in which two nodes agree; undefined if there is none. */
 function refusalOf(answers: readonly Answer<NodeEvaluation>[]): ApiError | undefined {
   const refused = answers.flatMap((answer) => ('refused' in answer ? [answer.refused] : []))
@@ -244,7 +252,7 @@ function refusalOf(answers: readonly Answer<NodeEvaluation>[]): ApiError | undef
   }
   if (code === 'UNKNOWN_ASSET')
     return new ApiError('UNSUPPORTED_ASSET', `body.asset: ${message}`, { field: 'body.asset' })
-  if (code === 'NOT_ENROLLED' || code === 'READ_ONLY' || code === 'WORKSPACE_MISMATCH')
+  if (OF_API_KEY.has(code))
     return new ApiError(
       'INVALID_REQUEST',
       `api_key: the signer nodes would refuse its requests: ${message}`,

@@ -9,6 +9,7 @@ import { ApiError } from '../../core/errors.ts'
 import { NodeRefused, NodeUnavailable, type SignerNodes } from '../../core/signing/nodes.ts'
 import { evaluatePolicy } from './evaluate-policy.ts'
 import { listPolicyVersions } from './list-versions.ts'
+import { listPolicyWindows } from './list-windows.ts'
 import { readPolicy } from './read-policy.ts'
 import { lastOf } from './simulate-policy.ts'
 
@@ -108,6 +109,48 @@ test('a document whose text does not have the hash is not returned', async () =>
   assert.deepEqual(one['document'], document)
 })
 
+test('lists resets with the operators who have entered them, and the time from which they are in force', async () => {
+  const resetOf = (hashes: [number, string][], acts_at: number | null) => ({
+    reset: {
+      number: 2,
+      hash: OTHER.hash,
+      document: canonicalText(OTHER.document),
+      given_by: hashes.map(([node, of]) => ({ node, hash: of, given_at: 1 })),
+      acts_at,
+    },
+  })
+  const read = async (...more: [object, object, object]) => {
+    const [one, two, three] = more.map((each) => view(undefined, each))
+    const { services } = servicesOf(one as Says, two as Says, three as Says)
+    return (await bodyOf(readPolicy, {}, services))['resets']
+  }
+  assert.deepEqual(await read({}, { reset: null }, {}), [])
+  const other = 'ab'.repeat(32)
+  assert.deepEqual(
+    await read(
+      resetOf([[1, OTHER.hash]], null),
+      resetOf(
+        [
+          [1, OTHER.hash],
+          [2, OTHER.hash],
+          [3, other],
+        ],
+        null,
+      ),
+      {},
+    ),
+    [
+      { hash: OTHER.hash, given_by: [1, 2], acts_at: null },
+      { hash: other, given_by: [3], acts_at: null },
+    ],
+  )
+  const all: [number, string][] = [1, 2, 3].map((node) => [node, OTHER.hash])
+  assert.deepEqual(
+    await read(resetOf(all, 1_800_000_000), resetOf(all, 1_799_999_000), resetOf(all, null)),
+    [{ hash: OTHER.hash, given_by: [1, 2, 3], acts_at: '2027-01-15T08:00:00.000Z' }],
+  )
+})
+
 test('lists pending changes with the nodes that have them, and every stop once', async () => {
   const next = {
     number: 2,
@@ -136,6 +179,49 @@ test('lists pending changes with the nodes that have them, and every stop once',
     },
   )
   assert.deepEqual(policy['stops'], [{ ...stop, at: '2027-01-15T08:00:00.000Z' }])
+})
+
+test('the use of windows is the largest that nodes with the same policy report', async () => {
+  const use = (used: string, more: object = {}) => ({
+    rule: 'pay',
+    window: 'day',
+    per: 'workspace',
+    of: [],
+    hours: 24,
+    readings: [{ asset: 'ETH', used, max: '4000000000000000000' }],
+    ...more,
+  })
+  const says = (windows: object[], of = hash) => ({
+    policy: { number: 1, hash: of },
+    windows,
+    left_off: false,
+  })
+  const list = (...nodes: [Says, Says, Says]) =>
+    bodyOf(listPolicyWindows, {}, servicesOf(...nodes).services)
+  const share = {
+    per: 'share',
+    of: ['main'],
+    readings: [{ asset: null, used: '9', max: '10' }],
+  }
+  const { policy, data, by, left_off } = await list(
+    says([use('1000000000000000000')]),
+    says([use('1500000000000000000'), use('0', share)]),
+    says([use('3000000000000000000')], OTHER.hash),
+  )
+  assert.deepEqual([policy, by, left_off], [{ number: 1, hash }, ['node 1', 'node 2'], false])
+  const common = { rule: 'pay', window: 'day', per: 'workspace', hours: 24 }
+  assert.deepEqual(data, [
+    { ...common, share: true, of: 'main', limits: [{ asset: null, used: '9', max: '10' }] },
+    { ...common, share: false, of: null, limits: [{ asset: 'ETH', used: '1.5', max: '4' }] },
+  ])
+  const none = await list({ policy: null }, { policy: null }, AWAY)
+  assert.deepEqual(none, { policy: null, data: [], left_off: false, by: ['node 1', 'node 2'] })
+  for (const nodes of [
+    [says([]), AWAY, AWAY],
+    [says([]), says([], OTHER.hash), AWAY],
+    [says([]), { ...says([]), windows: [{}] }, AWAY],
+  ] as [Says, Says, Says][])
+    await assert.rejects(list(...nodes), fails('SIGNERS_UNAVAILABLE'))
 })
 
 test('lists the versions that two nodes have on record, in pages', async () => {
@@ -252,6 +338,7 @@ test('an evaluation fails if no two nodes agree, and with 400 if they refuse the
     ['BAD_REQUEST_FIELD', 'INVALID_REQUEST', 'body.amount'],
     ['UNKNOWN_ASSET', 'UNSUPPORTED_ASSET', 'body.asset'],
     ['NOT_ENROLLED', 'INVALID_REQUEST', 'api_key'],
+    ['ENROLMENT_APPROVAL', 'INVALID_REQUEST', 'api_key'],
   ] as const) {
     const error = refused(code, { field: 'amount' })
     await assert.rejects(evaluated([error, error, AWAY]), fails(api, field))

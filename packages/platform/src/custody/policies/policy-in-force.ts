@@ -25,6 +25,12 @@ const stopShape = z.object({
   by: z.string().max(64),
   at: seconds,
 })
+/** A reset, as a node returns it: statements of operators that it knows. */
+const resetShape = z.object({
+  given_by: z.array(z.object({ node: z.int().min(1).max(3), hash })).max(1000),
+  hash: hash.nullable(),
+  acts_at: seconds.nullable(),
+})
 /** Response of a node to `POST /policy` (packages/signer/README.md). */
 const viewShape = z.object({
   number: z.int().nullable(),
@@ -32,6 +38,8 @@ const viewShape = z.object({
   document: z.string().nullable(),
   next: pendingShape.nullish(),
   stops: z.array(stopShape).max(1000).optional(),
+  /** Absent in earlier versions of the node. */
+  reset: resetShape.nullish(),
   suspensions: z
     .array(z.object({ target: z.object({ person: z.string().max(64), key: z.string().max(64) }) }))
     .optional(),
@@ -44,6 +52,16 @@ type Pending = z.output<typeof pendingShape>
 /** A document that nodes hold as pending. */
 type Proposal = Omit<Pending, 'document'> & { document: PolicyDocument; held: number[] }
 
+/**
+ * A document by which operators want to replace the one in force. `given_by`: nodes whose operators
+ * have entered it; `acts_at`: Unix seconds from which it is in force, null while one is missing.
+ */
+interface Reset {
+  hash: string
+  given_by: number[]
+  acts_at: number | null
+}
+
 /** The policy of a workspace, as at least two nodes have it in force. */
 export interface PolicyInForce {
   number: number
@@ -54,6 +72,7 @@ export interface PolicyInForce {
   pending: Proposal[]
   /** Stops at any of these nodes. `at`: Unix seconds. */
   stops: z.output<typeof stopShape>[]
+  resets: Reset[]
   /** Suspended and revoked keys at any of these nodes, as `keyName` names them. */
   blocked: ReadonlySet<string>
 }
@@ -80,6 +99,22 @@ function pendingOf(views: readonly { node: number; view: View }[]): Proposal[] {
     else if (document) proposals.set(view.next.hash, { ...view.next, document, held: [node] })
   }
   return [...proposals.values()]
+}
+
+/** Returns the resets that wait at nodes, each once. */
+function resetsOf(views: readonly { view: View }[]): Reset[] {
+  const resets = views.flatMap(({ view }) => (view.reset ? [view.reset] : []))
+  const given = Map.groupBy(
+    resets.flatMap(({ given_by }) => given_by),
+    (each) => each.hash,
+  )
+  return [...given].map(([of, words]) => {
+    const times = resets.flatMap(({ hash: own, acts_at }) =>
+      own === of && acts_at !== null ? [acts_at] : [],
+    )
+    const given_by = [...new Set(words.map(({ node }) => node))].sort((a, b) => a - b)
+    return { hash: of, given_by, acts_at: times.length > 0 ? Math.max(...times) : null }
+  })
 }
 
 /**
@@ -116,6 +151,7 @@ export async function policyInForce(
     held: nodes,
     pending: pendingOf(views),
     stops: [...stops.values()],
+    resets: resetsOf(views),
     blocked: blockedKeysOf(
       document,
       views.flatMap(({ view }) => view.suspensions ?? []),

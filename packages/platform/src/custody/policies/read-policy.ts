@@ -64,12 +64,33 @@ const stopShape = z
   })
   .meta({ id: 'PolicyStop' })
 
+/** Resets in a response: three operators can enter different ones, and a node can lie. */
+const RESETS_MAX = 9
+const resetShape = z
+  .object({
+    hash: policyHash,
+    given_by: heldShape.meta({
+      description: 'Signer nodes whose operators have entered it: all three are required',
+      examples: [[1, 2]],
+    }),
+    acts_at: z
+      .string()
+      .max(30)
+      .nullable()
+      .meta({
+        description:
+          'Time from which it is in force, unless a change of the policy is approved before; null while an operator is missing',
+        examples: ['2026-12-04T12:00:00.000Z'],
+      }),
+  })
+  .meta({ id: 'PolicyReset' })
+
 /** Returns the policy document in force for the caller's workspace. */
 export const readPolicy = endpoint({
   id: 'readPolicy',
   tag: 'Policy',
   description:
-    'Returns the policy document that at least two signer nodes have in force for the workspace, the nodes that have it, the pending change, and the stops. `number`, `hash` and `document` are null if the workspace has no policy.',
+    'Returns the policy document that at least two signer nodes have in force for the workspace, the nodes that have it, the pending change, the stops, and resets by the operators. `number`, `hash` and `document` are null if the workspace has no policy.',
   errors: ['SIGNERS_UNAVAILABLE'],
   method: 'GET',
   path: '/dac/v1/policy',
@@ -86,6 +107,10 @@ export const readPolicy = endpoint({
     held: heldShape,
     pending: z.array(proposalShape).max(3),
     stops: z.array(stopShape).max(STOPS_MAX),
+    resets: z
+      .array(resetShape)
+      .max(RESETS_MAX)
+      .meta({ description: 'Documents by which operators of signer nodes want to replace it' }),
   }),
   async handler({ caller }, { signers }: Services) {
     const policy = await policyInForce(signers, caller.workspace)
@@ -99,9 +124,10 @@ export const readPolicy = endpoint({
           held: [],
           pending: [],
           stops: [],
+          resets: [],
         },
       }
-    const { number, hash, document, held, pending, stops } = policy
+    const { number, hash, document, held, pending, stops, resets } = policy
     return {
       body: {
         number,
@@ -117,6 +143,10 @@ export const readPolicy = endpoint({
             .map(({ sentence }) => sentence),
         })),
         stops: stops.slice(0, STOPS_MAX).map((each) => ({ ...each, at: timeOf(each.at) })),
+        resets: resets.slice(0, RESETS_MAX).map((each) => ({
+          ...each,
+          acts_at: each.acts_at === null ? null : timeOf(each.acts_at),
+        })),
       },
     }
   },

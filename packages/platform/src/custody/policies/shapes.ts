@@ -2,6 +2,8 @@ import { z } from 'zod'
 
 /** Number of the fields of a document. */
 const FIELDS_MAX = 20
+/** Lower-case hex of SHA-256, in requests. */
+export const HASH_PATTERN = /^[0-9a-f]{64}$/
 const HASH = 'c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25'
 
 export const policyNumber = z

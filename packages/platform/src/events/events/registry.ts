@@ -165,10 +165,12 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
   'transaction.failed': transaction(
     'The transaction failed permanently, or the chain reverted it; the reserved amount is available again',
   ),
-  'approval.requested': approval('A transfer waits for approvals that the policy requires'),
-  'approval.updated': approval('A person approved or rejected a transfer that waits'),
+  'approval.requested': approval(
+    'A transfer, a stake or a forwarding rule waits for approvals that the policy requires',
+  ),
+  'approval.updated': approval('A person approved or rejected what waits'),
   'approval.closed': approval(
-    'A transfer no longer waits for approvals: it was approved or rejected, it expired, or it ended for another reason',
+    'A transfer, a stake or a forwarding rule no longer waits for approvals: it was approved or rejected, it expired, or it ended for another reason',
   ),
   'policy.proposed': policyChange('A policy change was proposed, and waits for its approvals'),
   'policy.vetoed': policyChange(

@@ -42,7 +42,7 @@ test('an unknown filter value gets 400 with the list of allowed values', async (
     [
       '/dac/v1/auto-forwarding?status=off',
       'status',
-      'status: must be one of pending, active, paused, expired, deleting, deleted',
+      'status: must be one of pending, active, paused, awaiting_approval, expired, deleting, deleted',
     ],
     ['/dac/v1/auto-forwarding?asset=eth', 'asset', /did you mean ETH\?/],
   ] as const) {

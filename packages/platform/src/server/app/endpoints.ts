@@ -74,6 +74,7 @@ import { resumePolicy } from '../../custody/policies/emergency/resume-policy.ts'
 import { stopPolicy } from '../../custody/policies/emergency/stop-policy.ts'
 import { suspendPolicyKey } from '../../custody/policies/emergency/suspend-key.ts'
 import { vetoPolicy } from '../../custody/policies/emergency/veto-policy.ts'
+import { listPolicyWindows } from '../../custody/policies/list-windows.ts'
 import { listPolicyVersions } from '../../custody/policies/list-versions.ts'
 import { readPolicy } from '../../custody/policies/read-policy.ts'
 import { simulatePolicy } from '../../custody/policies/simulate-policy.ts'
@@ -122,6 +123,7 @@ export const endpoints: readonly Endpoint<Application>[] = [
   giveApproval,
   readPolicy,
   listPolicyVersions,
+  listPolicyWindows,
   evaluatePolicy,
   simulatePolicy,
   createPolicyChange,

@@ -1,3 +1,4 @@
+import { judgeRulesLoop } from '../../custody/auto-forwarding/judge-rules.ts'
 import { autoForwardingLoop } from '../../custody/auto-forwarding/loop.ts'
 import type { HeldNetworks } from '../../custody/deposits/hold-networks.ts'
 import { scanLoop } from '../../custody/deposits/scanner.ts'
@@ -46,6 +47,7 @@ function workLoops(services: Application): Loop[] {
     housekeepingLoop(services),
     foldLoop(services),
     autoForwardingLoop(services),
+    judgeRulesLoop(services),
     invoiceLoop(services),
     orderLoop(services),
     exchangeTransferLoop(services),

@@ -148,7 +148,19 @@ export function enrolmentLine(answer: NodeAnswer): string {
   const said = (field: string) => String(answer[field])
   const owner = `${said('workspace')} / ${said('sub_account')} (index ${said('sub_account_index')})`
   const revoked = answer['revoked'] === true ? ', revoked' : ''
-  return `signer ${answer.node}: ${said('role')} key for ${owner}, RSA key SHA-256 ${said('key_fingerprint')}${revoked}`
+  const pending = answer['needs_approval'] === true ? ', NOT APPROVED' : ''
+  return `signer ${answer.node}: ${said('role')} key for ${owner}, RSA key SHA-256 ${said('key_fingerprint')}${revoked}${pending}`
+}
+
+/** Returns the command by which people approve an enrolment, if a node requires it. */
+export function approvalLines(answers: readonly NodeAnswer[]): string[] {
+  const pending = answers.find((each) => each['needs_approval'] === true)
+  if (!pending) return []
+  const said = (field: string) => String(pending[field])
+  return [
+    'the API key signs nothing until people of the policy approve its enrolment, each of them with:',
+    `npx custody policy approve-enrolment --workspace ${said('workspace')} --api-key ${said('api_key')} --as PERSON --key KEYFILE`,
+  ]
 }
 
 /**

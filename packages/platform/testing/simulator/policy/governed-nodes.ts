@@ -87,6 +87,9 @@ export class GovernedNodes implements NodePolicies {
     const exchange = new PolicyExchange({
       ...common,
       node,
+      // No reset is entered here, so nothing is signed by it.
+      identity: identities.get(node) as KeyObject,
+      identities: identities as ReadonlyMap<number, KeyObject>,
       policies,
       monotonic: this.#now,
       log,

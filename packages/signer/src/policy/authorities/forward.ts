@@ -79,12 +79,7 @@ export async function forward(context: Context, order: Order, purpose: Forward):
     repeatable: false,
     charges: [assertForwards(subject, want), fee],
     acts: () =>
-      actsOf(
-        context,
-        subject,
-        [requestedForward({ proven, want, step: request.step }, purpose.id)],
-        'act',
-      ),
+      actsOf(context, subject, [requestedForward({ proven, want, step: request.step })], 'act'),
     isAct: true,
     serves: [sub_account],
   })

@@ -145,7 +145,7 @@ async function fuelled(
         asset: want.asset,
         rate: null,
         step: [step],
-        requested: [requestedForward({ proven, want, step }, purpose.id)],
+        requested: [requestedForward({ proven, want, step })],
       }
     }
     case 'stake': {

@@ -85,7 +85,7 @@ async function forwardBorrower(
   revokedToo: boolean,
 ): Promise<Requester> {
   const request = await forwarder(context, order, purpose, revokedToo)
-  return { request, requested: requestedForward(request, purpose.id), name: request.step }
+  return { request, requested: requestedForward(request), name: request.step }
 }
 
 /**

@@ -281,7 +281,7 @@ test('the refund of an invoice is an act of its own kind', async () => {
 async function forwarded() {
   const rule = await asksRule(mine)
   const act = actOf(rule, {
-    id: ID,
+    id: rule.id,
     step: names('forward', rule.id, ID),
     action: 'forward',
     standing: { min_amount: ONE, daily_cap: 5n * ONE, ends_at: IAT + 86_400 },
@@ -423,7 +423,14 @@ test('lent energy is judged by the act that it is for, and its return is not jud
   const forward = { kind: 'forward', id: ID, rule: rule.request }
   const standing = { min_amount: 1_000_000n, daily_cap: 5_000_000n, ends_at: IAT + 86_400 }
   const step = names('forward', rule.id, ID)
-  const lent = { ...tokens, id: ID, step, action: 'forward', amount: 1_000_000n, standing } as const
+  const lent = {
+    ...tokens,
+    id: rule.id,
+    step,
+    action: 'forward',
+    amount: 1_000_000n,
+    standing,
+  } as const
   assert.deepEqual(await lend('delegate', forward), {
     acts: [supported(actOf(rule, lent, TRX))],
     ...SUPPORT,

@@ -56,15 +56,16 @@ export function requestedPay({
 
 /**
  * Returns what one forward of a standing rule requests: at least the minimum amount of the rule.
- * @param id public ID of the forward
+ * People approve the rule, so its public ID is the ID of each of its forwards.
  */
-export function requestedForward(
-  { proven, want, step }: Caller<ForwardIntent> & Pick<Requested, 'step'>,
-  id: string,
-): Requested {
+export function requestedForward({
+  proven,
+  want,
+  step,
+}: Caller<ForwardIntent> & Pick<Requested, 'step'>): Requested {
   return {
     proven,
-    id,
+    id: want.rule_id,
     subject: want.content,
     step,
     action: 'forward',

@@ -52,7 +52,8 @@ function unproven(
  * in force and by this node's record. Records nothing, and returns nothing that an approval could
  * sign.
  * @returns `policy`: null if the workspace has none, and then nothing else
- * @throws Refusal if the API key is not enrolled, the request is not valid, or `POLICY_BEHIND`
+ * @throws Refusal if the API key is not enrolled, the request is not valid, `ENROLMENT_APPROVAL`, or
+ *   `POLICY_BEHIND`
  */
 export async function dryRun(
   context: Context,

@@ -16,15 +16,18 @@ import {
 } from '@custody/policy'
 import { sha256hex } from '../../canonical.ts'
 import { Refusal } from '../../errors.ts'
+import { assertApproved } from '../../governance/enrolments.ts'
 import { isSignedNatively } from '../../governance/native-verify.ts'
 import type { PolicyExchange } from '../../governance/exchange.ts'
 import type { Policies } from '../../governance/policies.ts'
+import { approvalsOnRecord } from '../../governance/standing.ts'
 import type { Store } from '../../store/index.ts'
 import { State } from '../../store/state.ts'
 import { NO_OTHERS, type OtherCharges } from '../budget.ts'
 import type { Verdict, VerdictPolicy } from '../order.ts'
 import type { AheadWindows } from '../run.ts'
 import { JudgedActs, recall, type Inputs } from './judged-acts.ts'
+import { countNearlyFull, windowUses } from './window-uses.ts'
 import { sumOf, uncoveredCharges, usesOf } from './windows.ts'
 
 /** Greatest number of rules that a refusal explains. */
@@ -32,6 +35,9 @@ export const TRIED_MAX = 20
 
 /** Greatest number of signatures that are remembered as verified. */
 const VERIFIED_MAX = 4_096
+
+/** Time for which the number of nearly full windows is used again, in milliseconds. */
+const COUNTED_MS = 30_000
 
 /** One array, so that judgements of an order without decisions have the same inputs. */
 const NO_DECISIONS: readonly CarriedApproval[] = []
@@ -78,6 +84,8 @@ export class PolicyJudge {
   readonly #acts = new JudgedActs<Omit<Judged, 'refusal'>>()
   /** Suspended and revoked keys of each state of a policy. */
   readonly #blocked = new WeakMap<Governance, ReadonlySet<string>>()
+
+  #nearlyFull = { at: -Infinity, count: 0 }
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -175,6 +183,19 @@ export class PolicyJudge {
   }
 
   /**
+   * Checks that people have approved the enrolments of API keys, if a policy requires it.
+   * @throws Refusal `ENROLMENT_APPROVAL`
+   */
+  assertEnrolled(apiKeys: readonly string[]): void {
+    const { store, policies } = this.#parts
+    for (const apiKey of apiKeys) {
+      const enrolment = store.state.enrolments.get(apiKey)
+      if (enrolment?.approval_policy === undefined) continue
+      assertApproved(policies.held(enrolment.workspace), enrolment)
+    }
+  }
+
+  /**
    * Checks that the policy allows a transaction.
    * @param isRecorded whether it is on record. Then windows are not asked again, except for charges
    *   that the record does not contain
@@ -207,12 +228,13 @@ export class PolicyJudge {
    * it knows of its peers'. The signature may count more, because each of them may have signed since.
    * @param serves index of the sub-account for which it would be made
    * @returns null if the workspace has no policy
-   * @throws Refusal `POLICY_STOPPED` or `POLICY_BEHIND`
+   * @throws Refusal `ENROLMENT_APPROVAL`, `POLICY_STOPPED` or `POLICY_BEHIND`
    */
   preview(accompanied: Accompanied, serves: number): (Judged & { governance: Governance }) | null {
     const { workspace } = accompanied.act
     const governance = this.#parts.policies.current(workspace)
     if (governance === null) return null
+    this.assertEnrolled([accompanied.act.api_key])
     this.assertNotStopped({ order: { workspace }, serves: [serves] })
     this.#parts.exchange.assertCurrent(governance)
     // Whichever peer takes part in the signature, no more is allowed than with the stricter one.
@@ -221,6 +243,32 @@ export class PolicyJudge {
       .map((other) => this.#judge(governance, accompanied, { other }))
     const found = judged.find(({ refusal }) => refusal !== null) ?? judged[0]
     return { governance, ...(found ?? this.#judge(governance, accompanied, {})) }
+  }
+
+  /** Returns what counts in the windows of a policy; null if the workspace has none. */
+  windowUses(workspace: string): Record<string, unknown> | null {
+    const governance = this.#parts.policies.current(workspace)
+    return governance && windowUses(governance.policy, this.#windowRecords(workspace))
+  }
+
+  /** Returns how many windows of all policies are nearly full, as of at most 30 seconds ago. */
+  windowsNearlyFull(): number {
+    const { store, policies } = this.#parts
+    const clockMs = store.clock()
+    if (Math.abs(clockMs - this.#nearlyFull.at) < COUNTED_MS) return this.#nearlyFull.count
+    let count = 0
+    for (const workspace of policies.workspaces) {
+      const isReadable = policies.isCurrent(workspace, () => true)
+      const policy = isReadable ? policies.current(workspace)?.policy : undefined
+      if (policy) count += countNearlyFull(policy, this.#windowRecords(workspace))
+    }
+    this.#nearlyFull = { at: clockMs, count }
+    return count
+  }
+
+  #windowRecords(workspace: string) {
+    const { store, known } = this.#parts
+    return { own: store.state.spending, others: known(), workspace, clockMs: store.clock() }
   }
 
   /** Charges of a transaction that this node's record does not contain. */
@@ -276,17 +324,32 @@ export class PolicyJudge {
         this.#isSigned(key, statement, proof),
     }
     const decisions = verifyDecisions(policy, act, carried, context)
-    const evaluation = evaluatePrepared(remembered.prepared, {
-      ...context,
-      approvals: decisions.approvals,
-      usesOf: (charge) => (records === null ? [] : usesOf(records, charge)),
-      ...(records === null ? {} : { sumOf: (charge, step) => sumOf(records, charge, step) }),
-      ...(via === undefined ? {} : { via }),
-    })
+    const evaluateWith = (approvals: Decisions['approvals']): Evaluation =>
+      evaluatePrepared(remembered.prepared, {
+        ...context,
+        approvals,
+        usesOf: (charge) => (records === null ? [] : usesOf(records, charge)),
+        ...(records === null ? {} : { sumOf: (charge, step) => sumOf(records, charge, step) }),
+        ...(via === undefined ? {} : { via }),
+      })
+    // Approvals that were recorded together must suffice together, because they were in time together.
+    const recorded = act.standing === null ? [] : this.#approvalsOnRecord(act)
+    let evaluation = evaluateWith(decisions.approvals)
+    for (const approvals of recorded)
+      if (evaluation.effect === 'approve') {
+        const other = evaluateWith(approvals)
+        if (other.effect === 'allow') evaluation = other
+      }
     const judged = { evaluation, decisions }
     if (evaluation.effect === 'allow' && evaluation.via !== null)
       this.#acts.remember(remembered, inputs, { via: evaluation.via, result: judged })
     return judged
+  }
+
+  /** Returns the approvals that are on record of the standing rule of a forward. */
+  #approvalsOnRecord(act: Act): Decisions['approvals'][] {
+    const held = this.#parts.policies.held(act.workspace)
+    return approvalsOnRecord(held, held.approved, act)
   }
 
   #blockedKeys(governance: Governance): ReadonlySet<string> {

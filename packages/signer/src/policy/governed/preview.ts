@@ -6,7 +6,14 @@ import type { Intent } from '../../intent/index.ts'
 import { signedRequestSchema, type Proven } from '../../intent/request.ts'
 import { understand } from '../callers.ts'
 import { networkOf, type Context } from '../context.ts'
-import { actOf, ownDestination, requestedPay, requestedStake, type Requested } from './acts.ts'
+import {
+  actOf,
+  ownDestination,
+  requestedForward,
+  requestedPay,
+  requestedStake,
+  type Requested,
+} from './acts.ts'
 import { TRIED_MAX, type Judged, type PolicyJudge } from './policy-judge.ts'
 
 /** Greatest number of windows that are described. */
@@ -23,6 +30,14 @@ export const previewBodySchema = z.strictObject({
   fee_max: z
     .string()
     .regex(/^(0|[1-9][0-9]{0,77})$/)
+    .optional(),
+  /**
+   * Of a forwarding rule: amount of the planned forward, in the smallest unit; default: the minimum
+   * amount of the rule.
+   */
+  amount: z
+    .string()
+    .regex(/^[1-9][0-9]{0,77}$/)
     .optional(),
   /** ID of the rule by which the act is to pass; default: any. */
   via: z.string().min(1).max(64).optional(),
@@ -42,28 +57,50 @@ export function requestedBy(proven: Proven, want: Intent): Requested {
   if (want.action === 'pay')
     return requestedPay({ proven, want, step: JSON.stringify(['pay', want.key]) })
   if (want.action === 'stake') return requestedStake({ proven, want })[0]!
+  if (want.action === 'forward')
+    return requestedForward({ proven, want, step: JSON.stringify(['forward', want.rule_id]) })
   throw new Refusal(
     'ACTION_NOT_ALLOWED',
-    'Only payments, refunds and stakes can be judged before their transaction exists',
+    'Only payments, refunds, stakes and forwarding rules can be judged before their transaction exists',
   )
 }
 
 /**
- * `POST /policy/judge`: judges a payment or stake by the policy in force and by this node's record,
+ * Returns what one forward of an amount requests, of the rule that a request creates.
+ * @param amount in the smallest unit; undefined: the minimum amount of the rule
+ * @throws Refusal `BAD_REQUEST_FIELD` if the request is no rule, or the rule does not allow the amount
+ */
+function ofAmount(requested: Requested, amount: string | undefined): Requested {
+  if (amount === undefined) return requested
+  const { standing } = requested
+  const value = BigInt(amount)
+  // The fee of a forward may be a part of its smallest amount.
+  if (standing === null || value > standing.daily_cap)
+    throw new Refusal(
+      'BAD_REQUEST_FIELD',
+      'amount: must be absent, except for a forwarding rule; then it is at most its daily_cap',
+      { field: 'amount' },
+    )
+  return { ...requested, amount: value }
+}
+
+/**
+ * `POST /policy/judge`: judges a payment, stake or forwarding rule by the policy in force and by this node's record,
  * before there is a transaction. Records nothing. The signature is judged again.
  * @returns `policy`: null if the workspace has none, and then nothing else; `statement`: the fields
  *   that each approval signs, without those of its signer; `refusal`: why a signature would be refused
- * @throws Refusal if the request is not proven, `POLICY_STOPPED` or `POLICY_BEHIND`
+ * @throws Refusal if the request is not proven, `ENROLMENT_APPROVAL`, `POLICY_STOPPED` or
+ *   `POLICY_BEHIND`
  */
 export async function preview(
   context: Context,
   judge: PolicyJudge,
-  { request, to_path: path, fee_max: fee = '0', via, decisions = [] }: PreviewBody,
+  { request, to_path: path, fee_max: fee = '0', amount, via, decisions = [] }: PreviewBody,
 ): Promise<Record<string, unknown>> {
   const { proven, want } = await understand(context, request)
   const { workspace, sub_account } = proven.enrolment
   if (judge.hashOf(workspace) === null) return { policy: null }
-  const requested = requestedBy(proven, want)
+  const requested = ofAmount(requestedBy(proven, want), amount)
   const network = networkOf(context, requested.asset)
   const own = await ownOf(context, requested, { workspace, path, network })
   const limit = BigInt(network.fee_cap)

@@ -47,6 +47,11 @@ export const PEOPLE = {
      * from a backup.
      */
     sub_account_name: z.string().nullable().optional(),
+    /**
+     * Number of the policy in force at the enrolment, if that policy requires approvals of
+     * enrolments; absent: the enrolment requires none.
+     */
+    approval_policy: count.optional(),
   }),
   revoke: z.strictObject({ api_key: z.string() }),
   'sub-account': z.strictObject({ workspace: z.string(), name: z.string(), index: count }),

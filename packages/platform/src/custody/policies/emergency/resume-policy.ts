@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { needShape } from '../../approvals/judgement.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { endpoint } from '../../../core/http/endpoint.ts'
-import { policyHash } from '../shapes.ts'
+import { HASH_PATTERN, policyHash } from '../shapes.ts'
 import {
   recordedShape,
   SIGNER_EXAMPLE,
@@ -13,8 +13,6 @@ import {
   type Services,
 } from './signed.ts'
 import { advanceStop, countResumes, findStop, storeResume, undelivered } from './stops.ts'
-
-const HASH = /^[0-9a-f]{64}$/
 
 /** Carries a person's approval of the end of a stop. */
 export const resumePolicy = endpoint({
@@ -30,7 +28,7 @@ export const resumePolicy = endpoint({
     ...signerFields,
     stop: z
       .string()
-      .regex(HASH, 'must be 64 lower-case hex digits')
+      .regex(HASH_PATTERN, 'must be 64 lower-case hex digits')
       .meta({
         description: 'Hash of the stop',
         maxLength: 64,

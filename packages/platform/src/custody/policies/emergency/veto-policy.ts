@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { endpoint } from '../../../core/http/endpoint.ts'
-import { policyHash } from '../shapes.ts'
+import { HASH_PATTERN, policyHash } from '../shapes.ts'
 import {
   deliver,
   recordedShape,
@@ -10,8 +10,6 @@ import {
   verifiedStatement,
   type Services,
 } from './signed.ts'
-
-const HASH = /^[0-9a-f]{64}$/
 
 /** Carries a person's veto of a change to the signer nodes. */
 export const vetoPolicy = endpoint({
@@ -27,7 +25,7 @@ export const vetoPolicy = endpoint({
     ...signerFields,
     hash: z
       .string()
-      .regex(HASH, 'must be 64 lower-case hex digits')
+      .regex(HASH_PATTERN, 'must be 64 lower-case hex digits')
       .meta({
         description: 'Hash of the document that would come into force',
         maxLength: 64,

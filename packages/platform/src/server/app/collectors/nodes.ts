@@ -16,18 +16,22 @@ export async function collectNodes({ signers, metrics, environment }: Services):
   metrics.signerKeysReady.reset()
   metrics.signerPeersDown.reset()
   metrics.signerPoliciesApart.reset()
+  metrics.signerPolicyResets.reset()
+  metrics.signerPolicyWindowsNearlyFull.reset()
   metrics.signerBans.reset()
   for (const each of nodes) {
     const node = String(each.node)
     metrics.signerUp.labels(node).set(canSign(each) ? 1 : 0)
     if (each.status === null) continue
-    const { clockS, keysReady, peersDown, policiesApart, bans } = each.status
+    const { clockS, keysReady, peersDown, policiesApart, policyResets, bans } = each.status
+    metrics.signerPolicyWindowsNearlyFull.labels(node).set(each.status.windowsNearlyFull)
     if (clockS !== null)
       metrics.signerClock.labels(node).set(clockS - Math.floor(environment.now() / 1000))
     for (const [curve, count] of Object.entries(keysReady))
       metrics.signerKeysReady.labels(node, curve).set(count)
     metrics.signerPeersDown.labels(node).set(peersDown)
     metrics.signerPoliciesApart.labels(node).set(policiesApart)
+    metrics.signerPolicyResets.labels(node).set(policyResets)
     for (const peer of nodes) {
       if (peer.node !== each.node)
         metrics.signerBans.labels(node, String(peer.node)).set(bans.includes(peer.node) ? 1 : 0)

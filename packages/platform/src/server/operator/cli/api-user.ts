@@ -4,6 +4,7 @@ import { reasonOf } from '@custody/chains/reason'
 import { OperatorError } from '../command.ts'
 import { callPlatform, localSigners } from '../connect.ts'
 import {
+  approvalLines,
   createApiUserEverywhere,
   enrolAtNodes,
   enrolmentLine,
@@ -79,6 +80,7 @@ export const create: Run = async ({ home, values }) => {
   const lines = [
     `API key ${apiKey} (${String(values['role'])}) for ${String(values['workspace'])} / ${String(values['sub-account'])}`,
     ...answers.map(enrolmentLine),
+    ...approvalLines(answers),
     ...writeTrust(values, trust),
   ]
   return { result: created, text: lines }
@@ -100,6 +102,7 @@ export const enrol: Run = async ({ home, values }) => {
     text: [
       `API key ${apiKey} is enrolled`,
       ...answers.map(enrolmentLine),
+      ...approvalLines(answers),
       ...writeTrust(values, trust),
     ],
     exitCode: problems.length === 0 ? 0 : 1,

@@ -45,7 +45,10 @@ export const compare: Run = async ({ home, words }) => {
   }
 }
 
-/** Judges past transfers by a policy file and by the document in force. */
+/**
+ * Judges past transfers by a policy file and by the document in force, and lists the standing rules
+ * that the file would stop.
+ */
 export const simulateFile: Run = async ({ home, words, values }) => {
   const { document } = judged('FILE', () => readPolicyFile(words[0] as string, 'FILE'))
   const workspace = need(values, 'workspace')
@@ -55,16 +58,19 @@ export const simulateFile: Run = async ({ home, words, values }) => {
     )
   const next = compiled(document, 'FILE')
   const last = values['last'] === undefined ? DEFAULT_LAST : need(values, 'last')
-  const { acts } = await historyOf(home, document, { last })
+  const { acts, forwards } = await historyOf(home, document, { last })
   const { views } = await policyViews(localSigners(home), workspace)
   const inForce = inForceOf(views)
   const current = inForce && compiled(inForce.document, 'the policy in force')
   const result = simulate(next, current, acts)
   const { same, newly_denied, newly_approval, newly_allowed, unused_rules } = result
+  const stopped = lint(document, { registry: registryOf(document.mode), forwards })
+    .filter(({ code }) => code === 'FORWARD_STOPS')
+    .map(({ message }) => message)
   const listed = (what: string, ids: readonly string[]): string[] =>
     ids.length === 0 ? [] : [`${what}: ${ids.length}`, ...ids.map((id) => `  ${id}`)]
   return {
-    result: { ...result, judged: acts.length },
+    result: { ...result, judged: acts.length, forwards: forwards.length, stopped },
     text: [
       current
         ? `${acts.length} transfers, compared with policy ${current.document.number} in force`
@@ -73,6 +79,7 @@ export const simulateFile: Run = async ({ home, words, values }) => {
       ...listed('newly denied', newly_denied),
       ...listed('would newly need approvals', newly_approval),
       ...listed('newly allowed', newly_allowed),
+      ...stopped,
       ...(unused_rules.length === 0 ? [] : [`unused rules: ${unused_rules.join(', ')}`]),
     ],
   }

@@ -3,6 +3,7 @@ import { WORKSPACE, type Definition } from './definition.ts'
 const policy = () => import('./policy.ts')
 const stops = () => import('./policy-stop.ts')
 const vetoes = () => import('./policy-veto.ts')
+const enrolments = () => import('./policy-enrolment.ts')
 const signer = () => import('./signer-policy.ts')
 const analysis = () => import('./policy-analysis.ts')
 
@@ -15,6 +16,12 @@ const FIRST = {
   'confirm HASH': 'hash of the document, which confirms that it was compared (required on mainnet)',
 }
 const SCOPE = { 'sub-account NAME': 'name of the sub-account (default: the whole workspace)' }
+const RESET = {
+  'file FILE':
+    'policy file with the document that replaces the one in force, and the proofs of all its keys (required without --cancel)',
+  'confirm HASH': 'hash of the document, which confirms that it was compared (required on mainnet)',
+  cancel: 'withdraw the reset that was entered here (default: enter one)',
+}
 const AT_NODE = { '!home HOME': 'home folder of the signer node on this host' }
 const HASH = { '!hash HASH': 'hash of the policy document, 64 lower-case hex digits' }
 
@@ -75,6 +82,13 @@ export const POLICY_COMMANDS: readonly Definition[] = [
       'Remove the policy of a workspace at every signer node of this machine, which only the mode local permits.',
     options: WORKSPACE,
     run: async () => (await policy()).uninstall,
+  },
+  {
+    usage: 'policy reset',
+    summary:
+      'Enter at every signer node of this machine the document by which a reset replaces a policy that its people cannot change any more, seven days later; exit 2 if a confirmation is still required.',
+    options: { ...WORKSPACE, ...RESET },
+    run: async () => (await policy()).reset,
   },
   {
     usage: 'policy show',
@@ -152,6 +166,21 @@ export const POLICY_COMMANDS: readonly Definition[] = [
     run: async () => (await stops()).resume,
   },
   {
+    usage: 'policy approve-enrolment',
+    summary:
+      'Add a person’s approval of an API key’s enrolment to a file, and present it to the signer nodes when the approvals are sufficient; exit 2 if a confirmation is still required.',
+    options: {
+      ...WORKSPACE,
+      ...SIGN,
+      '!api-key KEY': 'API key that the operators have enrolled, a UUID',
+      'confirm FINGERPRINT':
+        'SHA-256 of the public key, which confirms that it was compared with the requester (required on mainnet)',
+      'file FILE':
+        'file with the approvals of the others (default: policy-enrolments/KEY.json in the home folder)',
+    },
+    run: async () => (await enrolments()).approveEnrolment,
+  },
+  {
     usage: 'policy veto',
     summary:
       'Veto a change of the policy at the signer nodes of this machine, which inform each other.',
@@ -187,6 +216,13 @@ export const SIGNER_POLICY_COMMANDS: readonly Definition[] = [
     run: async () => (await signer()).install,
   },
   {
+    usage: 'signer policy reset',
+    summary:
+      'Enter the document by which a reset replaces the policy, at the signer node of this host. Run it at all three nodes; it is in force seven days after the last of them.',
+    options: { ...AT_NODE, ...WORKSPACE, ...RESET },
+    run: async () => (await signer()).reset,
+  },
+  {
     usage: 'signer policy show',
     summary: 'Print the policy in force at the signer node of this host.',
     options: { ...AT_NODE, ...WORKSPACE },
@@ -195,7 +231,7 @@ export const SIGNER_POLICY_COMMANDS: readonly Definition[] = [
   {
     usage: 'signer policy present',
     summary:
-      'Present a signed change, statement or end of a stop to the signer node of this host, which informs its peers.',
+      'Present a signed change, statement, end of a stop or approvals to the signer node of this host, which informs its peers.',
     options: {
       ...AT_NODE,
       '!file ITEMFILE': 'JSON file with the signed item, such as the file of a stop',

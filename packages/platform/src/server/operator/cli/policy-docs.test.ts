@@ -228,7 +228,7 @@ test('signer policy commands install, show and accept at one node after the othe
     '0'.repeat(64),
   )
   await fails(
-    /^custody: --file: kind: must be change, statement, resumed in /,
+    /^custody: --file: kind: must be change, statement, resumed, approved in /,
     'signer',
     'policy',
     'present',

@@ -8,27 +8,33 @@ import { need, type Run } from './typed.ts'
 
 const DAYS = '90'
 
-/** Prints a document that would have allowed the transfers of the last 90 days. */
+/** Prints a document that would have allowed the transfers of the last 90 days and all forwards. */
 export const draft: Run = async ({ home, values }) => {
   const workspace = need(values, 'workspace')
   const { views } = await policyViews(localSigners(home), workspace)
   const place = { ...placeOf(views), workspace }
-  const { acts, apiKeys, assets } = await historyOf(home, place, { days: DAYS })
+  const history = await historyOf(home, place, { days: DAYS })
+  const { acts, forwards } = history
   const registry = registryOf(place.mode)
   const inForce = inForceOf(views)
-  const document = draftDocument({ registry, place, previous: inForce, acts, apiKeys, assets })
+  const document = draftDocument({ registry, place, previous: inForce, ...history })
   if (document.rules.length === 0)
     throw new OperatorError(
       `--workspace: the workspace ${workspace} has neither transfers nor wallets: create a wallet first`,
     )
   const missing = toFillIn(document)
   return {
-    result: { document, transfers: acts.length, fill_in: missing },
+    result: { document, transfers: acts.length, forwards: forwards.length, fill_in: missing },
     text: JSON.stringify(document, null, 2).split('\n'),
     notices: [
       acts.length === 0
         ? `The workspace has no transfers in the last ${DAYS} days: the amounts are examples, so adapt them.`
         : `The rule "usual" would have allowed the ${acts.length} transfers of the last ${DAYS} days; compare its amounts with what you want to allow.`,
+      ...(forwards.length === 0
+        ? []
+        : [
+            `The rule "forwards" allows the ${forwards.length} forwarding rules that exist; remove what you do not want to forward.`,
+          ]),
       ...(missing.length === 0
         ? []
         : [

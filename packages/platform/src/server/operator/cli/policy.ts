@@ -2,6 +2,7 @@ import { documentHash, lint, PolicyError, ruleSentence, type Finding } from '@cu
 import { resolve } from 'node:path'
 import type { NodePeer } from '../../../core/signing/nodes.ts'
 import { localSigners } from '../connect.ts'
+import { enrolmentLines } from '../policy/enrolment-approvals.ts'
 import { judged, readPolicyFile, writePolicyFile, type PolicyFile } from '../policy/files.ts'
 import { installAt } from '../policy/install.ts'
 import { inForceOf, placeOf, policyViews, type InForce, type PolicyView } from '../policy/nodes.ts'
@@ -15,6 +16,8 @@ import {
   without,
 } from '../policy/statements.ts'
 import { documentLines } from '../policy/text.ts'
+import { resetAt } from '../policy/reset.ts'
+import { resetLines } from '../policy/reset-lines.ts'
 import { uninstallAt } from '../policy/uninstall.ts'
 import { need, type Outcome, type Run } from './typed.ts'
 
@@ -106,6 +109,8 @@ export const place: Run = async ({ home, values }) => {
 
 export const install: Run = ({ home, values }) => installAt(localSigners(home), values)
 
+export const reset: Run = ({ home, values }) => resetAt(localSigners(home), values)
+
 export const uninstall: Run = ({ home, values }) => uninstallAt(localSigners(home), values)
 
 /** Returns a line for each stop, and one for the pending document. */
@@ -164,12 +169,18 @@ function shown(
       document,
       next: nextOf(view),
       stops: view.stops ?? [],
+      enrolments: views.flatMap(({ node, enrolments = [] }) =>
+        enrolments.map((each) => ({ node, ...each })),
+      ),
+      resets: views.flatMap(({ node, reset: each }) => (each ? [{ node, ...each }] : [])),
       differing: differing.map(({ node, number, hash: other }) => ({ node, number, hash: other })),
     },
     text: [
       ...documentLines(document),
       `in force at ${held.map((node) => `signer ${node}`).join(', ')}`,
       ...stateLines(view),
+      ...resetLines(views),
+      ...enrolmentLines(views),
       ...differing.map(differingLine),
     ],
     notices: problems.map((problem) => `warning: ${problem}`),

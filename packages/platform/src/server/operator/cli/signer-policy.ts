@@ -5,6 +5,7 @@ import { nodeAt } from '../nodes.ts'
 import { readJsonObject } from '../policy/files.ts'
 import { installAt } from '../policy/install.ts'
 import type { PolicyView } from '../policy/nodes.ts'
+import { resetAt } from '../policy/reset.ts'
 import { showAt } from './policy.ts'
 import { need, type Run, type Values } from './typed.ts'
 
@@ -15,7 +16,9 @@ export const install: Run = ({ values }) => installAt([here(values)], values)
 
 export const show: Run = async ({ values }) => showAt([here(values)], need(values, 'workspace'))
 
-const KINDS = ['change', 'statement', 'resumed']
+export const reset: Run = ({ values }) => resetAt([here(values)], values)
+
+const KINDS = ['change', 'statement', 'resumed', 'approved']
 
 export const present: Run = async ({ values }) => {
   const path = need(values, 'file')

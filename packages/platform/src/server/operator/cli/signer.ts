@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { OperatorError } from '../command.ts'
 import { callPlatform, callSigner, localSigners } from '../connect.ts'
-import { enrolAtNodes, enrolmentLine, readApiKey } from '../enrol.ts'
+import { approvalLines, enrolAtNodes, enrolmentLine, readApiKey } from '../enrol.ts'
 import { newOrder, nodeAt, orderNodes, type NodeAnswer } from '../nodes.ts'
 import {
   orderDrain,
@@ -223,6 +223,7 @@ export const enrol: Run = async ({ values }) => {
   const lines = [
     enrolmentLine(answer as NodeAnswer),
     `API key ${apiKey}, index ${index}: use the same --api-key at the other nodes, and this --api-key and --index at the platform`,
+    ...approvalLines([answer as NodeAnswer]),
     ...writeTrust(values, trust),
   ]
   return { result: { ...answer }, text: lines }

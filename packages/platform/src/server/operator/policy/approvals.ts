@@ -31,7 +31,7 @@ async function found(database: Database, input: Record<string, unknown>): Promis
   const match = owner && (await findApproval(database, owner.workspace_id, id))
   if (match) return match
   throw new OperatorError(
-    `ID: no transfer and no policy change ${id} requires approvals; "npx custody approvals" lists those that do`,
+    `ID: no transfer, no forwarding rule and no policy change ${id} requires approvals; "npx custody approvals" lists those that do`,
   )
 }
 

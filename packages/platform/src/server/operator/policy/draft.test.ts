@@ -10,8 +10,10 @@ import {
   lint,
   PolicyError,
   simulate,
+  type Act,
   type PastAct,
   type PolicyDocument,
+  type Rule,
 } from '@custody/policy'
 import * as fc from '../../../../../../testing/property.ts'
 import { newKey } from '../../../../../policy/testing/documents.ts'
@@ -31,6 +33,7 @@ const partsOf = (fields: Partial<DraftParts> = {}): DraftParts => ({
   place: { mode: 'mainnet', workspace: 'acme', nodes: 'ab'.repeat(32) },
   previous: null,
   acts: [],
+  forwards: [],
   apiKeys: [KEY],
   assets: ['BTC', 'ETH', 'USDT_ETH'],
   ...fields,
@@ -140,6 +143,23 @@ test('a draft for a workspace with a policy follows its document and keeps its p
   assert.match(canonicalText(next), /"ETH":"0.00000000013"/)
 })
 
+test('the next draft keeps who approves large payments, and the rules that restrict', () => {
+  const first = filled(draftDocument(partsOf()))
+  const deny: Rule = { id: 'never', effect: 'deny', match: { assets: ['BTC'], to: 'any' } }
+  const document = { ...first, rules: [...first.rules, deny] }
+  const next = draftDocument(
+    partsOf({ previous: { document, hash: documentHash(document) }, assets: ['ETH'] }),
+  )
+  assert.deepEqual(
+    next.rules.map((rule) => [rule.id, rule.effect, 'approvals' in rule ? rule.approvals : null]),
+    [
+      ['usual', 'allow', null],
+      ['large', 'allow', [{ group: 'treasury', k: 2 }]],
+      ['never', 'deny', null],
+    ],
+  )
+})
+
 test('a workspace with many API keys has several machines that own them', () => {
   const apiKeys = Array.from({ length: 101 }, (_, at) => `key-${at}`)
   const document = filled(draftDocument(partsOf({ apiKeys })))
@@ -150,5 +170,29 @@ test('a workspace with many API keys has several machines that own them', () => 
       ['backend-2', 50],
       ['backend-3', 1],
     ],
+  )
+})
+
+test('a draft allows the standing rules that exist, and nothing else that forwards', () => {
+  const rule = (asset: keyof typeof ADDRESSES, tag: string | null, daily_cap: bigint): Act => ({
+    ...actOf(asset, 5n, START, 'rule').act,
+    action: 'forward',
+    to: { address: ADDRESSES[asset], tag, own: null },
+    standing: { min_amount: 5n, daily_cap, ends_at: START + 86_400 },
+  })
+  const forwards = [rule('ETH', null, 10n ** 18n), rule('BTC', null, 7n), rule('BTC', null, 9n)]
+  const document = filled(draftDocument(partsOf({ forwards })))
+  assert.deepEqual(errorsOf(document), [])
+  const stops = (acts: readonly Act[]) =>
+    lint(document, { registry, forwards: acts }).filter(({ code }) => code === 'FORWARD_STOPS')
+      .length
+  assert.equal(stops(forwards), 0)
+  assert.equal(stops([{ ...forwards[1]!, amount: 9n }]), 0)
+  assert.equal(stops([{ ...forwards[1]!, amount: 10n }]), 1)
+  assert.equal(stops([rule('USDT_ETH', null, 10n)]), 1)
+  assert.equal(draftDocument(partsOf({ assets: [] })).rules.length, 0)
+  assert.deepEqual(
+    draftDocument(partsOf({ assets: [], forwards })).rules.map(({ id }) => id),
+    ['forwards'],
   )
 })

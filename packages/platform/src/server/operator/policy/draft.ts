@@ -2,6 +2,7 @@ import {
   formatUnits,
   LIMITS,
   parseUnits,
+  type Act,
   type PastAct,
   type Person,
   type PolicyDocument,
@@ -16,6 +17,8 @@ export interface DraftParts {
   /** The document that the draft is to follow; null: the draft is the first one. */
   previous: { document: PolicyDocument; hash: string } | null
   acts: readonly PastAct[]
+  /** A forward of each standing rule. */
+  forwards: readonly Act[]
   apiKeys: readonly string[]
   /** Assets of the workspace's wallets. */
   assets: readonly string[]
@@ -123,9 +126,44 @@ function defaults(registry: PolicyRegistry, assets: readonly string[]): [Amounts
   return [single, daily]
 }
 
-/** Returns the rule for usual payments and the one for all others, which requires approvals. */
+/** Returns the rule for the standing rules that exist; empty if there is none. */
+function forwardRules(registry: PolicyRegistry, forwards: readonly Act[]): Rule[] {
+  if (forwards.length === 0) return []
+  const largest: Amounts = new Map()
+  const addresses = new Map<string, { network: string; address: string; tag?: string }>()
+  for (const { asset, network, to, standing } of forwards) {
+    raise(largest, asset, standing?.daily_cap ?? 0n)
+    const { address, tag } = to
+    const entry = { network, address, ...(tag === null ? {} : { tag }) }
+    addresses.set(JSON.stringify(entry), entry)
+  }
+  return [
+    {
+      id: 'forwards',
+      effect: 'allow',
+      match: {
+        action: ['forward'],
+        assets: [...largest.keys()].sort(),
+        to: { addresses: [...addresses.values()] },
+      },
+      amount: {
+        max: Object.fromEntries(
+          [...largest].map(([name, amount]) => [
+            name,
+            formatUnits(amount, registry.asset(name)?.decimals ?? 0),
+          ]),
+        ),
+      },
+    },
+  ]
+}
+
+/**
+ * Returns the rule for usual payments, the one for all others, which requires approvals, and the one
+ * for forwards.
+ */
 function rulesOf(
-  { registry, acts, assets }: DraftParts,
+  { registry, acts, forwards, assets }: DraftParts,
   approvals: PolicyDocument['change']['approvals'],
 ): Rule[] {
   const known = assets.filter((name) => registry.asset(name) !== undefined)
@@ -143,7 +181,7 @@ function rulesOf(
     )
   const action: ('transfer' | 'refund')[] = ['transfer', 'refund']
   const all = [...new Set([...known, ...single.keys()])].sort()
-  if (all.length === 0) return []
+  if (all.length === 0) return forwardRules(registry, forwards)
   return [
     {
       id: 'usual',
@@ -153,6 +191,7 @@ function rulesOf(
       windows: [{ name: 'day', hours: HOURS, per: 'workspace', max: textOf(daily), share: '1' }],
     },
     { id: 'large', effect: 'allow', match: { action, assets: all, to: 'any' }, approvals },
+    ...forwardRules(registry, forwards),
   ]
 }
 
@@ -172,16 +211,29 @@ function machinesOf(apiKeys: readonly string[]): Person[] {
   return machines
 }
 
+/** Returns the approvals of large payments in a document: of its rule of that name, or of another one. */
+function approvalsOf({ rules, change }: PolicyDocument): PolicyDocument['change']['approvals'] {
+  const ways = rules.flatMap((rule) =>
+    rule.effect === 'allow' && rule.approvals ? [{ id: rule.id, approvals: rule.approvals }] : [],
+  )
+  const way = ways.find(({ id }) => id === 'large') ?? ways[0]
+  return way?.approvals ?? change.approvals
+}
+
 /**
- * Drafts a document that would have allowed the past transfers. Without a history, it allows small
- * payments with a daily limit, and larger ones with approvals. The first document has texts in place
- * of public keys, so it is not valid until they are filled in.
+ * Drafts a document that would have allowed the past transfers, and that allows the existing standing
+ * rules. Without a history, it allows small payments with a daily limit, and larger ones with
+ * approvals. The first document has texts in place of public keys, so it is not valid until they are
+ * filled in. A later one keeps everything of the document in force except its ways through (rules
+ * with the effect `allow`).
  */
 export function draftDocument(parts: DraftParts): PolicyDocument {
   const { place, previous, apiKeys } = parts
   if (previous !== null) {
     const { document, hash } = previous
-    const rules = rulesOf(parts, document.change.approvals)
+    // What restricts stays; the ways through are drafted again.
+    const restrictions = document.rules.filter(({ effect }) => effect !== 'allow')
+    const rules = [...rulesOf(parts, approvalsOf(document)), ...restrictions]
     return { ...document, number: document.number + 1, previous: hash, rules }
   }
   const approvals = [{ group: 'treasury', k: 2 }]

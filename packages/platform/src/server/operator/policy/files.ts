@@ -1,4 +1,9 @@
-import { checkDocument, PolicyError, readSigned, type PolicyDocument } from '@custody/policy'
+import {
+  policyFileValue,
+  PolicyError,
+  readPolicyFile as parsePolicyFile,
+  type PolicyDocument,
+} from '@custody/policy'
 import { parseJson } from '@custody/request-auth/web'
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { mkdirSync, readFileSync, realpathSync, renameSync, statSync, writeFileSync } from 'node:fs'
@@ -15,8 +20,6 @@ export interface PolicyFile {
   /** Signed approvals of the change, as JSON texts. */
   approvals: string[]
 }
-
-const FIELDS = ['document', 'possessions', 'approvals']
 
 /**
  * Returns the result of a call that judges a document or a statement.
@@ -64,52 +67,29 @@ export function readJsonObject(path: string, where: string): Record<string, unkn
   return value as Record<string, unknown>
 }
 
-/** Returns a list of signed statements as JSON texts. @throws OperatorError */
-function statementsOf(value: unknown, where: string, field: string): string[] {
-  if (value === undefined) return []
-  if (!Array.isArray(value))
-    throw new OperatorError(`${where}: ${field}: must be a list of signed statements`)
-  return value.map((each, at) => {
-    const text = JSON.stringify(each)
-    judged(`${where}: ${field}[${at}]`, () => readSigned(text))
-    return text
-  })
-}
-
 /**
  * Reads a policy file: `{"document": …, "possessions": […], "approvals": […]}`, or a document alone.
  * @param where option or argument that errors name
  * @throws OperatorError that names the field; `PolicyError` if the document itself is not valid
  */
 export function readPolicyFile(path: string, where: string): PolicyFile {
-  const value = readJsonObject(path, where)
-  if (value['kind'] === 'custody-policy')
-    return { path, document: checkDocument(value), possessions: [], approvals: [] }
-  if (value['document'] === undefined)
-    throw new OperatorError(
-      `${where}: ${path} must contain a policy document, or an object with the field "document"`,
-    )
-  const unknown = Object.keys(value).find((name) => !FIELDS.includes(name))
-  if (unknown !== undefined)
-    throw new OperatorError(
-      `${where}: ${unknown}: is not a field of a policy file; its fields are ${FIELDS.join(', ')}`,
-    )
-  return {
-    path,
-    document: checkDocument(value['document']),
-    possessions: statementsOf(value['possessions'], where, 'possessions'),
-    approvals: statementsOf(value['approvals'], where, 'approvals'),
+  const text = readText(path, where)
+  try {
+    const { document, possessions, approvals } = parsePolicyFile(text)
+    const texts = (statements: readonly object[]) => statements.map((each) => JSON.stringify(each))
+    return { path, document, possessions: texts(possessions), approvals: texts(approvals) }
+  } catch (error) {
+    if (!(error instanceof PolicyError) || error.code !== 'FILE') throw error
+    const file = error.path === '' ? `${path} ` : ''
+    throw new OperatorError(`${where}: ${file}${error.message}`)
   }
 }
 
 /** Writes a policy file. */
 export function writePolicyFile({ path, document, possessions, approvals }: PolicyFile): void {
-  const parsed = (texts: readonly string[]) => texts.map((text) => JSON.parse(text) as unknown)
-  writeAtomically(path, {
-    document,
-    possessions: parsed(possessions),
-    ...(approvals.length === 0 ? {} : { approvals: parsed(approvals) }),
-  })
+  const parsed = (texts: readonly string[]) => texts.map((text) => JSON.parse(text) as never)
+  const file = { document, possessions: parsed(possessions), approvals: parsed(approvals) }
+  writeAtomically(path, policyFileValue(file))
 }
 
 /** Replaces a file by the JSON of a value. An existing file keeps its mode; a new one has 0600. */

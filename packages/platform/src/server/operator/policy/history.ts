@@ -1,6 +1,7 @@
 import type { Database } from '../../../core/database/pool.ts'
 import type { Environment } from '../../../core/environment.ts'
 import { pastTransfers } from '../../../custody/policies/past-acts.ts'
+import { standingRules } from '../../../custody/policies/standing-rules.ts'
 import { argument, OperatorError, type Command } from '../command.ts'
 
 interface Services {
@@ -22,8 +23,8 @@ function numberOf(input: Record<string, unknown>, name: string, max: number): nu
 }
 
 /**
- * Returns the last transfers of a workspace, newest first, and its API keys and assets, from which
- * policy documents are simulated and drafted.
+ * Returns the last transfers of a workspace, newest first, and its API keys, assets and standing rules,
+ * from which policy documents are simulated and drafted.
  */
 export const policyHistory: Command<Services> = async ({ database, environment }, input) => {
   const name = argument(input, 'workspace') ?? ''
@@ -48,5 +49,6 @@ export const policyHistory: Command<Services> = async ({ database, environment }
     transfers: await pastTransfers(database, workspace.id, { last, ...(since ? { since } : {}) }),
     api_keys: keys.map(({ api_key: key }) => key),
     assets: wallets.map(({ asset }) => asset),
+    rules: await standingRules(database, workspace.id),
   }
 }

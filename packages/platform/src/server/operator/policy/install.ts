@@ -50,7 +50,7 @@ function assertInstallable(
 }
 
 /** Returns whether the operator has confirmed the hash. @throws OperatorError for another hash */
-function isConfirmed(values: Values, { mode }: PolicyDocument, hash: string): boolean {
+export function isConfirmed(values: Values, { mode }: PolicyDocument, hash: string): boolean {
   if (values['confirm'] === undefined) return mode === 'local'
   if (values['confirm'] !== hash)
     throw new OperatorError(`--confirm: the document in --file has the hash ${hash}`)

@@ -1,4 +1,4 @@
-import { readDocument, type PolicyDocument } from '@custody/policy'
+import { readDocument, type EnrolmentFacts, type PolicyDocument } from '@custody/policy'
 import { reasonOf } from '@custody/chains/reason'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { NodePeer } from '../../../core/signing/nodes.ts'
@@ -25,6 +25,17 @@ interface NextView {
   confirmed_by: number[]
 }
 
+/** What a node states about a reset that waits. Times in Unix seconds. */
+interface ResetView {
+  /** The reset that this node's operator has entered; null: none. */
+  number: number | null
+  hash: string | null
+  /** Statements of operators that this node knows. */
+  given_by: { node: number; hash: string; given_at: number }[]
+  /** When it comes into force; null: the operators of all nodes have not entered the same one. */
+  acts_at: number | null
+}
+
 /** What a node holds about the policy of a workspace. */
 export interface PolicyView {
   node: number
@@ -39,6 +50,10 @@ export interface PolicyView {
   document: string | null
   next?: NextView | null
   stops?: StopView[]
+  /** A reset that waits; absent in earlier versions of the node. */
+  reset?: ResetView | null
+  /** Enrolments that lack approvals at this node; absent in earlier versions of the node. */
+  enrolments?: EnrolmentFacts[]
   suspensions?: { target: { person: string; key: string } }[]
   /** Public keys (SPKI). */
   revoked?: string[]

@@ -1,6 +1,7 @@
 import { loadRegistry } from '@custody/chains'
-import type { PastAct, PolicyDocument } from '@custody/policy'
+import type { Act, PastAct, PolicyDocument } from '@custody/policy'
 import { actsOfTransfers, type PastTransfer } from '../../../custody/policies/past-acts.ts'
+import { actsOfRules, type StandingRule } from '../../../custody/policies/standing-rules.ts'
 import { callPlatform } from '../connect.ts'
 
 /** What a workspace did, as the platform reports it. */
@@ -11,6 +12,8 @@ export interface History {
   apiKeys: string[]
   /** Assets of the wallets. */
   assets: string[]
+  /** The smallest forward of each standing rule that may forward. */
+  forwards: Act[]
 }
 
 /** Queries the platform for the past transfers of a workspace. */
@@ -19,12 +22,19 @@ export async function historyOf(
   { workspace, mode }: Pick<PolicyDocument, 'workspace' | 'mode'>,
   limits: { last?: string; days?: string },
 ): Promise<History> {
-  const { transfers, api_keys, assets } = (await callPlatform(home, 'policy history', {
+  const { transfers, api_keys, assets, rules } = (await callPlatform(home, 'policy history', {
     workspace,
     ...limits,
-  })) as unknown as { transfers: PastTransfer[]; api_keys: string[]; assets: string[] }
+  })) as unknown as {
+    transfers: PastTransfer[]
+    api_keys: string[]
+    assets: string[]
+    rules: StandingRule[]
+  }
+  const registry = loadRegistry(mode)
   return {
-    acts: actsOfTransfers(loadRegistry(mode), workspace, transfers),
+    acts: actsOfTransfers(registry, workspace, transfers),
+    forwards: actsOfRules(registry, workspace, rules),
     apiKeys: api_keys,
     assets,
   }
