@@ -2,15 +2,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, symlinkSync } 
 import { tmpdir } from 'node:os'
 import { basename, join, relative } from 'node:path'
 
-const LEFT_OUT = new Set([
-  '.git',
-  'node_modules',
-  '.custody',
-  'target',
-  '.stryker-tmp',
-  'coverage',
-  'examples',
-])
+const LEFT_OUT = new Set(['.git', 'node_modules', '.custody', 'target', '.stryker-tmp', 'coverage'])
 
 /**
  * Creates a copy of the project in which files may be changed: it has its own copy of our packages,

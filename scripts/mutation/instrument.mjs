@@ -11,10 +11,11 @@ const logger = { ...silent, isDebugEnabled: () => false }
  * Inserts every mutant of the given files into a copy of the project, each behind a switch that is
  * off, so that the tests are started only once.
  * @param patterns Stryker's globs; ! excludes
+ * @param isNamed returns whether a file is selected
  * @returns {Promise<{ id: string, file: string, line: number, key: string, what: string }[]>} the
  *   mutants; `key` identifies one in every run
  */
-export async function instrument(copy, patterns, only) {
+export async function instrument(copy, patterns, isNamed) {
   const leftOut = patterns
     .filter((pattern) => pattern.startsWith('!'))
     .map((pattern) => pattern.slice(1))
@@ -22,7 +23,7 @@ export async function instrument(copy, patterns, only) {
     patterns.filter((pattern) => !pattern.startsWith('!')),
     { cwd: copy, exclude: leftOut },
   )
-    .filter((name) => !leftOut.includes(name) && (only === undefined || name.includes(only)))
+    .filter((name) => !leftOut.includes(name) && isNamed(name))
     .sort()
   const sources = names.map((name) => ({
     name,

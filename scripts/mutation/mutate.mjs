@@ -1,8 +1,9 @@
 // Measures how many small changes of the code the tests detect (docs/mutation.md).
-//   npm run mutate -- [MODULE…] [--jobs N] [--sql | --ts] [--file PART] [--again]
+//   npm run mutate -- [MODULE…] [--jobs N] [--sql | --ts] [--file PART] [--again] [--longest MS]
 //
-// --file: only files whose name contains PART. --again: only mutants that no test detected last
-// time.
+// --file: only files whose name contains PART; it can be repeated. --again: only mutants that no
+// test detected last time. --longest (TypeScript): only tests that take at most MS milliseconds.
+// They detect most mutants, and a run with --again then tests the others with all tests.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -20,7 +21,7 @@ const SCORE_LEAST = 85
 
 const usage = () => {
   console.error(
-    `Usage: npm run mutate -- [MODULE…] [--jobs N] [--sql | --ts] [--file PART] [--again]\nModules: ${Object.keys(MODULES).join(', ')}`,
+    `Usage: npm run mutate -- [MODULE…] [--jobs N] [--sql | --ts] [--file PART] [--again] [--longest MS]\nModules: ${Object.keys(MODULES).join(', ')}`,
   )
   process.exit(2)
 }
@@ -33,16 +34,24 @@ try {
       jobs: { type: 'string', default: '2' },
       sql: { type: 'boolean' },
       ts: { type: 'boolean' },
-      file: { type: 'string' },
+      file: { type: 'string', multiple: true },
       again: { type: 'boolean' },
+      longest: { type: 'string', default: 'Infinity' },
     },
   }))
 } catch {
   usage()
 }
 const jobs = Number(values.jobs)
+const longest = Number(values.longest)
 const names = positionals.length > 0 ? positionals : Object.keys(MODULES)
-if (!Number.isInteger(jobs) || jobs < 1 || names.some((name) => !(name in MODULES))) usage()
+if (
+  !Number.isInteger(jobs) ||
+  jobs < 1 ||
+  !(longest > 0) ||
+  names.some((name) => !(name in MODULES))
+)
+  usage()
 
 installTools(here)
 const { typescript } = await import('./typescript.mjs')
@@ -60,13 +69,16 @@ const freshCopy = () => {
   return copy
 }
 
+const isNamed = (file) =>
+  values.file === undefined || values.file.some((part) => file.includes(part))
+
 /** Returns the identifier of an SQL mutant, equal in every run. */
 const keyOf = (file, text) => createHash('sha256').update(`${file}\0${text}`).digest('hex')
 
 /** Tests mutants of the database's functions, with one copy for each job. */
 async function database({ sql, tests }, isSelected, save) {
   const mutants = sql
-    .filter((file) => values.file === undefined || file.includes(values.file))
+    .filter(isNamed)
     .flatMap((file) =>
       mutantsOf(readFileSync(join(root, file), 'utf8')).map((mutant) => ({
         file,
@@ -91,7 +103,7 @@ async function changed({ mutate, tests }, isSelected, save) {
   return typescript(
     copy,
     { mutate, tests },
-    { jobs, only: values.file, isSelected, save, log: (text) => console.log(text) },
+    { jobs, isNamed, longest, isSelected, save, log: (text) => console.log(text) },
   )
 }
 

@@ -104,10 +104,11 @@ export const quickestFirst = (survey, ats) =>
 
 /**
  * Runs each test of a copy once without a mutant.
+ * @param longest milliseconds; tests that take longer are not repeated
  * @returns `survey`; `once`: tests that can run only at their position; `open`: starts a process
  *   with the tests loaded; `withinMs`: the time limit of a set of tests
  */
-export async function surveyed(copy, files) {
+export async function surveyed(copy, files, longest = Infinity) {
   const open = async (mutant, some = files) => {
     const worker = new Worker(copy, some, mutant)
     const started = await worker.ready
@@ -135,7 +136,8 @@ export async function surveyed(copy, files) {
       if ((await worker.request('run', { mutant: null, at: [at] })).failed !== null) once.add(at)
     await worker.end()
   }
-  await again(first, survey.tests.keys())
+  const repeated = [...survey.tests.keys()].filter((at) => survey.tests[at].ms <= longest)
+  await again(first, repeated)
   const second = await open()
   if (second === null)
     throw new Error(`the tests cannot be loaded a second time: ${files.join(' ')}`)
@@ -143,7 +145,7 @@ export async function surveyed(copy, files) {
     second,
     quickestFirst(
       survey,
-      [...survey.tests.keys()].filter((at) => !once.has(at)),
+      repeated.filter((at) => !once.has(at)),
     ),
   )
   const withinMs = (ats) =>

@@ -12,15 +12,20 @@ class NewProcesses {
   #open
   #withinMs
   #everything
+  #skip
   /** The files with tests. The file that detected the last mutant is the first. */
   #files
 
-  /** @param everything positions of all tests */
-  constructor({ open, withinMs }, files, everything) {
+  /**
+   * @param everything positions of the tests
+   * @param skip names of tests that are not run
+   */
+  constructor({ open, withinMs }, files, { everything, skip }) {
     this.#open = open
     this.#withinMs = withinMs
     this.#files = files
     this.#everything = everything
+    this.#skip = skip
   }
 
   /**
@@ -32,7 +37,7 @@ class NewProcesses {
     if (worker === null) return 'Killed'
     const { failed, late, gone } = await worker.request(
       'run',
-      { mutant: id, ...(ats ? { at: ats } : {}) },
+      { mutant: id, skip: this.#skip, ...(ats ? { at: ats } : {}) },
       this.#withinMs(ats ?? this.#everything),
     )
     worker.kill()
@@ -113,7 +118,7 @@ class ReusedProcess {
 
 /**
  * Tests one mutant.
- * @param everything positions of all tests
+ * @param everything positions of the tests
  * @returns its result
  */
 async function testMutant({ id }, { survey, once }, { everything, reused, fresh }) {
@@ -142,7 +147,8 @@ async function testMutant({ id }, { survey, once }, { everything, reused, fresh 
  * If the result is still unclear, all tests run in their order in a process that has the mutant
  * from its start, as they passed without it.
  *
- * @param only part of the names of the files
+ * @param isNamed returns whether a file is selected
+ * @param longest milliseconds that a test may take without a mutant; longer tests are not used
  * @param isSelected returns whether a mutant is tested
  * @param save is called with the finished mutants
  * @param log prints a line
@@ -151,16 +157,18 @@ async function testMutant({ id }, { survey, once }, { everything, reused, fresh 
 export async function typescript(
   copy,
   { mutate, tests: files },
-  { jobs, only, isSelected, save, log },
+  { jobs, isNamed, longest, isSelected, save, log },
 ) {
-  const mutants = (await instrument(copy, mutate, only)).filter(isSelected)
+  const mutants = (await instrument(copy, mutate, isNamed)).filter(isSelected)
   if (mutants.length === 0) return []
-  const measured = await surveyed(copy, files)
-  const everything = [...measured.survey.tests.keys()]
+  const measured = await surveyed(copy, files, longest)
+  const { tests } = measured.survey
+  const everything = [...tests.keys()].filter((at) => tests[at].ms <= longest)
+  const skip = tests.filter(({ ms }) => ms > longest).map(({ name }) => name)
   log(
     `${mutants.length} mutants, ${everything.length} tests, of which ${measured.once.size} run but once in a process`,
   )
-  const fresh = new NewProcesses(measured, files, everything)
+  const fresh = new NewProcesses(measured, files, { everything, skip })
   const waiting = [...mutants]
   const ended = []
   await Promise.all(

@@ -32,6 +32,6 @@ export function lint(document: PolicyDocument, context: LintContext): Finding[] 
   const all = [...early, ...late]
   return [
     ...all.filter(({ severity }) => severity === 'error'),
-    ...all.filter(({ severity }) => severity === 'warning'),
+    ...all.filter(({ severity }) => severity !== 'error'),
   ]
 }

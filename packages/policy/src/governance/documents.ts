@@ -4,6 +4,7 @@ import type { PolicyDocument } from '../document/shape.ts'
 import { PolicyError } from '../error.ts'
 import { compile, type Policy } from '../evaluation/compile.ts'
 import { LIMITS } from '../limits.ts'
+import type { KeyRef } from '../statements/quorum.ts'
 import { verifyStatement, type SignedStatement } from '../statements/verify.ts'
 import type { Governance, PendingChange, Present } from './governance.ts'
 import { assertQuorum, isRemoved, refuse, verified } from './statements.ts'
@@ -160,12 +161,13 @@ export function advance(governance: Governance, now_s: number): Governance {
     vetoed: new Map(),
     // A suspension of a key that the new document does not contain has no meaning any more.
     suspensions: open.filter(
-      ({ target: { person, key } }) =>
-        policy.people.get(person)?.get(key)?.spki ===
-        governance.policy.people.get(person)?.get(key)?.spki,
+      ({ target }) => spkiOf(policy, target) === spkiOf(governance.policy, target),
     ),
   }
 }
+
+const spkiOf = ({ people }: Policy, { person, key }: KeyRef): string | undefined =>
+  people.get(person)?.get(key)?.spki
 
 /**
  * Checks that a document follows the one in force.
@@ -192,8 +194,9 @@ function withoutFaults(
   context: LintContext,
   { isOnRecord = false }: Present,
 ): Policy {
-  const faults = isOnRecord ? [] : lint(document, context)
-  const fault = faults.find(({ severity }) => severity === 'error')
+  const fault = isOnRecord
+    ? undefined
+    : lint(document, context).find(({ severity }) => severity === 'error')
   if (fault) throw new PolicyError('LINT', fault.path, fault.message)
   return compile(document, context.registry)
 }

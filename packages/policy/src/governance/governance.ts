@@ -55,10 +55,10 @@ export interface Governance {
   /** One for each scope. */
   readonly stops: readonly Stop[]
   /**
-   * Time of the latest stop of each scope that was ended, by {@link scopeOf}. Stops up to that time
-   * are ended too, so none of them can be shown again.
+   * Time of the latest stop of each scope that was ended; the key is its `sub_account`. Stops up to
+   * that time are ended too, so none of them can be shown again.
    */
-  readonly resumedUpTo: ReadonlyMap<string, number>
+  readonly resumedUpTo: ReadonlyMap<string | null, number>
   readonly suspensions: readonly Suspension[]
   /** Public keys (SPKI) that their owners have revoked. No document may contain them any more. */
   readonly revoked: ReadonlySet<string>
@@ -81,9 +81,6 @@ export interface Present {
    */
   readonly isOnRecord?: boolean
 }
-
-export const scopeOf = (subAccount: string | null): string =>
-  subAccount === null ? '' : `/${subAccount}`
 
 /** Returns whether nothing may be signed for a sub-account. */
 export const isStopped = ({ stops }: Governance, subAccount: string): boolean =>

@@ -6,7 +6,6 @@ import { verifyStatement, type SignedStatement } from '../statements/verify.ts'
 import { LIMITS } from '../limits.ts'
 import {
   blockedKeys,
-  scopeOf,
   suspendedKeys,
   type Governance,
   type PendingChange,
@@ -79,9 +78,15 @@ export function confirm(governance: Governance, hash: string, node: number): Gov
 
 /** Returns whether a document contains none of a person's present keys. */
 export function isRemoved(present: Policy, next: Policy, person: string): boolean {
-  const kept = new Set([...(next.people.get(person)?.values() ?? [])].map(({ spki }) => spki))
-  return ![...(present.people.get(person)?.values() ?? [])].some(({ spki }) => kept.has(spki))
+  const kept = new Set(keysOfPerson(next, person))
+  return !keysOfPerson(present, person).some((spki) => kept.has(spki))
 }
+
+/** Returns the public keys (SPKI) of a person; an empty list if the document does not contain them. */
+const keysOfPerson = ({ document }: Policy, person: string): string[] =>
+  document.people
+    .filter(({ id }) => id === person)
+    .flatMap(({ keys }) => keys.map(({ spki }) => spki))
 
 function pendingOf({ next }: Governance, hash: string, path: string): PendingChange {
   return next?.policy.hash === hash
@@ -100,8 +105,7 @@ export function stop(
 ): Governance {
   const { statement, hash } = verified(governance, 'stop', signed, present)
   const { sub_account, by, at } = statement
-  const scope = scopeOf(sub_account)
-  if (at <= (governance.resumedUpTo.get(scope) ?? -1))
+  if (at <= (governance.resumedUpTo.get(sub_account) ?? -1))
     refuse('EXPIRED', 'at', 'is not later than a stop that was ended; sign it again')
   const earlier = governance.stops.find((each) => each.sub_account === sub_account)
   if (earlier && earlier.at >= at) return governance
@@ -130,16 +134,12 @@ export function resume(
     return { person: statement.by, key: statement.key }
   })
   assertQuorum(governance, 'resume', signers)
-  const scope = scopeOf(stopped.sub_account)
-  const resumedUpTo = governance.resumedUpTo.get(scope) ?? -1
-  const upTo = Math.max(stopped.at, resumedUpTo)
-  if (upTo === resumedUpTo) return governance
+  const { sub_account, at: upTo } = stopped
+  if (upTo <= (governance.resumedUpTo.get(sub_account) ?? -1)) return governance
   return {
     ...governance,
-    stops: governance.stops.filter(
-      (each) => each.sub_account !== stopped.sub_account || each.at > upTo,
-    ),
-    resumedUpTo: new Map([...governance.resumedUpTo, [scope, upTo]]),
+    stops: governance.stops.filter((each) => each.sub_account !== sub_account || each.at > upTo),
+    resumedUpTo: new Map([...governance.resumedUpTo, [sub_account, upTo]]),
   }
 }
 
@@ -173,20 +173,8 @@ export function suspend(
   const { by, target, at } = statement
   const ends_at_s = at + LIMITS.suspensionS
   if (suspensions.some((each) => each.hash === hash)) return governance
-  const open = [
-    ...suspensions,
-    ...revokedKeys(governance).map((revoked) => ({ by: '', target: revoked })),
-  ]
-  assertSuspension(policy, { by, target }, open)
+  assertSuspension(policy, { by, target }, suspensions, blockedKeys(governance))
   return { ...governance, suspensions: [...suspensions, { hash, by, target, ends_at_s }] }
-}
-
-function revokedKeys({ policy, revoked }: Governance): KeyRef[] {
-  return [...policy.people].flatMap(([person, keys]) =>
-    [...keys.values()]
-      .filter(({ spki }) => revoked.has(spki))
-      .map(({ id: key }) => ({ person, key })),
-  )
 }
 
 /**

@@ -7,6 +7,7 @@ import { actWith, keyOf, NOW, policyWith } from '../../testing/documents.ts'
 import { signWith } from '../../testing/statements.ts'
 import {
   approvalStatement,
+  carriedApproval,
   verifyDecisions,
   type CarriedApproval,
   type Decisions,
@@ -96,4 +97,70 @@ test('a suspended key approves nothing, and still rejects', () => {
 test('an expired approval is ignored with its reason', () => {
   const { ignored } = verified([decided()], { now_s: NOW + 3600 })
   assert.match(ignored[0]!.why, /expired/)
+})
+
+test('a decision that was verified before is not verified again, and every other one is', () => {
+  const remembered = new Set<string>()
+  let verifications = 0
+  const isSigned = () => {
+    verifications++
+    return true
+  }
+  const count = (carried: readonly CarriedApproval[], fields: Partial<typeof context> = {}) => {
+    verifications = 0
+    const all = { ...context, isSigned, verified: remembered, ...fields }
+    const { approvals, rejections } = verifyDecisions(policy, act, carried, all)
+    return [verifications, approvals.length, rejections.length]
+  }
+  const own = decided()
+  assert.deepEqual(count([own]), [1, 1, 0])
+  assert.deepEqual(count([own]), [0, 1, 0])
+  const changes: Partial<CarriedApproval>[] = [
+    { decision: 'reject' },
+    { by: 'bob' },
+    { at: own.at + 1 },
+    { expires: own.expires + 1 },
+    { signature: 'other' },
+  ]
+  for (const change of changes) assert.equal(count([{ ...own, ...change }])[0], 1)
+  // Times and suspended keys are checked each time.
+  assert.deepEqual(count([own], { now_s: own.expires }), [0, 0, 0])
+  assert.deepEqual(count([own], { suspended: new Set(['alice/k1']) }), [0, 0, 0])
+})
+
+test('a decision whose signature does not verify is not remembered', () => {
+  const remembered = new Set<string>()
+  const wrong = { ...decided(), signature: decided({ by: 'bob' }).signature }
+  for (const _ of [1, 2]) {
+    const { ignored } = verifyDecisions(policy, act, [wrong], { ...context, verified: remembered })
+    assert.equal(ignored.length, 1)
+  }
+  assert.equal(remembered.size, 0)
+})
+
+test('at most 64 decisions about an act are remembered', () => {
+  const remembered = new Set<string>()
+  const isSigned = () => true
+  const carried = Array.from({ length: 70 }, (_, at) => ({ ...decided(), expires: NOW + 60 + at }))
+  const all = { ...context, isSigned, verified: remembered }
+  assert.equal(verifyDecisions(policy, act, carried, all).approvals.length, 70)
+  assert.equal(remembered.size, 64)
+})
+
+test('reads a carried decision, and refuses other fields and values', () => {
+  const own = decided()
+  assert.deepEqual(carriedApproval.parse(own), own)
+  const { id: _, ...withoutId } = own
+  const others: object[] = [
+    withoutId,
+    { ...own, id: 'x'.repeat(101) },
+    { ...own, decision: 'abstain' },
+    { ...own, by: '' },
+    { ...own, at: -1 },
+    { ...own, expires: 1.5 },
+    { ...own, signature: 'x'.repeat(101) },
+    { ...own, facts: {} },
+  ]
+  for (const other of others)
+    assert.equal(carriedApproval.safeParse(other).success, false, JSON.stringify(other))
 })

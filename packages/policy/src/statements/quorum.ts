@@ -21,20 +21,17 @@ export function countQuorum(
   signers: readonly KeyRef[],
   suspended: ReadonlySet<string>,
 ): { needs: Quorate[]; isMet: boolean } {
-  const people = new Set(
-    signers
-      .filter(
-        ({ person, key }) =>
-          policy.people.get(person)?.has(key) === true && !suspended.has(keyName(person, key)),
-      )
-      .map(({ person }) => person),
+  const valid = signers.filter(
+    ({ person, key }) =>
+      policy.people.get(person)?.has(key) === true && !suspended.has(keyName(person, key)),
   )
+  const people = [...new Set(valid.map(({ person }) => person))]
   const needs = [...approvals].sort((a, b) => (a.group < b.group ? -1 : 1))
   const assigned = assignPeople(
     needs,
-    needs.map(({ group }) => (policy.groups.get(group) ?? []).filter((each) => people.has(each))),
+    needs.map(({ group }) => people.filter((each) => policy.groups.get(group)?.includes(each))),
   )
-  const counted = needs.map(({ group, k }, at) => ({ group, k, have: assigned[at]?.length ?? 0 }))
+  const counted = needs.map(({ group, k }, at) => ({ group, k, have: assigned[at]!.length }))
   return { needs: counted, isMet: counted.every(({ k, have }) => have >= k) }
 }
 
@@ -54,18 +51,18 @@ export function canReach(
  * Checks a suspension whose statement has been verified. Each person may have one open, and those
  * who remain must be able to change the document and to end a stop.
  * @param open suspensions that are in force
+ * @param blocked keys that count for nothing, as `keyName` names them: suspended and revoked ones
  * @throws PolicyError `NOT_ALLOWED`
  */
 export function assertSuspension(
   policy: Policy,
   { by, target }: { by: string; target: KeyRef },
-  open: readonly { readonly by: string; readonly target: KeyRef }[],
+  open: readonly { readonly by: string }[],
+  blocked: ReadonlySet<string>,
 ): void {
   if (open.some((each) => each.by === by))
     throw new PolicyError('NOT_ALLOWED', 'by', `${by} already has a suspension in force`)
-  const suspended = new Set(
-    [...open.map((each) => each.target), target].map(({ person, key }) => keyName(person, key)),
-  )
+  const suspended = new Set([...blocked, keyName(target.person, target.key)])
   const { change, resume } = policy.document
   for (const [field, { approvals }] of Object.entries({ change, resume }))
     if (!canReach(policy, approvals, suspended))

@@ -261,14 +261,16 @@ test('counts distinct people of a quorum, and no suspended keys', () => {
 
 test('a suspension must leave enough people, and each person may have one', () => {
   const of = (by: string, person: string) => ({ by, target: { person, key: 'k1' } })
-  assertSuspension(policy, of('alice', 'bob'), [])
-  assertSuspension(policy, of('alice', 'dan'), [of('bob', 'carol')])
+  const none: ReadonlySet<string> = new Set()
+  const carol = new Set(['carol/k1'])
+  assertSuspension(policy, of('alice', 'bob'), [], none)
+  assertSuspension(policy, of('alice', 'dan'), [of('bob', 'carol')], carol)
   assert.deepEqual(
-    codeOf(() => assertSuspension(policy, of('alice', 'bob'), [of('bob', 'carol')])),
+    codeOf(() => assertSuspension(policy, of('alice', 'bob'), [of('bob', 'carol')], carol)),
     ['NOT_ALLOWED', 'target'],
   )
   assert.deepEqual(
-    codeOf(() => assertSuspension(policy, of('alice', 'dan'), [of('alice', 'erin')])),
+    codeOf(() => assertSuspension(policy, of('alice', 'dan'), [of('alice', 'erin')], none)),
     ['NOT_ALLOWED', 'by'],
   )
 })

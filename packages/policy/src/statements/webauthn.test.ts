@@ -113,6 +113,9 @@ const REFUSED: [string, AssertionParts, string][] = [
   ['a top origin', { client: { topOrigin: 'http://localhost:24873' } }, INSIDE],
   ['a list', { clientText: '[]' }, `${CLIENT}is not a JSON object`],
   ['a number', { clientText: '1' }, `${CLIENT}is not a JSON object`],
+  ['a text', { clientText: '"x"' }, `${CLIENT}is not a JSON object`],
+  ['null', { clientText: 'null' }, `${CLIENT}is not a JSON object`],
+  ['invalid UTF-8 in a text', { clientText: Buffer.from('{"type":"\xff"}', 'latin1') }, NOT_JSON],
   ['a byte order mark', { clientText: '\uFEFF{}' }, NOT_JSON],
   ['invalid UTF-8', { clientText: Uint8Array.from([0x7b, 0xff, 0x7d]) }, NOT_JSON],
   [
@@ -146,6 +149,23 @@ test('refuses a challenge with padding or in base64', () => {
   const { challenge: own } = JSON.parse(text) as { challenge: string }
   for (const other of [padded(own), own.toUpperCase(), ` ${own}`])
     assert.equal(verdictOf(es256, { client: { challenge: other } }), OTHER_CHALLENGE)
+})
+
+test('refuses a field whose length is not that of a base64url text', () => {
+  const statement = statementBy(es256)
+  const valid = assertionOf(es256, statement)
+  for (const field of ['client_data', 'authenticator_data', 'signature'] as const)
+    assert.equal(
+      verdict(statement, { passkey: { ...valid, [field]: 'A' } }),
+      `PASSKEY passkey.${field}: is not base64url without padding`,
+    )
+})
+
+test('lists all origins of a key from which its assertion may come', () => {
+  assert.equal(
+    verdictOf(hosted, { client: { origin: 'https://acme.example' } }),
+    `${CLIENT}must be from an origin of the key: https://approve.acme.example, https://approve.acme.example:8443`,
+  )
 })
 
 test('refuses authenticator data that is too short', () => {

@@ -1,0 +1,193 @@
+// Findings in detail: where they begin and end, their sentences, and their order.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { actWith, allow, documentWith, newKey } from '../../testing/documents.ts'
+import { registry } from '../../testing/registry.ts'
+import { checkDocument, documentHash } from '../document/read.ts'
+import type { PolicyDocument } from '../document/shape.ts'
+import type { Finding, LintContext } from './finding.ts'
+import { lint } from './lint.ts'
+
+type Fields = Partial<Record<keyof PolicyDocument, unknown>>
+const simple = allow('pay', { approvals: [{ group: 'treasury', k: 1 }] })
+const groups = documentWith()['groups'] as Record<string, string[]>
+const people = documentWith()['people'] as { id: string }[]
+const lintOf = (
+  rules: readonly unknown[],
+  fields: Fields = {},
+  context: Partial<LintContext> = {},
+): Finding[] => lint(checkDocument(documentWith(rules, fields)), { registry, ...context })
+const findings = (...args: Parameters<typeof lintOf>): string[] =>
+  lintOf(...args).map(({ code, path }) => `${code} ${path}`)
+const messages = (...args: Parameters<typeof lintOf>): string[] =>
+  lintOf(...args).map(({ message }) => message)
+
+test('a rule that restricts names each of its assets in its amounts', () => {
+  const deny = (match: object, amount: object) => ({ id: 'd', effect: 'deny', match, amount })
+  const hint =
+    "whatever its amount. List the rule's assets in match.assets, and name each of them here."
+  assert.deepEqual(messages([simple, deny({ assets: 'any' }, { min: { BTC: '1' } })]), [
+    `The rule would restrict an asset that it does not name ${hint}`,
+  ])
+  assert.deepEqual(messages([simple, deny({ assets: ['BTC', 'XRP'] }, { min: { BTC: '1' } })]), [
+    `The rule would restrict XRP ${hint}`,
+  ])
+})
+
+test('a window that names an unknown asset is reported once', () => {
+  const windows = [{ name: 'day', hours: 24, per: 'sub_account', max: { DOGE: '1' } }]
+  assert.deepEqual(findings([allow('a', { windows })]), [
+    'UNKNOWN_ASSET rules[0].windows[0].max.DOGE',
+  ])
+})
+
+test('a share is empty if one of its limits is rounded down to zero', () => {
+  const of = (window: object) => [
+    allow('a', { windows: [{ name: 'day', hours: 24, per: 'workspace', ...window }] }),
+  ]
+  const empty = ['EMPTY_SHARE rules[0].windows[0]']
+  assert.deepEqual(findings(of({ count: 3 })), empty)
+  assert.deepEqual(findings(of({ count: 4 })), [])
+  assert.deepEqual(findings(of({ count: 4, max: { BTC: '0.00000003' } })), empty)
+  assert.deepEqual(findings(of({ max: { BTC: '0.00000003', ETH: '1' } })), empty)
+  assert.deepEqual(findings(of({ max: { BTC: '0.00000004', ETH: '1' } })), [])
+  // A maximum of zero forbids the asset on purpose.
+  assert.deepEqual(findings(of({ max: { BTC: '0' } })), [])
+})
+
+test('a key that cannot be used is named with the reason', () => {
+  const key = { ...newKey('k').key, alg: 'ES256' }
+  const zoe = { id: 'zoe', name: 'Zoe', api_keys: [], keys: [key] }
+  assert.deepEqual(messages([simple], { people: [...people, zoe] }), [
+    'The public key is refused: people[7].keys[0].spki: is a key for Ed25519, not for ES256.',
+  ])
+})
+
+test('a passkey is one of the control panel if one of its origins is', () => {
+  const passkey = {
+    ...newKey('k').key,
+    kind: 'passkey',
+    credential: 'c'.repeat(22),
+    rp_id: 'custody.example',
+    origins: ['https://approve.custody.example', 'https://custody.example'],
+    device_bound: true,
+  }
+  const zoe = { id: 'zoe', name: 'Zoe', api_keys: [], keys: [passkey] }
+  const panelOrigins = ['https://custody.example']
+  assert.deepEqual(findings([simple], { people: [...people, zoe] }, { panelOrigins }), [
+    'PANEL_ORIGIN people[7].keys[0].origins',
+  ])
+})
+
+test('every quorum and every group of which one person is enough must survive the loss of one key', () => {
+  const change = { approvals: [{ group: 'admins', k: 2 }], delay_s: 86_400, veto: 'admins' }
+  const needsAll = (fields: Fields, rules: readonly unknown[] = [simple]) =>
+    findings(rules, fields).filter((each) => each.startsWith('NEEDS_ALL'))
+  const all = { approvals: [{ group: 'treasury', k: 3 }] }
+  assert.deepEqual(needsAll({ change: { ...change, veto: 'compliance' } }), [
+    'NEEDS_ALL change.veto',
+  ])
+  assert.deepEqual(needsAll({ stop: { group: 'compliance' } }), ['NEEDS_ALL stop.group'])
+  assert.deepEqual(needsAll({ resume: all }), ['NEEDS_ALL resume.approvals'])
+  assert.deepEqual(needsAll({ enrolment: all }), ['NEEDS_ALL enrolment.approvals'])
+  assert.deepEqual(needsAll({ orders: all }), ['NEEDS_ALL orders.approvals'])
+  // One indispensable person among several is enough.
+  const mixed = [
+    { group: 'admins', k: 1 },
+    { group: 'compliance', k: 1 },
+  ]
+  assert.deepEqual(needsAll({}, [allow('a', { approvals: mixed })]), [
+    'NEEDS_ALL rules[0].approvals',
+  ])
+})
+
+test('a delay of one hour is long enough', () => {
+  const change = { approvals: [{ group: 'admins', k: 2 }], veto: 'admins' }
+  assert.deepEqual(findings([simple], { change: { ...change, delay_s: 3_600 } }), [])
+  assert.deepEqual(messages([simple], { change: { ...change, delay_s: 3_599 } }), [
+    'Outside of mode local, a change must wait at least 3600 seconds, so that it can be vetoed.',
+  ])
+})
+
+test('windows add up only with windows of another rule', () => {
+  const window = { name: 'day', hours: 24, per: 'api_key', count: 1 }
+  const withWindow = (id: string, fields: object = {}) =>
+    allow(id, { windows: [window], ...fields })
+  assert.deepEqual(findings([simple, withWindow('b')]), [])
+  const elsewhere = { match: { action: ['refund'], assets: 'any' } }
+  assert.deepEqual(findings([withWindow('a'), withWindow('b', elsewhere)]), [])
+  assert.deepEqual(messages([withWindow('a'), withWindow('b')]), [
+    'Acts that fit both a and b may use the windows of both. A limit rule caps them together.',
+  ])
+})
+
+test('approvals that several rules add together are reported with the names of these rules', () => {
+  const four = ['dan', 'erin', 'frank', 'alice']
+  const fields = { groups: { ...groups, treasury: four, other: four } }
+  const three = allow('a', { approvals: [{ group: 'treasury', k: 3 }] })
+  const two = { approvals: [{ group: 'other', k: 2 }] }
+  const limit = {
+    id: 'cap',
+    effect: 'limit',
+    match: {},
+    windows: [{ name: 'day', hours: 24, per: 'api_key', count: 1 }],
+    above: two,
+  }
+  const required = { id: 'r', effect: 'require', match: {}, ...two }
+  const sentence = (names: string) =>
+    `An act that also matches ${names} is denied, because all approvals together cannot be reached.`
+  assert.deepEqual(messages([three, limit], fields), [sentence('cap')])
+  assert.deepEqual(messages([three, limit, required], fields), [sentence('cap, r')])
+  assert.deepEqual(findings([three, { ...limit, above: 'deny' }], fields), [])
+})
+
+test('a successor states which number it must have and which window ends', () => {
+  const windows = [{ name: 'day', hours: 24, per: 'sub_account', count: 9 }]
+  const previous = checkDocument(documentWith([{ ...simple, windows }]))
+  const next = { number: 2, previous: documentHash(previous) }
+  const of = (rules: readonly unknown[], fields: Fields = {}) =>
+    messages(rules, { ...next, ...fields }, { previous })
+  assert.deepEqual(of([{ ...simple, windows }], { number: 4 }), ['The number must be 2.'])
+  const gone =
+    'The window day of the rule pay ends. What it has counted is not transferred to another window.'
+  assert.deepEqual(of([{ ...simple, windows: [{ ...windows[0], name: 'daily' }] }]), [gone])
+  // Other checks follow a warning, and errors are listed first.
+  assert.deepEqual(of([]), [gone, 'No rule allows anything, so every act is denied.'])
+  const unreachable = { approvals: [{ group: 'admins', k: 4 }] }
+  assert.deepEqual(findings([simple], { ...next, resume: unreachable }, { previous }), [
+    'UNREACHABLE resume.approvals',
+    'WINDOW_GONE rules',
+  ])
+})
+
+test('names each enrolled API key without an owner', () => {
+  assert.deepEqual(
+    messages([simple], {}, { enrolled: ['api-alice', 'robot'] }).map((each) => each.split('.')[0]),
+    ['No person lists the API key robot'],
+  )
+})
+
+test('a standing rule that would stop is reported with the reason', () => {
+  const forward = actWith({
+    id: 'f1',
+    action: 'forward',
+    standing: { min_amount: 1n, daily_cap: 10n, ends_at: 2_000_000_000 },
+  })
+  const match = { action: ['forward'], assets: 'any' }
+  const windows = [{ name: 'day', hours: 24, per: 'sub_account', count: 9 }]
+  const why = (rules: readonly unknown[], act = forward) => messages(rules, {}, { forwards: [act] })
+  assert.deepEqual(why([allow('f', { match, windows })]), [])
+  assert.deepEqual(why([allow('f', { match, approvals: [{ group: 'treasury', k: 1 }] })]), [
+    'The standing rule f1 would stop: it needs approvals.',
+  ])
+  const deny = { id: 'd', effect: 'deny', match: { assets: ['BTC'] } }
+  assert.deepEqual(why([allow('f', { match }), deny]), [
+    'The standing rule f1 would stop: a rule denies it.',
+  ])
+  assert.deepEqual(why([simple]), [
+    'The standing rule f1 would stop: action: forward is not one of transfer.',
+  ])
+  assert.deepEqual(why([allow('f', { match })], { ...forward, asset: 'DOGE' }), [
+    'The standing rule f1 would stop: asset: DOGE is not an asset of the registry.',
+  ])
+})

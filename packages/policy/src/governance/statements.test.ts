@@ -1,0 +1,94 @@
+// Statements that are presented again, and stops of several scopes.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { newKey, NOW } from '../../testing/documents.ts'
+import {
+  DAY_S,
+  installed,
+  possessionsOf,
+  proposalOf,
+  proposed,
+  signedBy,
+  successorOf,
+} from '../../testing/governance.ts'
+import { statementHash } from '../statements/shapes.ts'
+import type { SignedStatement } from '../statements/verify.ts'
+import { isStopped, type Governance } from './governance.ts'
+import { confirm, isRemoved, resume, stop, veto } from './statements.ts'
+
+const now = { now_s: NOW }
+const first = installed()
+const { people, groups } = first.policy.document
+const without = (...removed: string[]) =>
+  successorOf(first, {
+    people: people.filter(({ id }) => !removed.includes(id)),
+    groups: { ...groups, admins: ['alice', 'dan', 'erin', 'frank'] },
+  })
+
+/** Returns the state after two administrators have ended a stop. */
+function resumed(governance: Governance, { statement }: SignedStatement): Governance {
+  const stopped = statement as Extract<SignedStatement['statement'], { kind: 'stop' }>
+  const hash = statementHash(stopped)
+  const approvals = ['alice', 'bob'].map((by) => signedBy(first, by, 'resume', { stop: hash }))
+  return resume(governance, { ...stopped, hash }, approvals, now)
+}
+const stopOf = (sub_account: string | null): SignedStatement =>
+  signedBy(first, 'carol', 'stop', { sub_account })
+
+test('a person whom a change removes holds it with their first veto, and later ones change nothing', () => {
+  const pending = proposed(first, proposalOf(first, without('bob', 'carol'), ['alice', 'bob']))
+  const reference = { next: { number: 2, hash: pending.next!.policy.hash } }
+  const by = (person: string, of: Governance) =>
+    veto(of, signedBy(first, person, 'veto', reference), now)
+  const held = by('carol', pending)
+  assert.equal(held.next?.vetoedBy, 'carol')
+  assert.equal(by('carol', held), held)
+  assert.equal(by('bob', held), held)
+})
+
+test('an operator cannot confirm a change that is not pending', () => {
+  assert.throws(() => confirm(first, 'ab'.repeat(32), 1), { code: 'OTHER_POLICY', path: 'hash' })
+})
+
+test('a person is removed by a document that contains none of their keys', () => {
+  const next = proposed(first, proposalOf(first, without('carol'), ['alice', 'bob'])).next!.policy
+  assert.deepEqual(
+    ['alice', 'carol'].map((person) => isRemoved(first.policy, next, person)),
+    [false, true],
+  )
+})
+
+test('a person whose keys are all replaced is removed, so they cannot end the change', () => {
+  const key = newKey('k2')
+  const document = successorOf(first, {
+    people: people.map((each) => (each.id === 'carol' ? { ...each, keys: [key.key] } : each)),
+  })
+  const possessions = possessionsOf(document, (person) => (person === 'carol' ? [key] : []))
+  const pending = proposed(first, proposalOf(first, document, ['alice', 'bob'], { possessions }))
+  const next = pending.next!.policy
+  assert.equal(isRemoved(first.policy, next, 'carol'), true)
+  const reference = { next: { number: 2, hash: next.hash } }
+  const held = veto(pending, signedBy(first, 'carol', 'veto', reference), now)
+  assert.equal(held.next?.vetoedBy, 'carol')
+})
+
+test('the end of a stop applies to its own scope only', () => {
+  // A sub-account may be named `null`.
+  for (const name of ['null', 'main']) {
+    const ended = resumed(stop(first, stopOf(name), now), stopOf(name))
+    assert.equal(isStopped(ended, name), false)
+    assert.throws(() => stop(ended, stopOf(name), now), { code: 'EXPIRED' })
+    assert.equal(isStopped(stop(ended, stopOf(null), now), name), true)
+    assert.equal(isStopped(stop(ended, stopOf('other'), now), 'other'), true)
+  }
+  const ended = resumed(first, stopOf(null))
+  assert.equal(isStopped(stop(ended, stopOf('null'), now), 'null'), true)
+})
+
+test('a stop that was ended is ended once, and the end of an earlier stop of its scope changes nothing', () => {
+  const one = stopOf('main')
+  const ended = resumed(stop(first, one, now), one)
+  assert.equal(resumed(ended, one), ended)
+  const earlier = signedBy(first, 'bob', 'stop', { sub_account: 'main', at: NOW - DAY_S })
+  assert.equal(resumed(ended, earlier), ended)
+})
