@@ -183,6 +183,14 @@ export class InProcessNodes {
     this.#start(node, this.#identities)
   }
 
+  /** Ends a node and starts it again with an empty record, as after the loss of its host. */
+  lose(node: number): void {
+    this.#nodes.get(node)?.store.close()
+    for (const end of ['', '-wal', '-shm'])
+      rmSync(join(this.home, `record-${node}.sqlite${end}`), { force: true })
+    this.#start(node, this.#identities)
+  }
+
   enrol(enrolment: {
     api_key: string
     public_key_pem: string
@@ -192,6 +200,17 @@ export class InProcessNodes {
   }): void {
     for (const { store } of this.#nodes.values())
       store.append('enrol', { ...enrolment, sub_account_name: `sub-${enrolment.sub_account}` })
+  }
+
+  /** Enters an operator's order to drain a gas tank at all nodes. */
+  enterDrain(drain: {
+    order: string
+    workspace: string
+    network: string
+    to_address: string
+  }): void {
+    for (const { store } of this.#nodes.values())
+      store.append('drain', { ...drain, expires_at: store.seconds() + 3600 })
   }
 
   /**

@@ -15,6 +15,8 @@ export class NodeFaults {
   readonly #nodes: InProcessNodes
   /** End of each node's downtime, in simulated milliseconds. */
   readonly #downUntilMs = new Map<number, number>()
+  /** Whether a node has lost its record, and was not restored yet. */
+  isLost: (node: number) => boolean = () => false
 
   constructor(context: FaultContext, nodes: InProcessNodes) {
     this.#context = context
@@ -66,7 +68,7 @@ export class NodeFaults {
 
   /** Whether a node does not respond now. */
   isDown(node: number): boolean {
-    return (this.#downUntilMs.get(node) ?? 0) > this.#context.schedule.nowMs
+    return this.isLost(node) || (this.#downUntilMs.get(node) ?? 0) > this.#context.schedule.nowMs
   }
 
   heal(): void {

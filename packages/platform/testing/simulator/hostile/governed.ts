@@ -3,6 +3,7 @@ import type { OrderPolicy } from '../../../src/core/signing/approvals.ts'
 import { GovernedNodes } from '../policy/governed-nodes.ts'
 import { Governors, type GovernorContext, type WrittenPolicy } from '../policy/governors.ts'
 import { NaivePolicy } from '../policy/naive-policy.ts'
+import { NodeLosses, type LossContext } from '../policy/node-losses.ts'
 import { possessionsOf, REQUESTER, signatureOf, TREASURY } from '../policy/people.ts'
 import {
   PolicyRecord,
@@ -31,8 +32,11 @@ interface Signed {
   carried: CarriedApproval
 }
 
-interface Context extends GovernorContext {
+interface Context extends GovernorContext, LossContext {
   readonly people: People
+  readonly nodes: GovernorContext['nodes'] & LossContext['nodes']
+  /** Whether a node loses its record and is restored. */
+  readonly hasLosses: boolean
   /** Lets a node judge a request; null if it refused. */
   judge(planned: PlannedRequest): Promise<unknown>
 }
@@ -72,6 +76,8 @@ export class HostilePolicy {
   readonly #record: HostileRecord
   readonly #governors: Governors
   readonly #check: SignatureCheck
+  /** Null: no node loses its record. */
+  readonly #losses: NodeLosses | null
   readonly #signed: Signed[] = []
   #checked = 0
   #work: Promise<unknown> = Promise.resolve()
@@ -85,6 +91,7 @@ export class HostilePolicy {
       nodes,
       limited.map(({ apiKey }) => apiKey),
     )
+    this.#losses = context.hasLosses ? new NodeLosses(context, this.#record) : null
     this.#governors = new Governors(context, this.#record, {
       outside: (_label, act) => {
         const work = act()
@@ -116,6 +123,8 @@ export class HostilePolicy {
   async install(): Promise<void> {
     const first = this.#record.write(drawTerms(this.#context.random, FIRST_KEYS), null)
     const { text: document } = first
+    // A backup from before the policy does not name it.
+    if (this.#losses && this.#context.random.below(2) === 0) await this.#losses.backup()
     await this.nodes.install({ workspace: WORKSPACE, document, possessions: possessionsOf(first) })
   }
 
@@ -126,9 +135,10 @@ export class HostilePolicy {
   async act(): Promise<number> {
     const { random, people } = this.#context
     await this.nodes.ping()
+    await this.#losses?.act()
     if (random.below(3) === 0) this.nodes.heal()
     if (random.below(3) === 0) {
-      this.#governors.resume(1 + random.below(3))
+      this.#governors.resume(this.nodes.holderFrom(1 + random.below(3), WORKSPACE))
       await this.#work
     }
     if (random.below(4) > 0) {

@@ -2,7 +2,7 @@ import { ETH, callerPem, registry } from '../../../../signer/testing/signer-clus
 import { NodeRefused, NodeUnavailable } from '../../../src/core/signing/nodes.ts'
 import { InProcessNodes } from '../../in-process-nodes.ts'
 import { GovernedNodes } from '../policy/governed-nodes.ts'
-import { isGovernedSeed } from '../policy/simulated-policy.ts'
+import { isGovernedSeed, isRestoringSeed } from '../policy/simulated-policy.ts'
 import { WholeKeys } from '../../whole-keys.ts'
 import { SeededRandom } from '../seeded-random.ts'
 import { HostilePolicy, UNIT } from './governed.ts'
@@ -95,10 +95,10 @@ class HostileFixture {
         sub_account: subAccount,
       })
     }
-    this.#policy = governed && this.#governed(governed)
+    this.#policy = governed && this.#governed(governed, isRestoringSeed(seed))
   }
 
-  #governed(governed: GovernedNodes): HostilePolicy {
+  #governed(governed: GovernedNodes, hasLosses: boolean): HostilePolicy {
     const now = () => this.#nowMs
     const policy = new HostilePolicy(governed, {
       random: this.random,
@@ -109,7 +109,9 @@ class HostileFixture {
           return now()
         },
       },
-      nodeFaults: { isDown: () => false },
+      nodeFaults: { isDown: (node) => governed.isLost(node) },
+      hasLosses,
+      onLost: (node) => this.#forgetVoids(node),
       problems: this.#signatures.problems,
       lines: [],
       database: null,
@@ -118,6 +120,12 @@ class HostileFixture {
     })
     governed.at = () => this.#parallel()
     return policy
+  }
+
+  /** Drops the voids that only a node had which has lost its record. */
+  #forgetVoids(node: number): void {
+    for (const [name, holders] of this.#voids)
+      if (holders.size === 1 && holders.has(node)) this.#voids.delete(name)
   }
 
   /** Requests another payment at a moment of a signature, as concurrent orders do. */
@@ -239,6 +247,10 @@ class HostileFixture {
     const at = this.#asks.push(`${this.#nowMs} node ${node} ${path} ${JSON.stringify(body)}`) - 1
     const note = (what: string) => {
       this.#asks[at] = `${this.#asks[at]} -> ${what}`
+    }
+    if (this.#policy?.nodes.isLost(node)) {
+      note('lost')
+      return null
     }
     try {
       const answer = await this.nodes.call(node, 'POST', path, body)

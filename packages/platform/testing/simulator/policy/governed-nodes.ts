@@ -1,16 +1,18 @@
 import { policyRegistry } from '@custody/chains'
 import type { Governance } from '@custody/policy'
 import type { KeyObject } from 'node:crypto'
+import type { Config } from '../../../../signer/src/config.ts'
 import { Refusal } from '../../../../signer/src/errors.ts'
 import { PolicyExchange, type Position } from '../../../../signer/src/governance/exchange.ts'
 import { Policies } from '../../../../signer/src/governance/policies.ts'
 import { nodesHash } from '../../../../signer/src/governance/word.ts'
+import { Confirmation } from '../../../../signer/src/keys/confirmation.ts'
 import type { NodeContext } from '../../../../signer/src/node-context.ts'
 import { PolicyJudge } from '../../../../signer/src/policy/governed/policy-judge.ts'
 import type { Order, Verdict } from '../../../../signer/src/policy/order.ts'
 import type { Store } from '../../../../signer/src/store/index.ts'
 import { SharedSpending } from '../../../../signer/src/signing/shared-spending.ts'
-import type { PeerHandler } from '../../../../signer/src/transport/peers.ts'
+import { PAGE_ROWS, type PeerHandler, type Peers } from '../../../../signer/src/transport/peers.ts'
 import { NodeUnavailable } from '../../../src/core/signing/nodes.ts'
 import type { NodePolicies, SignedOrder, SigningRound } from '../../in-process-nodes.ts'
 
@@ -36,6 +38,8 @@ interface GovernedNode {
   policies: Policies
   exchange: PolicyExchange
   spending: SharedSpending
+  peers: Peers
+  confirmation: Confirmation
 }
 
 const TIMEOUT_MS = 1000
@@ -49,6 +53,12 @@ export class GovernedNodes implements NodePolicies {
   readonly #now: () => number
   readonly #nodes = new Map<number, GovernedNode>()
   readonly #cut = new Set<string>()
+  /** Nodes whose record is lost and that were not restored yet. */
+  readonly #lost = new Set<number>()
+  /** Generation of the last record that a node lost. */
+  readonly #generations = new Map<number, number>()
+  /** Simulated time at which a node last read everything of a peer, by both. */
+  readonly #readAtMs = new Map<string, number>()
   #boots = 0
   readonly signatures: GovernedSignature[] = []
   /** Called at moments of each signature. */
@@ -76,6 +86,7 @@ export class GovernedNodes implements NodePolicies {
         (await this.#call([node, peer], call, body)) as T,
       bootOf: (peer: number) => this.#nodes.get(peer)?.boot ?? null,
     }
+    this.#answerRestorations(peers, store)
     const log = () => undefined
     const place = { mode: 'local', nodes: this.nodes } as const
     const policies = new Policies({
@@ -96,12 +107,37 @@ export class GovernedNodes implements NodePolicies {
     })
     const spending = new SharedSpending(common)
     const boot = String(++this.#boots)
-    this.#nodes.set(node, { node, boot, store, handlers, policies, exchange, spending })
+    const forRestoring = {
+      peers: peers as unknown as Peers,
+      confirmation: new Confirmation({
+        config: { timeouts_ms: { keygen: TIMEOUT_MS } } as Config,
+        store,
+        peers: peers as unknown as Peers,
+      }),
+    }
+    this.#nodes.set(node, {
+      node,
+      boot,
+      store,
+      handlers,
+      policies,
+      exchange,
+      spending,
+      ...forRestoring,
+    })
     const governance = { policies, exchange }
     return {
       governance,
       policyJudge: new PolicyJudge({ store, ...governance, known: () => spending.known() }),
     }
+  }
+
+  /** Lets a node send its record to a peer that is restored, as `Peers` does. */
+  #answerRestorations({ handle }: { handle: Peers['handle'] }, store: Store): void {
+    handle('/peer/record', async (_node, body) => ({
+      rows: store.record.page((body as { from: number }).from, PAGE_ROWS),
+    }))
+    handle('/peer/generation', async (node) => ({ generation: this.#generations.get(node) ?? 0 }))
   }
 
   async #call([from, to]: [number, number], call: string, body: unknown): Promise<unknown> {
@@ -117,7 +153,7 @@ export class GovernedNodes implements NodePolicies {
   }
 
   #assertConnected(one: number, two: number): void {
-    if (this.isCut(one, two))
+    if (this.isCut(one, two) || this.#lost.has(two))
       throw new Refusal('PEER_UNAVAILABLE', `Node ${two} cannot be reached`, { node: two })
   }
 
@@ -140,13 +176,52 @@ export class GovernedNodes implements NodePolicies {
     for (const { node, exchange } of this.#nodes.values())
       for (const peer of this.#nodes.values()) {
         if (peer.node === node || this.isCut(node, peer.node)) continue
+        if (this.#lost.has(node) || this.#lost.has(peer.node)) continue
         const position = peer.exchange.position()
         try {
           await exchange.hear(peer.node, position && ({ ...position } as Position))
+          this.#readAtMs.set(`${node} of ${peer.node}`, this.#now())
         } catch (error) {
           if (!(error instanceof Refusal)) throw error
         }
       }
+  }
+
+  /** Notes that a node is about to lose its record. It takes part in nothing until it is restored. */
+  lose(node: number): void {
+    this.#lost.add(node)
+    this.#generations.set(node, this.#of(node).store.state.generation)
+  }
+
+  isLost(node: number): boolean {
+    return this.#lost.has(node)
+  }
+
+  /** Lets a node that was restored take part again. */
+  rejoin(node: number): void {
+    this.#lost.delete(node)
+  }
+
+  /** Returns what the backup and the restoration of a node use. */
+  partsOf(node: number): Pick<GovernedNode, 'store' | 'policies' | 'peers' | 'confirmation'> {
+    return this.#of(node)
+  }
+
+  /** Whether another node has read everything that a node had recorded until a time. */
+  isRead(node: number, untilMs: number): boolean {
+    return [...this.#nodes.keys()].some(
+      (other) => (this.#readAtMs.get(`${other} of ${node}`) ?? -Infinity) > untilMs,
+    )
+  }
+
+  /** Returns the first node, from a given one on, at which a policy is in force. */
+  holderFrom(node: number, workspace: string): number {
+    const order = [node, 1 + (node % 3), 1 + ((node + 1) % 3)]
+    return order.find((each) => this.isHolder(each, workspace)) ?? node
+  }
+
+  isHolder(node: number, workspace: string): boolean {
+    return !this.#lost.has(node) && this.#of(node).policies.held(workspace).governance !== null
   }
 
   /** Returns what a node holds about a workspace, which has a policy. */

@@ -73,7 +73,7 @@ export class Governors {
   act(): number {
     const { random } = this.#environment
     const what = random.of(ACTS)
-    const node = 1 + random.below(3)
+    const node = this.#policy.nodes.holderFrom(1 + random.below(3), WORKSPACE)
     switch (what) {
       case 'propose':
         this.#propose(node)
@@ -125,7 +125,7 @@ export class Governors {
     const { nodes } = this.#policy
     nodes.heal()
     await nodes.ping()
-    for (const node of [1, 2, 3]) this.resume(node)
+    for (const node of [1, 2, 3]) if (nodes.isHolder(node, WORKSPACE)) this.resume(node)
   }
 
   /** Document in force at a node. */

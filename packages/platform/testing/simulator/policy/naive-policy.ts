@@ -1,5 +1,5 @@
 import { readSigned, statementHash, type Statement } from '@custody/policy'
-import type { PolicyRecord, Presented } from './policy-record.ts'
+import { isKept, type PolicyRecord, type Presented } from './policy-record.ts'
 import { HOURS, LIMITED, unitsOf, type Asset } from './terms.ts'
 import { REQUESTER } from './people.ts'
 
@@ -25,6 +25,13 @@ type Statements<Kind extends Statement['kind']> = {
   statement: Extract<Statement, { kind: Kind }>
   hash: string
 }
+
+/**
+ * Whether a node of a pair had something at a time. A node that was restored has what its peers have,
+ * because it reads them before it signs.
+ */
+const isKnownTo = (pair: readonly number[], presented: Presented, nowMs: number): boolean =>
+  isKept(presented, nowMs) && presented.nodes.some((node) => pair.includes(node))
 
 /**
  * What the policy of the workspace allowed at a time, by the documents and statements that people
@@ -61,29 +68,30 @@ export class NaivePolicy {
     const previous = this.#record.documents.get(known.document.previous)
     if (!previous) return 'its previous document is unknown'
     const proposed = this.#record.presented.find(
-      ({ item }) => item.kind === 'change' && item.document === known.text,
+      (each) =>
+        each.item.kind === 'change' && each.item.document === known.text && isKept(each, atMs),
     )
     if (!proposed) return 'no node accepted it'
     const early = atMs / 1000 - proposed.atMs / 1000 - previous.terms.delayS
     if (early < -SIGHT_S - 2 * this.#clockS) return `it is in force ${-early} s before its delay`
-    const vetoed = this.#statements('veto').find(
-      ({ statement, presented: { nodes } }) =>
-        statement.next.hash === hash && nodes.some((node) => pair.includes(node)),
+    const isVetoed = this.#statements('veto').some(
+      ({ statement, presented }) =>
+        statement.next.hash === hash && isKnownTo(pair, presented, atMs),
     )
-    return vetoed && vetoed.presented.atMs <= atMs ? 'a node of the pair had accepted a veto' : null
+    return isVetoed ? 'a node of the pair had accepted a veto' : null
   }
 
   /** The stop that a node of a pair had accepted, and that no resume had ended; undefined: none. */
   stopFor(pair: readonly number[], subAccount: string | null, atMs: number): string | undefined {
-    const resumed = this.#record.presented.flatMap(({ item, atMs: endedMs }) => {
-      if (item.kind !== 'resumed' || endedMs > atMs) return []
+    const resumed = this.#record.presented.flatMap((each) => {
+      const { item } = each
+      if (item.kind !== 'resumed' || !isKept(each, atMs)) return []
       const { statement } = readSigned(item.stop)
       return statement.kind === 'stop' ? [statement] : []
     })
     return this.#statements('stop').find(({ statement, presented }) => {
       const { sub_account: scope, at } = statement
-      if (presented.atMs > atMs || !presented.nodes.some((node) => pair.includes(node)))
-        return false
+      if (!isKnownTo(pair, presented, atMs)) return false
       if (scope !== null && scope !== subAccount) return false
       return !resumed.some((each) => each.sub_account === scope && each.at >= at)
     })?.hash
@@ -95,10 +103,9 @@ export class NaivePolicy {
       ({ statement: { target, kind }, presented }) =>
         target.person === person &&
         target.key === key &&
-        presented.atMs <= atMs &&
         // A suspension ends after seven days.
         (kind === 'revoke' || atMs - presented.atMs < 6.9 * 86_400_000) &&
-        presented.nodes.some((node) => pair.includes(node)),
+        isKnownTo(pair, presented, atMs),
     )
   }
 

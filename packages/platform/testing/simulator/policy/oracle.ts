@@ -1,6 +1,7 @@
 import type { Callers, PlannedTransfer } from '../callers.ts'
 import type { SimulatedEnvironment } from '../environment.ts'
 import { NaivePolicy } from './naive-policy.ts'
+import { REQUESTER } from './people.ts'
 import type { Decision } from './policy-record.ts'
 import type { SimulatedPolicy } from './simulated-policy.ts'
 import { SignatureCheck, type Purpose } from './signature-check.ts'
@@ -91,7 +92,9 @@ class PolicyOracle {
         nodes.every((pair) => this.#naive.isBlocked(each.by, each.key, pair, each.sentMs))
       )
         this.problems.push(`${what}, and the key ${each.key} is blocked`)
-      if (each.by === 'frank') this.problems.push(`${what}, and frank requested it`)
+      // They may reject their own request, as a member of the group.
+      if (each.by === REQUESTER && each.decision === 'approve')
+        this.problems.push(`${what}, and they requested it`)
     }
   }
 

@@ -2,6 +2,8 @@ import type { Callers } from '../callers.ts'
 import type { SimulatedEnvironment } from '../environment.ts'
 import { Approvers } from './approvers.ts'
 import { Governors } from './governors.ts'
+import { NodeLosses } from './node-losses.ts'
+import { isRestoringSeed } from './simulated-policy.ts'
 import { HOURS } from './terms.ts'
 
 /** Advances the time at once, when no caller waits. */
@@ -31,6 +33,8 @@ export class PolicyPlay {
   readonly #environment: SimulatedEnvironment
   readonly #approvers: Approvers | null = null
   readonly #governors: Governors | null = null
+  /** Null: no node loses its record. */
+  readonly #losses: NodeLosses | null = null
   readonly #tries = new Map<string, number>()
   #skippedAtMs = 0
   #skips = 0
@@ -41,6 +45,9 @@ export class PolicyPlay {
     if (!policy) return
     this.#approvers = new Approvers(environment, policy, callers)
     this.#governors = new Governors(environment, policy, callers)
+    if (!isRestoringSeed(Number(environment.seed))) return
+    this.#losses = new NodeLosses(environment, policy)
+    environment.nodeFaults.isLost = (node) => policy.nodes.isLost(node)
   }
 
   get isOn(): boolean {
@@ -67,6 +74,7 @@ export class PolicyPlay {
     if (!policy) return
     if (random.below(4) === 0) policy.nodes.heal()
     await policy.nodes.ping()
+    await this.#losses?.act()
   }
 
   /**
@@ -77,6 +85,7 @@ export class PolicyPlay {
   async settle(skip: Skip): Promise<boolean> {
     if (!this.#approvers || !this.#governors) return true
     const { database, schedule } = this.#environment
+    await this.#losses?.settle()
     await this.#governors.settle()
     const waiting = await database.query<Waiting>(
       `select id, state, last_error from transactions where status = 'pending'
@@ -92,8 +101,15 @@ export class PolicyPlay {
       waiting.every(({ state }) => HELD.has(state)) &&
       schedule.nowMs > this.#skippedAtMs + PATIENCE_MS
     )
-      await this.#skip(skip, HOUR_MS)
+      await this.#skip(skip, this.#isBlocked(waiting) ? EXPIRY_MS : HOUR_MS)
     return false
+  }
+
+  /** Whether hours have not helped, because transfers wait for one that is left to expire. */
+  #isBlocked(waiting: readonly Waiting[]): boolean {
+    return (
+      this.#skips >= SKIPS_MAX / 2 && waiting.some(({ id }) => this.#approvers?.abandoned.has(id))
+    )
   }
 
   async #skip(skip: Skip, milliseconds: number): Promise<void> {

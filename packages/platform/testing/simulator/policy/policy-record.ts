@@ -11,7 +11,13 @@ export interface Presented {
   /** Nodes that have it: the one to which it was presented, and those that read it at once. */
   nodes: readonly number[]
   item: Item
+  /** When the only node that had it lost its record; simulated milliseconds. */
+  lostMs?: number
 }
+
+/** Whether nodes still have something at a time. */
+export const isKept = ({ atMs, lostMs = Infinity }: Presented, nowMs: number): boolean =>
+  atMs <= nowMs && nowMs < lostMs
 
 /** A person's decision about a transfer, as its signer knows it. Times in Unix seconds. */
 export interface Decision {
@@ -48,6 +54,15 @@ export class PolicyRecord {
     const known = { ...written, terms }
     this.documents.set(known.hash, known)
     return known
+  }
+
+  /**
+   * Notes that a node has lost its record. What no other node has is lost with it.
+   * @param isRead whether another node has read everything that the node had recorded until a time
+   */
+  lose(node: number, nowMs: number, isRead: (untilMs: number) => boolean): void {
+    for (const each of this.presented)
+      if (each.nodes.every((other) => other === node) && !isRead(each.atMs)) each.lostMs ??= nowMs
   }
 
   /** Returns a document by its hash. */

@@ -198,6 +198,22 @@ test('the oracle reports a payment under a stop until people have ended it', () 
   assert.equal(problems('pay'), '')
 })
 
+test('the oracle counts what a lost node had only if another node has it too', () => {
+  const { naive, record, present } = fixture()
+  const lostMs = NOW_MS + 500
+  const stopped = (nodes: readonly number[], isRead: boolean, atMs: number) => {
+    record.presented.length = 0
+    present('alice', { kind: 'stop', sub_account: null, reason: 'A key was stolen' }, NOW_MS, nodes)
+    record.lose(1, lostMs, () => isRead)
+    return naive.stopFor([1, 2], null, atMs) !== undefined
+  }
+  assert.equal(stopped([1], false, lostMs - 1), true)
+  assert.equal(stopped([1], false, lostMs), false)
+  assert.equal(stopped([1], true, lostMs), true)
+  assert.equal(stopped([1, 3], false, lostMs), true)
+  assert.equal(stopped([2], false, lostMs), true)
+})
+
 test('the oracle reports a signature of two nodes with different or earlier documents', () => {
   const { naive, record, first, second } = fixture()
   const item = { workspace: 'acme', document: second.text, possessions: [], approvals: [] }
@@ -214,11 +230,15 @@ test('the oracle reports a signature of two nodes with different or earlier docu
 })
 
 test('a hostile seed with a policy gives the same result each time', async () => {
-  const first = await playHostile(3)
-  assert.equal(first.failure, null)
-  assert.ok(first.signed > 0)
-  const again = await playHostile(3, first.draws)
-  assert.deepEqual([again.signed, [...again.refusals]], [first.signed, [...first.refusals]])
+  for (const seed of [3, 7]) {
+    const first = await playHostile(seed)
+    assert.equal(first.failure, null)
+    assert.ok(first.signed > 0)
+    const isRestored = (first.faults.get('a node was restored') ?? 0) > 0
+    assert.equal(isRestored, seed === 7)
+    const again = await playHostile(seed, first.draws)
+    assert.deepEqual([again.signed, [...again.refusals]], [first.signed, [...first.refusals]])
+  }
 })
 
 test('a randomized run with a policy gives the same trace each time', async () => {

@@ -13,6 +13,9 @@ const ONE_OF = 4
 /** Whether the workspace of a seed has a policy. No draw decides it, so other seeds stay the same. */
 export const isGovernedSeed = (seed: number): boolean => seed % ONE_OF === ONE_OF - 1
 
+/** Whether a node of a seed loses its record and is restored. Other seeds stay the same. */
+export const isRestoringSeed = (seed: number): boolean => seed % (2 * ONE_OF) === 2 * ONE_OF - 1
+
 /** The parts of the simulation that a policy uses. */
 interface PolicyEnvironment {
   readonly random: SeededRandom
