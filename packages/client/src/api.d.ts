@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document d7166d788d1894b44c2751ed37b80516e965c5c4dc18a4fe07049b6975bb0fb6
-// types c430badca0e0c49d718f890c6479d51a1532d62372fe2727013267f0f2e0b0b8
+// document 4e2fd7d5dbc859af89c57dd07a28befd7cd6cfd8fa2a55afcdc2cbfba00a1e7a
+// types a2af4ff6126a0f3ed49bb79ffde4080f9d4771ec79c648da278cd75f96cc7533
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -882,7 +882,7 @@ export interface components {
              */
             method: "POST";
             /**
-             * @description Path of the request: `/dac/v1/transaction`, `/dav/v1/stake`, or that of a refund
+             * @description Path of the request: `/dac/v1/transaction`, `/dav/v1/stake`, `/dac/v1/auto-forwarding`, or that of a refund
              * @example /dac/v1/transaction
              */
             uri: string;
@@ -2248,6 +2248,39 @@ export interface components {
              */
             sentence: string;
         };
+        PolicyStatement: {
+            /**
+             * @description Signer node
+             * @example 1
+             */
+            node: number;
+            /** @enum {string} */
+            mode: "local" | "mainnet";
+            /**
+             * @description Hash of the identity keys of the signer nodes
+             * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
+             */
+            nodes: string;
+            /** @description Workspace */
+            workspace: string;
+            /** @description Number of the document */
+            number: number;
+            /**
+             * @description Hash of the document, which people sign
+             * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
+             */
+            hash: string;
+            /**
+             * @description Unix seconds by the node's clock
+             * @example 1795780800
+             */
+            at: number;
+            /**
+             * @description Ed25519 signature of the node's identity key, in hex, over `custody/policy-in-force/v1`, a line feed, and the JSON of the other fields in this order
+             * @example 5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a
+             */
+            signature: string;
+        };
         PolicyStop: {
             /**
              * @description Hash of the document, which people sign
@@ -2285,6 +2318,11 @@ export interface components {
              * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
              */
             hash: string;
+            /**
+             * @description `first`: the operators of two signer nodes entered it. `change`: people approved it. `reset`: the operators of all three signer nodes replaced the policy by it
+             * @enum {string}
+             */
+            kind: "first" | "change" | "reset";
             /** @description Time from which it was in force */
             since: string;
             /**
@@ -2398,7 +2436,7 @@ export interface components {
                 [key: string]: unknown;
             };
             /**
-             * @description Who approved the change; for the first document, who proved that they hold its keys
+             * @description Who approved the change; for the first document and a reset, who proved that they hold its keys
              * @example [
              *       {
              *         "person": "alice",
@@ -2654,6 +2692,8 @@ export interface components {
              *     ]
              */
             held: number[];
+            /** @description Statements of the signer nodes that they judge by this document, which a client verifies with its trust file. A node that may have missed a change makes none */
+            statements: components["schemas"]["PolicyStatement"][];
             pending: components["schemas"]["PolicyProposal"][];
             stops: components["schemas"]["PolicyStop"][];
             /** @description Documents by which operators of signer nodes want to replace it */
@@ -3019,14 +3059,14 @@ export interface components {
             document: {
                 [key: string]: unknown;
             };
-            /** @description Number of transfers of the workspace that are replayed; by default 1000, or fewer if the two documents have more than 200 rules together */
+            /** @description Number of transfers, refunds and forwards of the workspace that are replayed; by default 1000, or fewer if the two documents have more than 200 rules together */
             last?: number | null;
         };
         SimulatePolicyResponse: {
             /** @description Number of transfers of the sub-account with the same result */
             same: number;
             /**
-             * @description Transfers that the document would deny
+             * @description Transfers, with refunds and forwards, that the document would deny
              * @example [
              *       "7c9e6679-7425-40de-944b-e07fc1f90ae7"
              *     ]
@@ -3053,6 +3093,13 @@ export interface components {
              *     ]
              */
             unused_rules: string[];
+            /**
+             * @description Forwarding rules of the sub-account whose smallest forward the document would not allow without approvals, with the reason
+             * @example [
+             *       "The standing rule 7c9e6679-7425-40de-944b-e07fc1f90ae7 would stop: it needs approvals."
+             *     ]
+             */
+            stopped: string[];
         };
         SpeedUpTransactionRequest: {
             /** @description New maximum network fee rate, in the unit of the chain family */
@@ -3568,6 +3615,7 @@ export type PolicyProposal = components['schemas']['PolicyProposal'];
 export type PolicyReference = components['schemas']['PolicyReference'];
 export type PolicyReset = components['schemas']['PolicyReset'];
 export type PolicyRule = components['schemas']['PolicyRule'];
+export type PolicyStatement = components['schemas']['PolicyStatement'];
 export type PolicyStop = components['schemas']['PolicyStop'];
 export type PolicyTried = components['schemas']['PolicyTried'];
 export type PolicyVersion = components['schemas']['PolicyVersion'];

@@ -1,6 +1,11 @@
 import type { Place } from './approvals/place.ts'
 import type { StatementSigner } from './approvals/signer.ts'
-import type { DecisionOptions, DocumentSource, VerifiedApproval } from './approvals/types.ts'
+import type {
+  DecisionOptions,
+  DocumentSource,
+  StatedPolicy,
+  VerifiedApproval,
+} from './approvals/types.ts'
 import type { RequestSender } from './transport.ts'
 import type { Trust } from './trust/trust.ts'
 import type {
@@ -20,13 +25,16 @@ export interface VerifyApprovalOptions {
   /**
    * Policy documents that you have of their authors: documents or policy files, as text or parsed.
    * The document in the statement must be among them, so an empty list accepts none. If the option
-   * is absent, the documents that the platform returns are used, and `policy.is_own` is false.
+   * is absent, the documents that the platform returns are used, and `policy.is_own` is false. Then
+   * `policy.stated_by` contains the signer nodes that state that the document is in force.
    */
   documents?: readonly DocumentSource[]
   /** Public keys in PEM of the API keys whose requests you accept. Absent: no signature is verified. */
   callers?: Readonly<Record<string, string>>
   /** Present time in Unix seconds; by default that of this computer. */
   now_s?: number
+  /** Greatest age of a signer node's statement about the document in seconds, by default 300. */
+  max_age_s?: number
 }
 
 /** Greatest number of earlier documents that are read. */
@@ -81,7 +89,7 @@ export class Approvals {
    */
   async verify(
     approval: Approval['id'] | ApprovalDetail,
-    { documents, callers, now_s }: VerifyApprovalOptions = {},
+    { documents, callers, now_s, max_age_s }: VerifyApprovalOptions = {},
   ): Promise<VerifiedApproval> {
     const trust = this.#trust
     if (trust === undefined) throw new TypeError('approvals.verify requires the option trust')
@@ -98,10 +106,13 @@ export class Approvals {
     const place = await this.#place
     const question = { approval: detail, documents: documents ?? [], callers, id, now_s }
     if (documents !== undefined) return verifyAt(place, question)
-    const { document } = await this.#client.request<PolicyInForce>('GET', '/dac/v1/policy')
-    const claimed = document ? [document] : []
+    const policy = await this.#client.request<PolicyInForce>('GET', '/dac/v1/policy')
+    const claimed = policy.document ? [policy.document] : []
+    const { statedDocument } = await import('./approvals/in-force.ts')
+    let stated: StatedPolicy | null = null
     try {
-      const verified = await verifyAt(place, { ...question, claimed })
+      if (policy.document) stated = statedDocument(place, { policy, trust, now_s, max_age_s })
+      const verified = await verifyAt(place, { ...question, claimed, stated })
       if (verified.decisions.every(({ status }) => status !== 'ignored')) return verified
     } catch (error) {
       if (!(error instanceof ApprovalError) || error.code !== 'DOCUMENT') throw error
@@ -112,7 +123,7 @@ export class Approvals {
       `/dac/v1/policy/versions${query({ limit: VERSIONS_MAX })}`,
     )
     const earlier = Array.isArray(versions.data) ? versions.data.map((each) => each.document) : []
-    return verifyAt(place, { ...question, claimed: [...claimed, ...earlier] })
+    return verifyAt(place, { ...question, stated, claimed: [...claimed, ...earlier] })
   }
 
   /**

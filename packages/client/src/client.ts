@@ -88,13 +88,13 @@ export class CustodyClient implements RequestSender {
   readonly baseUrl: string
   readonly apiKey: string
   readonly invoices: Invoices
-  readonly trading: Trading
-  readonly events: Events
-  readonly webhooks: Webhooks
-  readonly checkout: CheckoutFace
+  readonly trading: Trading = new Trading(this)
+  readonly events: Events = new Events(this)
+  readonly webhooks: Webhooks = new Webhooks(this)
+  readonly checkout: CheckoutFace = new CheckoutFace(this)
   readonly reserves: Reserves
   readonly approvals: Approvals
-  readonly policy: Policy = new Policy(this)
+  readonly policy: Policy
   readonly service: Service = new Service(this)
   readonly #transport: Transport
   readonly #checks: Checks | null
@@ -110,12 +110,9 @@ export class CustodyClient implements RequestSender {
     this.#checks =
       options.trust === undefined ? null : new Checks(readTrust(options.trust), () => this.keys())
     this.invoices = new Invoices(this, this.#checks)
-    this.trading = new Trading(this)
-    this.events = new Events(this)
-    this.webhooks = new Webhooks(this)
-    this.checkout = new CheckoutFace(this)
     this.reserves = new Reserves(this, options.trust)
     this.approvals = new Approvals(this, options.trust)
+    this.policy = new Policy(this, options.trust)
   }
 
   /** Lists the assets that can be transacted. Needs no API key. */

@@ -1,4 +1,6 @@
+import type { PolicyQuestion, StatedPolicy } from './approvals/types.ts'
 import type { RequestSender } from './transport.ts'
+import type { Trust } from './trust/trust.ts'
 import type {
   PolicyChange,
   PolicyChangeDetail,
@@ -30,8 +32,11 @@ import { query } from './wire.ts'
 export class Policy {
   readonly #client: RequestSender
 
-  constructor(client: RequestSender) {
+  readonly #trust: Trust | undefined
+
+  constructor(client: RequestSender, trust?: Trust) {
     this.#client = client
+    this.#trust = trust
   }
 
   /**
@@ -40,6 +45,19 @@ export class Policy {
    */
   read(): Promise<PolicyInForce> {
     return this.#client.request('GET', '/dac/v1/policy')
+  }
+
+  /**
+   * Reads the document in force, and verifies with the trust file that at least two signer nodes state
+   * it.
+   * @throws ApprovalError `NOT_STATED`, `DOCUMENT` or `OTHER_PLACE`; CustodyError; TypeError without
+   *   the option `trust` of the client
+   */
+  async verify(options: Pick<PolicyQuestion, 'max_age_s' | 'now_s'> = {}): Promise<StatedPolicy> {
+    const trust = this.#trust
+    if (trust === undefined) throw new TypeError('policy.verify requires the option trust')
+    const { requireStated } = await import('./approvals/in-force.ts')
+    return requireStated({ ...options, policy: await this.read(), trust })
   }
 
   /**
@@ -69,7 +87,7 @@ export class Policy {
   }
 
   /**
-   * Judges past transfers of the workspace by another document.
+   * Judges past transfers and forwards of the workspace by another document.
    * @throws CustodyError `INVALID_REQUEST` with the field of the document, or `SIGNERS_UNAVAILABLE`
    */
   simulate(request: PolicySimulationRequest): Promise<PolicySimulation> {

@@ -47,6 +47,14 @@ const GOVERNED = {
 const VERSIONS = {
   versions: [
     {
+      number: 2,
+      hash: NEXT.hash,
+      kind: 'reset',
+      since: 1_795_700_000,
+      document: NEXT.text,
+      signed_by: [{ person: 'bob', key: 'k1', at: null }],
+    },
+    {
       number: 1,
       hash: FIRST.hash,
       since: 1_795_600_000,
@@ -251,7 +259,9 @@ test('the policy is shown as sentences, with what is pending and what is stopped
   view = GOVERNED
   await open('policy', '/dac/v1/policy')
   await page.getByText('What no rule allows is denied.').waitFor()
-  await page.getByRole('region', { name: 'History' }).waitFor()
+  const history = page.getByRole('region', { name: 'History' })
+  await history.getByText('reset by the operators').waitFor()
+  await history.getByText('installation').waitFor()
   await shows(
     'all three signer nodes',
     FIRST.hash,

@@ -5,9 +5,20 @@ import { createPublicKey, randomUUID, sign } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { documentHash, readDocument, statementBytes, type Statement } from '@custody/policy'
+import {
+  documentHash,
+  readDocument,
+  statementBytes,
+  type PolicyDocument,
+  type Statement,
+} from '@custody/policy'
 import { assertionOf, newPasskey, signWithPasskey, UP } from '../../policy/testing/passkeys.ts'
-import { keySigner, verifyApproval } from '@custody/client/approvals'
+import {
+  keySigner,
+  verifyApproval,
+  verifyPolicy,
+  type VerifiedApproval,
+} from '@custody/client/approvals'
 import { clientOf, readTrustFile, type Config } from '../../approver/src/config.ts'
 import { callsOf } from '../../approver/src/server/calls.ts'
 import { platformOf } from '../../approver/src/server/platform.ts'
@@ -362,23 +373,56 @@ async function approveBySdk(config: Config): Promise<void> {
   const documents = [readFileSync(join(platform.home, 'policy.json'), 'utf8')]
   const { id } = (await send('0.9', { fee_level: 'high' })).body
   await waits(id)
+  const policies: VerifiedApproval['policy'][] = []
   for (const [name, options] of [
     ['bob', { documents, callers }],
     ['carol', {}],
   ] as const) {
     const verified = await custody.approvals.verify(id, options)
+    policies.push(verified.policy)
     assert.match(verified.sentences[0] ?? '', /^Transfer 0.9 ETH from/)
     await custody.approvals.approve(verified, keySigner(readFileSync(fileOf(name), 'utf8')))
   }
+  assert.deepEqual(
+    policies.map(({ is_own, stated_by }) => [is_own, stated_by.length >= 2]),
+    [
+      [true, false],
+      [false, true],
+    ],
+  )
   await assertConfirmed(user, id)
   const { text } = await call(user, 'GET', `/dac/v1/approvals/${id}`)
   const approval = JSON.parse(text) as object
   const trust = readTrustFile(config)
+  await statedByNodes(config)
   const audited = await verifyApproval({ approval, trust, documents, callers })
   assert.deepEqual(
     [audited.state, audited.rule, audited.is_complete, audited.approved_by.toSorted()],
     ['approved', 'large', true, ['bob', 'carol']],
   )
+}
+
+/** The SDK verifies what the real nodes state, which no platform can repeat later or elsewhere. */
+async function statedByNodes(config: Config): Promise<void> {
+  const stated = await clientOf(config).policy.verify()
+  assert.ok(stated.stated_by.length >= 2)
+  const { text } = await call(user, 'GET', '/dac/v1/policy')
+  const policy = JSON.parse(text) as { hash: string; statements: { at: number }[] }
+  assert.equal(stated.hash, policy.hash)
+  const trust = readTrustFile(config)
+  const now_s = Math.max(...policy.statements.map(({ at }) => at))
+  assert.equal((await verifyPolicy({ policy, trust, now_s })).hash, policy.hash)
+  const later = policy.statements.map((each) => ({ ...each, at: each.at + 301 }))
+  const [first, ...others] = trust.nodes
+  const renumbered = [...others, first!].map((each, at) => ({ ...each, node: at + 1 }))
+  for (const [question, code] of [
+    [{ now_s: now_s + 301 }, 'NOT_STATED'],
+    [{ now_s: now_s + 301, policy: { ...policy, statements: later } }, 'NOT_STATED'],
+    [{ policy: { ...policy, statements: policy.statements.slice(0, 1) } }, 'NOT_STATED'],
+    [{ trust: { ...trust, workspace: 'other' } }, 'OTHER_PLACE'],
+    [{ trust: { ...trust, nodes: renumbered } }, 'OTHER_PLACE'],
+  ] as const)
+    await assert.rejects(verifyPolicy({ policy, trust, now_s, ...question }), { code })
 }
 
 test('of two approvals that arrive together, one completes the transfer', async () => {
@@ -648,14 +692,15 @@ interface Rule {
   needs?: { group: string; k: string; have: string }[]
   code?: string
 }
+const ruleBody = (asset: string, destination_address: string) => ({
+  asset,
+  min_amount: '1',
+  daily_cap: '100',
+  destination_address,
+  expires_at: new Date(Date.now() + 7 * 86_400_000).toISOString(),
+})
 const makeRule = (asset: string, destination_address: string) =>
-  call<Rule>(shop, 'POST', PATH, {
-    asset,
-    min_amount: '1',
-    daily_cap: '100',
-    destination_address,
-    expires_at: new Date(Date.now() + 7 * 86_400_000).toISOString(),
-  })
+  call<Rule>(shop, 'POST', PATH, ruleBody(asset, destination_address))
 const readRule = async (id: string) => (await call<Rule>(shop, 'GET', `${PATH}/${id}`)).body
 const reaches = (id: string, status: string) =>
   waitFor(`rule ${id} ${status}`, async () => {
@@ -733,6 +778,94 @@ test('the suspension of an approver pauses the rule until others approve it', as
   for (const name of ['alice', 'carol']) await result('approve', id, ...by(name))
   await forwarded(id, before + 1)
   assert.equal((await readRule(id)).status, 'active')
+})
+
+test('an evaluation states what the policy would decide about a new rule, and creates none', async () => {
+  const rules = async () => (await call<{ data: Rule[] }>(shop, 'GET', PATH)).body.data.length
+  const before = await rules()
+  const evaluate = async (asset: string) => {
+    const request = { method: 'POST', uri: PATH, body: ruleBody(asset, SINK) }
+    const { status, body } = await call<{
+      effect: string
+      via: string | null
+      needs: { group: string; k: string; have: string }[]
+      tried: { rule: string; fits: boolean; why: string | null }[]
+      refusal: { code: string; message: string } | null
+      by: string[]
+    }>(shop, 'POST', '/dac/v1/policy/evaluate', request)
+    assert.equal(status, 200, JSON.stringify(body))
+    assert.equal(body.by.length, 2)
+    return body
+  }
+  const approve = await evaluate('ETH')
+  assert.deepEqual(
+    [approve.effect, approve.via, approve.needs, approve.refusal?.code],
+    ['approve', 'forwards', [{ group: 'approvers', k: '2', have: '0' }], 'POLICY_APPROVAL'],
+  )
+  const small = approve.tried.find(({ rule }) => rule === 'small')
+  assert.deepEqual([small?.fits, small?.why?.startsWith('action: ')], [false, true])
+  const denied = await evaluate('USDT_ETH')
+  assert.deepEqual(
+    [denied.effect, denied.via, denied.refusal?.code],
+    ['deny', null, 'POLICY_DENIED'],
+  )
+  assert.match(denied.tried.find(({ rule }) => rule === 'forwards')?.why ?? '', /^assets: /)
+  assert.equal(await rules(), before)
+})
+
+test('a simulation judges past forwards as forwards, over the API and by command', async () => {
+  const { data } = (await call<{ data: Transfer[] }>(shop, 'GET', `${PATH}/${oldRule}/history`))
+    .body
+  const past = data.map(({ id }) => id).sort()
+  assert.ok(past.length >= 2)
+  const { document } = JSON.parse(readFileSync(join(platform.home, 'policy.json'), 'utf8')) as {
+    document: PolicyDocument
+  }
+  const forwards = document.rules.find(({ id }) => id === 'forwards') as object
+  const withForwards = (...rules: object[]) => ({
+    ...document,
+    number: 2,
+    previous: documentHash(document),
+    rules: [...document.rules.filter(({ id }) => id !== 'forwards'), ...rules],
+  })
+  interface Simulated {
+    newly_denied: string[]
+    newly_allowed: string[]
+    unused_rules: string[]
+    stopped: string[]
+  }
+  const simulate = async (as: User, next: object): Promise<Simulated> => {
+    const path = '/dac/v1/policy/simulate'
+    const { status, body } = await call<Simulated>(as, 'POST', path, { document: next })
+    assert.equal(status, 200, JSON.stringify(body))
+    return body
+  }
+  const none = withForwards()
+  const denied = await simulate(shop, none)
+  assert.deepEqual([denied.newly_denied.toSorted(), denied.newly_allowed], [past, []])
+  assert.equal(denied.stopped.length, 1)
+  assert.match(denied.stopped[0] ?? '', new RegExp(`^The standing rule ${oldRule} would stop: `))
+  const free = { ...forwards, approvals: undefined, initiator: undefined }
+  const allowed = await simulate(shop, withForwards(free))
+  assert.deepEqual(
+    [allowed.newly_denied, allowed.newly_allowed.toSorted(), allowed.stopped],
+    [[], past, []],
+  )
+  assert.ok(!allowed.unused_rules.includes('forwards'))
+  const small = await simulate(shop, withForwards({ ...free, amount: { max: { ETH: '1.5' } } }))
+  assert.ok(small.newly_denied.length > 0 && small.newly_allowed.length > 0)
+  const day = { name: 'day', hours: 24, per: 'workspace', max: { ETH: '2.5' }, share: '1' }
+  const limited = await simulate(shop, withForwards({ ...free, windows: [day] }))
+  assert.ok(limited.newly_allowed.includes(data.at(-1)!.id), 'the first forward fits')
+  assert.ok(limited.newly_denied.length > 0, 'the window is full after it')
+  const others = await simulate(user, none)
+  assert.deepEqual([others.newly_denied, others.stopped], [[], []])
+
+  const file = join(platform.home, 'without-forwards.json')
+  writeFileSync(file, JSON.stringify(none))
+  const typed = await result('policy', 'simulate', file, '--workspace', 'approved')
+  assert.deepEqual((typed['newly_denied'] as unknown as string[]).toSorted(), past)
+  assert.deepEqual(typed['stopped'], denied.stopped)
 })
 
 test('a new rule that a person rejects never forwards, and one that the policy denies is not created', async () => {

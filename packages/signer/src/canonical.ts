@@ -13,6 +13,7 @@ export const TAGS = {
   reserves: 'custody/reserves/v1\n',
   ban: 'custody/ban/v1\n',
   policyHeld: 'custody/policy-held/v1\n',
+  policyInForce: 'custody/policy-in-force/v1\n',
   policyReset: 'custody/policy-reset/v1\n',
   backup: 'custody/node-backup/v2\n',
   envelope: 'custody/peer-envelope/v1\n',

@@ -4,12 +4,15 @@
  */
 import type { Trust } from '../trust/trust.ts'
 import { decide } from './decide.ts'
+import { requireStated } from './in-force.ts'
 import { placeOf } from './place.ts'
 import type { StatementSigner } from './signer.ts'
 import type {
   ApprovalQuestion,
   DecisionOptions,
+  PolicyQuestion,
   SignedDecision,
+  StatedPolicy,
   VerifiedApproval,
 } from './types.ts'
 import { verifyAt } from './verify-approval.ts'
@@ -32,6 +35,16 @@ export async function verifyApproval({
   ...question
 }: ApprovalQuestion): Promise<VerifiedApproval> {
   return verifyAt(await placeOf(trust), question)
+}
+
+/**
+ * Verifies that at least two signer nodes of the trust file state that a document is in force for the
+ * workspace, without trust in the platform.
+ * @throws ApprovalError `DOCUMENT`, `OTHER_PLACE` or `NOT_STATED`; VerificationError `TRUST`;
+ *   TypeError if a time is not a whole number of seconds
+ */
+export async function verifyPolicy(question: PolicyQuestion): Promise<StatedPolicy> {
+  return requireStated(question)
 }
 
 /**

@@ -12,6 +12,8 @@ export type ApprovalErrorCode =
   | 'REGISTRY'
   /** The policy document is missing, or does not have the stated hash and number. */
   | 'DOCUMENT'
+  /** Fewer than two signer nodes state that the document is in force. */
+  | 'NOT_STATED'
   /** The transfer is open under an earlier document than the newest one that is known. */
   | 'OLDER_DOCUMENT'
   /** The facts do not follow from the signed request of the caller. */

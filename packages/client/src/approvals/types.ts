@@ -11,6 +11,31 @@ export type ApprovalFacts = components['schemas']['ApprovalFacts']
 /** A policy document: its text, the text of a policy file, or either as parsed JSON. */
 export type DocumentSource = string | object
 
+/** What is needed to verify which policy document the signer nodes have in force. */
+export interface PolicyQuestion {
+  /** Response of `GET /dac/v1/policy`. */
+  policy: unknown
+  trust: Trust
+  /**
+   * Greatest age of a node's statement in seconds, by default 300. For that long after a change, a
+   * platform can return the document before it.
+   */
+  max_age_s?: number | undefined
+  /** Present time in Unix seconds; by default that of this computer. */
+  now_s?: number | undefined
+}
+
+/** A policy document that at least two signer nodes state to be in force. */
+export interface StatedPolicy {
+  number: number
+  hash: string
+  document: Record<string, unknown>
+  /** Signer nodes whose statements were verified. */
+  stated_by: number[]
+  /** Time of the oldest of these statements in Unix seconds, by the clock of its node. */
+  at: number
+}
+
 /** What is needed to verify an approval offline. */
 export interface ApprovalQuestion {
   /** Response of `GET /dac/v1/approvals/{id}`, of an open or closed transfer. */
@@ -67,8 +92,18 @@ export interface VerifiedApproval {
   sentences: string[]
   /** All fields of the signed statement except `by`, `key`, `at`, `expires` and `decision`. */
   statement: Statement
-  /** `is_own`: you passed the document; otherwise the platform returned it. */
-  policy: { number: number; hash: string; document: Record<string, unknown>; is_own: boolean }
+  /**
+   * `is_own`: you passed the document; otherwise the platform returned it. `stated_by`: signer nodes
+   * whose statement that it is in force was verified; at least two, or empty. Only `approvals.verify`
+   * without documents reads these statements.
+   */
+  policy: {
+    number: number
+    hash: string
+    document: Record<string, unknown>
+    is_own: boolean
+    stated_by: number[]
+  }
   /** The signed request of the caller, from which the facts were derived. */
   request: {
     api_key: string

@@ -10,6 +10,7 @@ import { assertCaller } from './token.ts'
 import type {
   ApprovalQuestion,
   DocumentSource,
+  StatedPolicy,
   VerifiedApproval,
   VerifiedDecision,
 } from './types.ts'
@@ -27,6 +28,8 @@ const isAt = (place: Place, { mode, workspace, nodes }: PolicyDocument): boolean
 export interface PlacedQuestion extends Omit<ApprovalQuestion, 'trust'> {
   /** Documents that the platform returned; used only if `documents` is empty. */
   claimed?: readonly DocumentSource[]
+  /** The document that signer nodes state to be in force; null: fewer than two do. */
+  stated?: Pick<StatedPolicy, 'hash' | 'stated_by'> | null
 }
 
 /**
@@ -35,7 +38,7 @@ export interface PlacedQuestion extends Omit<ApprovalQuestion, 'trust'> {
  */
 export async function verifyAt(
   place: Place,
-  { approval, documents, claimed = [], callers, id, now_s }: PlacedQuestion,
+  { approval, documents, claimed = [], stated = null, callers, id, now_s }: PlacedQuestion,
 ): Promise<VerifiedApproval> {
   if (now_s !== undefined) assertSeconds('now_s', now_s)
   const detail = readDetail(approval)
@@ -76,7 +79,12 @@ export async function verifyAt(
     facts,
     sentences: actSentences(action, facts),
     statement: { v: 1, ...base, action, facts },
-    policy: { ...base.policy, document, is_own: isOwn },
+    policy: {
+      ...base.policy,
+      document,
+      is_own: isOwn,
+      stated_by: stated?.hash === base.policy.hash ? stated.stated_by : [],
+    },
     request: {
       api_key: claims.sub,
       person: payment.policy.owners.get(claims.sub) ?? null,

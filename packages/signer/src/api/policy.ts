@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { Refusal } from '../errors.ts'
 import { itemSchema } from '../governance/items.ts'
 import { policyView } from '../governance/view.ts'
+import { nodesHash, signInForce, type SignedInForceWord } from '../governance/word.ts'
 import type { NodeContext } from '../node-context.ts'
 
 export const policyBodySchema = z.strictObject({ workspace: z.string().min(1).max(200) })
@@ -21,11 +22,40 @@ export async function judgedPolicy<T>(call: () => T | Promise<T>): Promise<T> {
   }
 }
 
+/**
+ * Returns this node's statement about the document in force, which callers verify with their trust
+ * files. Null if the workspace has no policy, or if this node would refuse to sign with `POLICY_BEHIND`.
+ */
+function inForce(parts: NodeContext, workspace: string): SignedInForceWord | null {
+  const { config, governance, keyring, store } = parts
+  try {
+    const current = governance.policies.current(workspace)
+    if (current === null) return null
+    governance.exchange.assertCurrent(current)
+    const { document, hash } = current.policy
+    return signInForce(config.identity, {
+      node: config.node,
+      mode: config.mode,
+      nodes: nodesHash(keyring.identities),
+      workspace,
+      number: document.number,
+      hash,
+      at: store.seconds(),
+    })
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'POLICY_BEHIND') return null
+    throw error
+  }
+}
+
 /** `POST /policy`: what this node holds about the policy of a workspace. */
 export const policy = (
   parts: NodeContext,
   { workspace }: z.infer<typeof policyBodySchema>,
-): Record<string, unknown> => policyView(parts, workspace)
+): Record<string, unknown> => ({
+  ...policyView(parts, workspace),
+  in_force: inForce(parts, workspace),
+})
 
 /**
  * `POST /policy/present`: judges a change, a statement or the end of a stop by the policy in force,

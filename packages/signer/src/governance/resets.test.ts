@@ -160,6 +160,7 @@ test('a reset that three operators have entered is in force after seven days', a
     const [version] = policyVersions(nodes.node(node), workspace, { limit: 1 })
     assert.equal(version!.hash, hashOf(body))
     assert.equal(version!.since, since + WEEK_S)
+    assert.equal(version!.kind, 'reset')
     assert.throws(
       () => nodes.node(node).exchange.present(change),
       refusedWith('OTHER_POLICY', 'previous'),
@@ -169,6 +170,33 @@ test('a reset that three operators have entered is in force after seven days', a
   await ping()
   await pass(DAY_S)
   assert.deepEqual(nodes.numbers, [3, 3, 3])
+  const kinds = policyVersions(nodes.node(3), workspace, { limit: 9 }).map(({ kind }) => kind)
+  assert.deepEqual(kinds, ['change', 'reset', 'first'])
+})
+
+test('the history states a reset with its proofs, also if its document was vetoed as a change before', async () => {
+  const governance = await installed()
+  const change = changeOf(governance)
+  const next = { number: 2, hash: documentHash(readDocument(change.document)) }
+  nodes.node(1).exchange.present(change)
+  nodes
+    .node(1)
+    .exchange.present(statementOf(signedBy(governance, 'carol', 'veto', { ...times(), next })))
+  await ping()
+  const body = resetBody(governance, { stop: { group: 'treasury' } })
+  assert.equal(hashOf(body), next.hash)
+  await enter(body)
+  await pass(WEEK_S)
+  assert.deepEqual(nodes.numbers, [2, 2, 2])
+  for (const node of NODES) {
+    const [version] = policyVersions(nodes.node(node), workspace, { limit: 1 })
+    assert.equal(version!.kind, 'reset')
+    assert.deepEqual(
+      version!.signed_by.filter(({ at }) => at !== null),
+      [],
+      'the approvals of the vetoed change are not those of the reset',
+    )
+  }
 })
 
 for (const at of [[1], [2, 3]])

@@ -80,6 +80,7 @@ test('lists each document that came into force, newest first, with those who sig
       { person: 'carol', key: 'k1', at: start },
     ])
     assert.deepEqual([first?.number, first?.hash], [1, documentHash(document)])
+    assert.deepEqual([latest?.kind, first?.kind], ['change', 'first'])
     assert.deepEqual(first?.signed_by[0], { person: 'alice', key: 'k1', at: null })
   }
   const numbers = (page: { before?: number; limit: number }) =>

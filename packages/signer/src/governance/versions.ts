@@ -12,29 +12,34 @@ interface Parts {
 export interface PolicyVersion {
   number: number
   hash: string
+  /** How it came into force: by its operators as the first one, by people, or by all operators. */
+  kind: 'first' | 'change' | 'reset'
   /** Canonical text. */
   document: string
   /** Unix seconds. */
   since: number
   /**
    * Who approved the change; of the first document and of a reset, who proved that they hold its
-   * keys. `at`: Unix
-   * seconds; null for a proof, which has no time.
+   * keys. `at`: Unix seconds; null for a proof, which has no time.
    */
   signed_by: { person: string; key: string; at: number | null }[]
 }
 
 /** The document that an entry brings, and the signed statements with it; null if it brings none. */
-function broughtBy(entry: GovernanceEntry): { text: string; signed: readonly string[] } | null {
-  if (
-    entry.kind === 'policy-typed' ||
-    entry.kind === 'policy-begun' ||
-    entry.kind === 'policy-reset-begun'
-  )
-    return { text: entry.body.document, signed: entry.body.possessions }
-  return entry.kind === 'policy-change'
-    ? { text: entry.body.document, signed: entry.body.approvals }
-    : null
+function broughtBy(
+  entry: GovernanceEntry,
+): { kind: PolicyVersion['kind']; text: string; signed: readonly string[] } | null {
+  switch (entry.kind) {
+    case 'policy-typed':
+    case 'policy-begun':
+      return { kind: 'first', text: entry.body.document, signed: entry.body.possessions }
+    case 'policy-reset-begun':
+      return { kind: 'reset', text: entry.body.document, signed: entry.body.possessions }
+    case 'policy-change':
+      return { kind: 'change', text: entry.body.document, signed: entry.body.approvals }
+    default:
+      return null
+  }
 }
 
 function signersOf(signed: readonly string[]): PolicyVersion['signed_by'] {
@@ -57,7 +62,10 @@ export function policyVersions(
   const { chain } = policies.held(workspace)
   const wanted = new Map(
     chain
-      .map(({ hash, acts_at_s: since }, at) => ({ hash, since, number: at + 1 }))
+      .map(({ hash, acts_at_s: since, resetBy }, at) => {
+        const kind: PolicyVersion['kind'] = at === 0 ? 'first' : resetBy ? 'reset' : 'change'
+        return { hash, kind, since, number: at + 1 }
+      })
       .filter(({ number }) => number < before)
       .slice(-limit)
       .map((each) => [each.hash, each]),
@@ -68,7 +76,8 @@ export function policyVersions(
     if (brought === null) continue
     const hash = documentHash(readDocument(brought.text))
     const version = wanted.get(hash)
-    if (version === undefined || versions.has(version.number)) continue
+    // The document of a reset may have been proposed as a change before, which did not come into force.
+    if (version?.kind !== brought.kind || versions.has(version.number)) continue
     const signed_by = signersOf(brought.signed)
     versions.set(version.number, { ...version, document: brought.text, signed_by })
   }

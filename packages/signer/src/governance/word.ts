@@ -34,6 +34,29 @@ export const signHeld = (identity: KeyObject, word: HeldWord): SignedHeldWord =>
 export const isHeldWord = (identity: KeyObject, { signature, ...word }: SignedHeldWord): boolean =>
   verifyBytes(identity, bytesOf(word), signature)
 
+const IN_FORCE_KEYS = ['node', 'mode', 'nodes', 'workspace', 'number', 'hash', 'at'] as const
+
+/**
+ * A node's statement that it judges transactions of a workspace by a document. `nodes`: hash of the
+ * identity keys of the installation. `at`: Unix seconds by the clock of the node.
+ */
+export interface InForceWord {
+  node: number
+  mode: string
+  nodes: string
+  workspace: string
+  number: number
+  hash: string
+  at: number
+}
+export type SignedInForceWord = InForceWord & { signature: string }
+
+/** Signs a statement about the document in force by the node's identity key. */
+export const signInForce = (identity: KeyObject, word: InForceWord): SignedInForceWord => ({
+  ...word,
+  signature: signBytes(identity, canonicalBytes('policyInForce', IN_FORCE_KEYS, { ...word })),
+})
+
 const RESET_KEYS = ['node', 'workspace', 'number', 'hash', 'given_at'] as const
 
 /** A node's statement that its operator has entered a reset. */

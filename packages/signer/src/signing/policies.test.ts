@@ -1,6 +1,6 @@
 import { claimedNonceAndSubject, transactionId, type SignedRequest } from '@custody/request-auth'
 import assert from 'node:assert/strict'
-import { createPublicKey } from 'node:crypto'
+import { createPublicKey, verify } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { ask, faster } from '../../testing/amending.ts'
 import { TestPolicy } from '../../testing/policy-cluster.ts'
@@ -17,7 +17,7 @@ import {
   type Caller,
   type Workspace,
 } from '../../testing/signer-cluster.ts'
-import { isHeldWord, type SignedHeldWord } from '../governance/word.ts'
+import { isHeldWord, type SignedHeldWord, type SignedInForceWord } from '../governance/word.ts'
 
 /** Policies at three real nodes: what a platform or a thief of a caller's key can have signed. */
 const ETHER = 10n ** 18n
@@ -137,6 +137,42 @@ test('each node signs a statement about the document that it holds', async () =>
     assert.ok(isHeldWord(key, word))
     assert.ok(!isHeldWord(key, { ...word, acts_at: word.acts_at - 1 }))
   }
+})
+
+/** Returns whether a node signed these fields of a statement about the document in force. */
+function isStated({ signature, ...word }: SignedInForceWord, tag = 'policy-in-force'): boolean {
+  const { node, mode, nodes, workspace, number, hash, at } = word
+  const text = `custody/${tag}/v1\n${JSON.stringify({ node, mode, nodes, workspace, number, hash, at })}`
+  const { identity } = cluster.peers.nodes.find((each) => each.node === node)!
+  return verify(null, Buffer.from(text), createPublicKey(identity), Buffer.from(signature, 'hex'))
+}
+
+test('each node states the document by which it signs, for one workspace, installation and time', async () => {
+  const { policy } = await wallet()
+  const { workspace, hash, document } = policy
+  for (const { node } of cluster.peers.nodes) {
+    const start = Math.floor(Date.now() / 1000)
+    const { body } = await cluster.post(node, '/policy', { workspace })
+    const word = body.in_force as SignedInForceWord
+    const { mode, nodes } = document
+    const { at, signature: _, ...fields } = word
+    assert.deepEqual(fields, { node, mode, nodes, workspace, number: 1, hash })
+    assert.ok(at >= start && at <= start + 60, String(at))
+    assert.ok(isStated(word))
+    const others = { mode: 'mainnet', nodes: 'ab'.repeat(32), workspace: 'other', number: 2 }
+    const changes: object[] = Object.entries(others).map(([key, value]) => ({ [key]: value }))
+    for (const change of [
+      ...changes,
+      { at: at + 1 },
+      { hash: 'cd'.repeat(32) },
+      { node: (node % 3) + 1 },
+    ])
+      assert.ok(!isStated({ ...word, ...change }), JSON.stringify(change))
+    assert.ok(!isStated(word, 'policy-held'))
+  }
+  const none = await cluster.workspace()
+  const { body } = await cluster.post(1, '/policy', { workspace: none.name })
+  assert.equal(body.in_force, null)
 })
 
 test('attack: pairs that sign at the same time do not exceed a window together', async () => {
@@ -297,12 +333,16 @@ test('a restarted node has the same policy, and signs under it when it has read 
   const answer = await send(ETHER / 4n, { pair: [2, 1] as const })
   refused(answer, 'POLICY_BEHIND')
   assert.equal(answer.body.node, 3)
+  const statement = async () =>
+    (await cluster.post(2, '/policy', { workspace: policy.workspace })).body.in_force
+  assert.equal(await statement(), null, 'a node that may have missed a change states nothing')
   const body = { workspace: policy.workspace, hash: policy.hash }
   refused(
     await cluster.operator(2, 'policy-accept', { ...body, hash: '0'.repeat(64) }),
     'BAD_POLICY',
   )
   signed(await cluster.operator(2, 'policy-accept', body))
+  assert.equal((await statement())?.hash, policy.hash)
   signed(await send(ETHER / 4n, { pair: [2, 1] }))
   await cluster.restartHere(3)
 })

@@ -121,6 +121,12 @@ function People({
   )
 }
 
+const KIND_TEXT: Record<PolicyVersionPage['data'][number]['kind'], string> = {
+  first: 'installation',
+  change: 'approved change',
+  reset: 'reset by the operators',
+}
+
 function History() {
   const versions = useRead<PolicyVersionPage>(mirror(`/dac/v1/policy/versions?limit=${VERSIONS}`))
   return (
@@ -136,6 +142,7 @@ function History() {
         keyOf={({ hash }) => hash}
         columns={[
           { head: 'Document', cell: ({ number }) => number },
+          { head: 'Came into force by', cell: ({ kind }) => KIND_TEXT[kind] },
           { head: 'In force since', cell: ({ since }) => <Time at={since} /> },
           {
             head: 'Signed by',

@@ -1,14 +1,12 @@
-import { formatAmount, type Asset, type Network, type Registry } from '@custody/chains'
+import type { Registry } from '@custody/chains'
 import {
   claimedNonceAndSubject,
   stringifyJson,
   transactionId,
   type SignedRequest,
 } from '@custody/request-auth'
-import { ruleBody, type RuleBody } from '@custody/request-auth/bodies'
-import { accountOf } from '../aml/address-key.ts'
+import { ruleBody } from '@custody/request-auth/bodies'
 import { findAsset } from '../assets/find-asset.ts'
-import { readAmount } from '../assets/read-amount.ts'
 import { ApiError } from '../../core/errors.ts'
 import { endpoint, type Caller } from '../../core/http/endpoint.ts'
 import { emit } from '../../core/ledger/post.ts'
@@ -18,7 +16,8 @@ import type { Networks } from '../../core/engine/networks.ts'
 import type { SignerNodes } from '../../core/signing/nodes.ts'
 import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
 import type { Logger } from 'pino'
-import { checkTransfer, refusalError, refusalSoon } from '../transactions/payment.ts'
+import { assertNotOwnAddress, checkRule } from '../transactions/check-rule.ts'
+import { refusalError, refusalSoon } from '../transactions/payment.ts'
 import { findWallet } from '../assets/find-wallet.ts'
 import { judgeNewRule } from '../approvals/judge-new-rule.ts'
 import type { Judgement } from '../approvals/judgement.ts'
@@ -77,12 +76,10 @@ export const createRule = endpoint({
       )
     }
     const now = new Date(services.environment.now())
-    const { min, cap, destination, addressTag } = check(services, asset, body)
-    if (body.expires_at <= now)
-      throw new ApiError('INVALID_REQUEST', 'expires_at: must be in the future', {
-        field: 'expires_at',
-      })
-    await checkNotOwnAddress(services, caller, network, destination)
+    const rule = checkRule(services, body, { asset, network, now })
+    const { min, cap, destination, addressTag } = rule
+    await services.addresses.omnibus(network, caller)
+    await assertNotOwnAddress(services.database, caller.subAccountId, network, destination)
     const refusal = await refusalSoon(services, services.networks.get(network.code), {
       to: destination,
       tag: addressTag,
@@ -178,28 +175,6 @@ async function writeRule(services: Services, caller: Caller, rule: WrittenRule):
   })
 }
 
-/**
- * Checks that the destination is not an address of the sub-account.
- * @throws ApiError `INVALID_ADDRESS`
- */
-async function checkNotOwnAddress(
-  services: Services,
-  caller: Caller,
-  network: Network,
-  destination: string,
-): Promise<void> {
-  const account = accountOf(network, destination)
-  await services.addresses.omnibus(network, caller)
-  const own = await services.database.one(
-    'select 1 from chain_addresses where network = $1 and address = $2 and sub_account_id = $3',
-    [network.code, account, caller.subAccountId],
-  )
-  if (own)
-    throw new ApiError('INVALID_ADDRESS', "destination_address: is the wallet's own address", {
-      field: 'destination_address',
-    })
-}
-
 /** A rule that was written. `approvals`: those that the policy requires; null: none. */
 interface NewRule {
   id: string
@@ -274,44 +249,4 @@ async function activate(
     'SIGNERS_UNAVAILABLE',
     `fewer than two signer nodes stored the rule, so it was not created: ${problems.join('; ')}`,
   )
-}
-
-/**
- * Checks that a transfer of the minimum amount would be possible, and that the cap is not below it.
- */
-function check(
-  services: Services,
-  asset: Asset,
-  body: RuleBody,
-): { min: bigint; cap: bigint; destination: string; addressTag: string | null } {
-  const network = services.registry.networkOf(asset)
-  const transfer = checkTransfer(
-    services,
-    {
-      asset: asset.asset_name,
-      amount: body.min_amount,
-      destination_address: body.destination_address,
-      address_tag: body.address_tag,
-      destination_type: 'EXTERNAL',
-      source_type: 'INTERNAL',
-    },
-    asset,
-    network,
-    'min_amount',
-  )
-  const cap = readAmount(body.daily_cap, asset, 'daily_cap')
-  const show = (value: bigint) => `${formatAmount(value, asset.decimals)} ${asset.asset_name}`
-  if (cap < transfer.amount) {
-    throw new ApiError(
-      'INVALID_AMOUNT',
-      `daily_cap: must be at least min_amount, ${show(transfer.amount)}`,
-      { field: 'daily_cap' },
-    )
-  }
-  return {
-    min: transfer.amount,
-    cap,
-    destination: transfer.destination,
-    addressTag: transfer.addressTag,
-  }
 }

@@ -1,9 +1,10 @@
 import type { Registry } from '@custody/chains'
 import { stringifyJson } from '@custody/request-auth'
-import { STAKED_ASSET, stakeBody, transferBody } from '@custody/request-auth/bodies'
+import { ruleBody, STAKED_ASSET, stakeBody, transferBody } from '@custody/request-auth/bodies'
 import { z } from 'zod'
 import { findAsset } from '../assets/find-asset.ts'
 import { checkedAddress, checkedAmount } from '../staking/body.ts'
+import { assertNotOwnAddress, checkRule } from '../transactions/check-rule.ts'
 import { checkTransfer } from '../transactions/payment.ts'
 import type { Database } from '../../core/database/pool.ts'
 import type { Networks } from '../../core/engine/networks.ts'
@@ -36,6 +37,7 @@ interface Services {
 
 const TRANSFER = '/dac/v1/transaction'
 const STAKE = '/dav/v1/stake'
+const FORWARDING_RULE = '/dac/v1/auto-forwarding'
 const REFUND = /^\/dac\/v1\/invoices\/inv_[0-9a-f]{32}\/refund$/
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
@@ -46,7 +48,7 @@ const body = z.strictObject({
     .string()
     .max(200)
     .meta({
-      description: `Path of the request: \`${TRANSFER}\`, \`${STAKE}\`, or that of a refund`,
+      description: `Path of the request: \`${TRANSFER}\`, \`${STAKE}\`, \`${FORWARDING_RULE}\`, or that of a refund`,
       examples: [TRANSFER],
     }),
   body: z.looseObject({}).meta({
@@ -65,7 +67,7 @@ export const evaluatePolicy = endpoint({
   id: 'evaluatePolicy',
   tag: 'Policy',
   description:
-    'States what the policy of the workspace would decide about a transfer, a refund or a stake: the rule by which it passes, why other rules do not fit, the approvals that it needs, and the time windows. Nothing is created, signed or counted. Two signer nodes evaluate the request, each by its own record, which contains only the signatures in which it took part; so `used` can be lower than at the signature.',
+    'States what the policy of the workspace would decide about a transfer, a refund, a stake, or the smallest forward of a forwarding rule: the rule by which it passes, why other rules do not fit, the approvals that it needs, and the time windows. Nothing is created, signed or counted. Two signer nodes evaluate the request, each by its own record, which contains only the signatures in which it took part; so `used` can be lower than at the signature.',
   errors: ['UNSUPPORTED_ASSET', 'INVALID_ADDRESS', 'INVALID_AMOUNT', 'SIGNERS_UNAVAILABLE'],
   method: 'POST',
   path: '/dac/v1/policy/evaluate',
@@ -85,7 +87,7 @@ export const evaluatePolicy = endpoint({
   },
   response: evaluationShape,
   async handler({ caller, body: request }, services: Services) {
-    const { text, to } = checked(services, request)
+    const { text, to } = await checked(services, caller, request)
     const api_key = await keyOf(services.database, caller, request.api_key)
     const { method, uri } = request
     const { workspace } = caller
@@ -123,22 +125,23 @@ async function ownPathOf(
  * @returns the body as text, and where a payment without a tag goes
  * @throws ApiError 400 that names the field, such as `body.amount`
  */
-function checked(
+async function checked(
   services: Services,
+  caller: Caller,
   { uri, body: fields }: Pick<z.output<typeof body>, 'uri' | 'body'>,
-): { text: string; to: Destination | null } {
+): Promise<{ text: string; to: Destination | null }> {
   const text = stringifyJson(fields)
-  const isStake = uri === STAKE
-  if (!isStake && uri !== TRANSFER && !REFUND.test(uri))
+  const isRefund = REFUND.test(uri)
+  if (![STAKE, TRANSFER, FORWARDING_RULE].includes(uri) && !isRefund)
     throw new ApiError(
       'INVALID_REQUEST',
-      `uri: must be ${TRANSFER}, ${STAKE} or /dac/v1/invoices/{id}/refund, because policies judge no other request`,
+      `uri: must be ${TRANSFER}, ${STAKE}, ${FORWARDING_RULE} or /dac/v1/invoices/{id}/refund, because policies judge no other request`,
       { field: 'uri' },
     )
   try {
-    if (!isStake) return { text, to: checkPayment(services, text, REFUND.test(uri)) }
-    checkStake(services, text)
-    return { text, to: null }
+    if (uri === STAKE) return { text, to: checkStake(services, text) }
+    if (uri === FORWARDING_RULE) return { text, to: await checkForward(services, caller, text) }
+    return { text, to: checkPayment(services, text, isRefund) }
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     const field = error.field === undefined || error.field === 'body' ? null : error.field
@@ -159,11 +162,25 @@ function checkPayment(services: Services, text: string, isRefund: boolean): Dest
   return addressTag === null ? { network: network.code, address: destination } : null
 }
 
-function checkStake(services: Services, text: string): void {
+async function checkForward(
+  services: Services,
+  caller: Caller,
+  text: string,
+): Promise<Destination | null> {
+  const rule = readBody(ruleBody, text)
+  const { asset, network } = findAsset(services, rule.asset)
+  const now = new Date(services.environment.now())
+  const { destination, addressTag } = checkRule(services, rule, { asset, network, now })
+  await assertNotOwnAddress(services.database, caller.subAccountId, network, destination)
+  return addressTag === null ? { network: network.code, address: destination } : null
+}
+
+function checkStake(services: Services, text: string): null {
   const stake = readBody(stakeBody, text)
   const { asset } = findAsset(services, STAKED_ASSET)
   checkedAddress(services, stake.address)
   checkedAmount(stake.amount, asset)
+  return null
 }
 
 /**

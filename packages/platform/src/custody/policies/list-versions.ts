@@ -15,10 +15,16 @@ const PAGE_MAX = 20
 const NUMBER_MAX = 1_000_000_000
 const SIGNERS_MAX = 2000
 
+const KINDS = ['first', 'change', 'reset'] as const
+
 const versionShape = z
   .object({
     number: policyNumber,
     hash: policyHash,
+    kind: z.enum(KINDS).meta({
+      description:
+        '`first`: the operators of two signer nodes entered it. `change`: people approved it. `reset`: the operators of all three signer nodes replaced the policy by it',
+    }),
     since: z.string().meta({ description: 'Time from which it was in force' }),
     document: documentShape,
     signed_by: z
@@ -32,7 +38,7 @@ const versionShape = z
       .max(SIGNERS_MAX)
       .meta({
         description:
-          'Who approved the change; for the first document, who proved that they hold its keys',
+          'Who approved the change; for the first document and a reset, who proved that they hold its keys',
         examples: [[{ person: 'alice', key: 'k1', at: '2026-11-27T12:00:00.000Z' }]],
       }),
     held: heldShape,
@@ -45,6 +51,8 @@ const nodeVersions = z.object({
     z.object({
       number: z.int(),
       hash: z.string().max(64),
+      /** Absent in earlier versions of the node. */
+      kind: z.enum(KINDS).optional(),
       since: z.int(),
       document: z.string(),
       signed_by: z.array(
@@ -60,6 +68,7 @@ type NodeVersion = NodeVersions['versions'][number]
 interface Version {
   version: NodeVersion
   document: PolicyDocument
+  kind: (typeof KINDS)[number]
   held: number[]
 }
 
@@ -68,7 +77,7 @@ export const listPolicyVersions = endpoint({
   id: 'listPolicyVersions',
   tag: 'Policy',
   description:
-    'Returns the policy documents that were in force for the workspace, newest first, with the people who signed each change, as at least two signer nodes have them on record. To continue, pass `next` of the response as `after`.',
+    'Returns the policy documents that were in force for the workspace, newest first, with how each came into force and the people who signed it, as at least two signer nodes have them on record. To continue, pass `next` of the response as `after`.',
   errors: ['SIGNERS_UNAVAILABLE'],
   method: 'GET',
   path: '/dac/v1/policy/versions',
@@ -108,22 +117,39 @@ export const listPolicyVersions = endpoint({
     const hasMore = versions.length > limit
     return {
       body: {
-        data: shown.map(({ version: { number, hash, since, signed_by }, document, held }) => ({
-          number,
-          hash,
-          since: timeOf(since),
-          document,
-          signed_by: signed_by
-            .slice(0, SIGNERS_MAX)
-            .map((each) => ({ ...each, at: each.at === null ? null : timeOf(each.at) })),
-          held,
-        })),
+        data: shown.map(
+          ({ version: { number, hash, since, signed_by }, document, kind, held }) => ({
+            number,
+            hash,
+            kind,
+            since: timeOf(since),
+            document,
+            signed_by: signed_by
+              .slice(0, SIGNERS_MAX)
+              .map((each) => ({ ...each, at: each.at === null ? null : timeOf(each.at) })),
+            held,
+          }),
+        ),
         next: hasMore ? String(shown.at(-1)?.version.number) : null,
         has_more: hasMore,
       },
     }
   },
 })
+
+/**
+ * Returns how a document came into force. If nodes differ, it is a reset unless most of them state
+ * otherwise, because a reset needs attention.
+ */
+function kindOf(
+  { number }: PolicyDocument,
+  kinds: readonly NodeVersion['kind'][],
+): Version['kind'] {
+  if (number === 1) return 'first'
+  const stated = kinds.filter((kind) => kind !== undefined)
+  const resets = stated.filter((kind) => kind === 'reset').length
+  return resets > 0 && 2 * resets >= stated.length ? 'reset' : 'change'
+}
 
 /**
  * Returns the versions that at least two nodes have, newest first. A node that was away can miss the
@@ -142,7 +168,15 @@ function agreedVersions(answers: readonly Answer<NodeVersions>[]): Version[] {
     const held = group.map(({ node }) => node).sort((a, b) => a - b)
     const document = first && documentOf(first.version.document, first.version.hash)
     if (first && document && held.length >= 2 && document.number === first.version.number)
-      versions.push({ version: first.version, document, held })
+      versions.push({
+        version: first.version,
+        document,
+        kind: kindOf(
+          document,
+          group.map(({ version }) => version.kind),
+        ),
+        held,
+      })
   }
   return versions.sort((a, b) => b.version.number - a.version.number)
 }

@@ -101,6 +101,36 @@ test('the document in force is the one that two nodes have', async () => {
     await assert.rejects(read(...says), fails('SIGNERS_UNAVAILABLE'))
 })
 
+test('returns the statements of the nodes that have the document, each by the node that signed it', async () => {
+  const statement = (node: number, more: object = {}) => ({
+    node,
+    mode: 'local',
+    nodes: 'cd'.repeat(32),
+    workspace: 'acme',
+    number: 1,
+    hash,
+    at: 1_800_000_000,
+    signature: '5a'.repeat(64),
+    ...more,
+  })
+  const says = (in_force: object | null, policy?: { document: typeof document; hash: string }) =>
+    view(policy, { in_force })
+  const read = async (...nodes: [Says, Says, Says]) =>
+    (await bodyOf(readPolicy, {}, servicesOf(...nodes).services))['statements']
+  assert.deepEqual(
+    await read(
+      says(statement(1)),
+      says(statement(2)),
+      says(statement(3, { hash: OTHER.hash }), OTHER),
+    ),
+    [statement(1), statement(2)],
+  )
+  // Node 2 repeats the statement of node 1, and node 3 may have missed a change.
+  assert.deepEqual(await read(says(statement(1)), says(statement(1)), says(null)), [statement(1)])
+  assert.deepEqual(await read(view(), view(), AWAY), [], 'earlier versions of the node')
+  assert.deepEqual(await read(NONE, NONE, NONE), [])
+})
+
 test('a document whose text does not have the hash is not returned', async () => {
   const forged = view(undefined, { document: canonicalText(OTHER.document) })
   const { services } = servicesOf(forged, forged, AWAY)
@@ -238,13 +268,12 @@ test('lists the versions that two nodes have on record, in pages', async () => {
     bodyOf(listPolicyVersions, { query: { limit: 10, ...query } }, servicesOf(...says).services)
   const all = await list({}, both, both, { versions: [version()] })
   assert.deepEqual(
-    (all['data'] as unknown as { number: number; held: number[] }[]).map(({ number, held }) => [
-      number,
-      held,
-    ]),
+    (all['data'] as unknown as { number: number; kind: string; held: number[] }[]).map(
+      ({ number, kind, held }) => [number, kind, held],
+    ),
     [
-      [2, [1, 2]],
-      [1, [1, 2, 3]],
+      [2, 'change', [1, 2]],
+      [1, 'first', [1, 2, 3]],
     ],
   )
   assert.deepEqual([all['next'], all['has_more']], [null, false])
@@ -256,6 +285,39 @@ test('lists the versions that two nodes have on record, in pages', async () => {
   const alone = await list({}, both, { versions: [] }, { versions: [version(OTHER)] })
   assert.deepEqual(alone['data'], [], 'one node alone proves nothing')
   await assert.rejects(list({}, both, AWAY, AWAY), fails('SIGNERS_UNAVAILABLE'))
+})
+
+test('the history shows a reset as a reset', async () => {
+  const second = policyWith([allow('pay')], { number: 2, previous: hash })
+  const version = (kind?: string) => ({
+    versions: [
+      {
+        number: 2,
+        hash: second.hash,
+        since: 1_800_000_000,
+        document: canonicalText(second.document),
+        signed_by: [{ person: 'alice', key: 'k1', at: null }],
+        ...(kind === undefined ? {} : { kind }),
+      },
+    ],
+  })
+  const kindOf = async (...kinds: (string | undefined)[]) => {
+    const [one, two, three] = kinds.map(version)
+    const { services } = servicesOf(one as Says, two as Says, three ?? AWAY)
+    const { data } = await bodyOf(listPolicyVersions, { query: { limit: 10 } }, services)
+    return (data as unknown as { kind: string }[]).map(({ kind }) => kind)
+  }
+  for (const [kinds, expected] of [
+    [['reset', 'reset', 'reset'], 'reset'],
+    [['change', 'change', 'change'], 'change'],
+    [['change', 'reset', 'reset'], 'reset'],
+    [['change', 'reset', 'change'], 'change'],
+    [['change', 'reset'], 'reset'],
+    // A node of an earlier version states no kind.
+    [['reset', undefined, undefined], 'reset'],
+    [[undefined, undefined], 'change'],
+  ] as const)
+    assert.deepEqual(await kindOf(...kinds), [expected], JSON.stringify(kinds))
 })
 
 const evaluation = (
@@ -343,6 +405,46 @@ test('an evaluation fails if no two nodes agree, and with 400 if they refuse the
     const error = refused(code, { field: 'amount' })
     await assert.rejects(evaluated([error, error, AWAY]), fails(api, field))
   }
+})
+
+test('evaluates a forwarding rule, whose body is checked as at its endpoint', async () => {
+  const uri = '/dac/v1/auto-forwarding'
+  const rule = {
+    asset: 'ETH',
+    min_amount: '1',
+    daily_cap: '10',
+    destination_address: SINK,
+    expires_at: '2030-01-31T12:00:00Z',
+  }
+  const { calls, services } = servicesOf(ALLOWS, ALLOWS, AWAY)
+  const { effect } = await bodyOf(
+    evaluatePolicy,
+    { body: { ...request, uri, body: rule } },
+    services,
+  )
+  assert.equal(effect, 'allow')
+  const common = { workspace: 'acme', api_key: 'k', method: 'POST' }
+  assert.deepEqual(calls[0]?.[2], { ...common, uri, body: JSON.stringify(rule) })
+  for (const [fields, code, field] of [
+    [{ min_amount: '0' }, 'INVALID_AMOUNT', 'min_amount'],
+    [{ daily_cap: '0.5' }, 'INVALID_AMOUNT', 'daily_cap'],
+    [{ destination_address: 'x' }, 'INVALID_ADDRESS', 'destination_address'],
+    [{ expires_at: '1970-01-01T00:00:00Z' }, 'INVALID_REQUEST', 'expires_at'],
+    [{ expires_at: 'soon' }, 'INVALID_REQUEST', 'expires_at'],
+    [{ asset: 'NONE' }, 'UNSUPPORTED_ASSET', 'asset'],
+    [{ amount: '1' }, 'UNKNOWN_FIELD', 'amount'],
+  ] as const)
+    await assert.rejects(
+      evaluated([ALLOWS, ALLOWS, AWAY], { uri, body: { ...rule, ...fields } }),
+      fails(code, `body.${field}`),
+      field,
+    )
+  // The database finds the destination among the addresses of the sub-account.
+  const own = { ...servicesOf(ALLOWS, ALLOWS, AWAY).services, database: { one: async () => ({}) } }
+  await assert.rejects(
+    bodyOf(evaluatePolicy, { body: { ...request, uri, body: rule } }, own),
+    fails('INVALID_ADDRESS', 'body.destination_address'),
+  )
 })
 
 test('a read-only caller, such as a session of the panel, must name an API key', async () => {

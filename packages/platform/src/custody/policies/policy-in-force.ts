@@ -31,6 +31,19 @@ const resetShape = z.object({
   hash: hash.nullable(),
   acts_at: seconds.nullable(),
 })
+/** A node's signed statement about the document in force. It is verified by the caller. */
+const inForceShape = z.object({
+  node: z.int().min(1).max(3),
+  mode: z.enum(['local', 'mainnet']),
+  nodes: hash,
+  workspace: z.string().max(200),
+  number: z.int().min(1),
+  hash,
+  at: seconds,
+  signature: z.string().regex(/^[0-9a-f]{128}$/),
+})
+type Statement = z.output<typeof inForceShape>
+
 /** Response of a node to `POST /policy` (packages/signer/README.md). */
 const viewShape = z.object({
   number: z.int().nullable(),
@@ -40,6 +53,8 @@ const viewShape = z.object({
   stops: z.array(stopShape).max(1000).optional(),
   /** Absent in earlier versions of the node. */
   reset: resetShape.nullish(),
+  /** Absent in earlier versions of the node; null: it would refuse to sign. */
+  in_force: inForceShape.nullish(),
   suspensions: z
     .array(z.object({ target: z.object({ person: z.string().max(64), key: z.string().max(64) }) }))
     .optional(),
@@ -69,6 +84,8 @@ export interface PolicyInForce {
   document: PolicyDocument
   /** Nodes that have it in force. */
   held: number[]
+  /** The signed statements of these nodes. */
+  statements: Statement[]
   pending: Proposal[]
   /** Stops at any of these nodes. `at`: Unix seconds. */
   stops: z.output<typeof stopShape>[]
@@ -100,6 +117,12 @@ function pendingOf(views: readonly { node: number; view: View }[]): Proposal[] {
   }
   return [...proposals.values()]
 }
+
+/** Returns the nodes' statements about the document that they hold, each by the node that it names. */
+const statementsOf = (views: readonly { node: number; view: View }[]): Statement[] =>
+  views.flatMap(({ node, view: { in_force: stated, hash: own } }) =>
+    stated?.node === node && stated.hash === own ? [stated] : [],
+  )
 
 /** Returns the resets that wait at nodes, each once. */
 function resetsOf(views: readonly { view: View }[]): Reset[] {
@@ -149,6 +172,7 @@ export async function policyInForce(
     hash: value.hash,
     document,
     held: nodes,
+    statements: statementsOf(views),
     pending: pendingOf(views),
     stops: [...stops.values()],
     resets: resetsOf(views),

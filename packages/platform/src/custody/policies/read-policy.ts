@@ -42,6 +42,33 @@ const proposalShape = z
   })
   .meta({ id: 'PolicyProposal' })
 
+const statementShape = z
+  .object({
+    node: z
+      .int()
+      .min(1)
+      .max(3)
+      .meta({ description: 'Signer node', examples: [1] }),
+    mode: z.enum(['local', 'mainnet']),
+    nodes: policyHash.meta({ description: 'Hash of the identity keys of the signer nodes' }),
+    workspace: z.string().max(200).meta({ description: 'Workspace' }),
+    number: policyNumber,
+    hash: policyHash,
+    at: z
+      .int()
+      .min(0)
+      .meta({ description: "Unix seconds by the node's clock", examples: [1795780800] }),
+    signature: z
+      .string()
+      .max(128)
+      .meta({
+        description:
+          "Ed25519 signature of the node's identity key, in hex, over `custody/policy-in-force/v1`, a line feed, and the JSON of the other fields in this order",
+        examples: ['5a'.repeat(64)],
+      }),
+  })
+  .meta({ id: 'PolicyStatement' })
+
 const ruleShape = z
   .object({
     id: z.string().max(64).meta({ description: 'ID of the rule' }),
@@ -90,7 +117,7 @@ export const readPolicy = endpoint({
   id: 'readPolicy',
   tag: 'Policy',
   description:
-    'Returns the policy document that at least two signer nodes have in force for the workspace, the nodes that have it, the pending change, the stops, and resets by the operators. `number`, `hash` and `document` are null if the workspace has no policy.',
+    'Returns the policy document that at least two signer nodes have in force for the workspace, the nodes that have it with their signed statements, the pending change, the stops, and resets by the operators. `number`, `hash` and `document` are null if the workspace has no policy.',
   errors: ['SIGNERS_UNAVAILABLE'],
   method: 'GET',
   path: '/dac/v1/policy',
@@ -105,6 +132,10 @@ export const readPolicy = endpoint({
       .max(LIMITS.rules)
       .meta({ description: 'The rules of `document`, as sentences' }),
     held: heldShape,
+    statements: z.array(statementShape).max(3).meta({
+      description:
+        'Statements of the signer nodes that they judge by this document, which a client verifies with its trust file. A node that may have missed a change makes none',
+    }),
     pending: z.array(proposalShape).max(3),
     stops: z.array(stopShape).max(STOPS_MAX),
     resets: z
@@ -122,12 +153,13 @@ export const readPolicy = endpoint({
           document: null,
           rules: [],
           held: [],
+          statements: [],
           pending: [],
           stops: [],
           resets: [],
         },
       }
-    const { number, hash, document, held, pending, stops, resets } = policy
+    const { number, hash, document, held, statements, pending, stops, resets } = policy
     return {
       body: {
         number,
@@ -135,6 +167,7 @@ export const readPolicy = endpoint({
         document,
         rules: document.rules.map((rule) => ({ id: rule.id, sentence: ruleSentence(rule) })),
         held,
+        statements,
         pending: pending.map((each) => ({
           ...each,
           acts_at: timeOf(each.acts_at),

@@ -14,10 +14,17 @@ import { ApiError } from '../../core/errors.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { wholeNumber } from '../../core/http/schemas.ts'
 import type { SignerNodes } from '../../core/signing/nodes.ts'
-import { actsOfTransfers, pastTransfers } from './past-acts.ts'
+import {
+  actsOfForwards,
+  actsOfTransfers,
+  newestActs,
+  pastForwards,
+  pastTransfers,
+} from './past-acts.ts'
 import { policyInForce } from './policy-in-force.ts'
 import { compiledOf } from './request-document.ts'
 import { DOCUMENT_EXAMPLE, documentShape } from './shapes.ts'
+import { actsOfRules, standingRules, stoppedRules } from './standing-rules.ts'
 
 interface Services {
   database: Database
@@ -28,6 +35,8 @@ interface Services {
 const LAST_MAX = 1000
 /** Largest product of transfers and rules: about three seconds of processor time. */
 const WORK_MAX = 200_000
+const STOPPED_EXAMPLE =
+  'The standing rule 7c9e6679-7425-40de-944b-e07fc1f90ae7 would stop: it needs approvals.'
 const ids = (description: string) =>
   z
     .array(z.string().max(64))
@@ -39,7 +48,7 @@ export const simulatePolicy = endpoint({
   id: 'simulatePolicy',
   tag: 'Policy',
   description:
-    'Judges the last transfers and refunds of the workspace again, in the order of their time, by the document in force and by the document in the request, each with its time windows, and lists the transfers of the sub-account whose result differs. Without a policy in force, every transfer was allowed. Nothing is created or changed. `npx custody policy simulate` does the same for the whole workspace.',
+    'Judges the last transfers, refunds and forwards of the workspace again, in the order of their time, by the document in force and by the document in the request, each with its time windows, and lists the transfers of the sub-account whose result differs. Without a policy in force, every transfer was allowed. Nothing is created or changed. `npx custody policy simulate` does the same for the whole workspace.',
   errors: ['SIGNERS_UNAVAILABLE'],
   method: 'POST',
   path: '/dac/v1/policy/simulate',
@@ -50,7 +59,7 @@ export const simulatePolicy = endpoint({
     last: wholeNumber(
       1,
       LAST_MAX,
-      `Number of transfers of the workspace that are replayed; by default 1000, or fewer if the two documents have more than ${WORK_MAX / LAST_MAX} rules together`,
+      `Number of transfers, refunds and forwards of the workspace that are replayed; by default 1000, or fewer if the two documents have more than ${WORK_MAX / LAST_MAX} rules together`,
     ).optional(),
   }),
   example: { document: DOCUMENT_EXAMPLE, last: 1000 },
@@ -60,27 +69,50 @@ export const simulatePolicy = endpoint({
       .min(0)
       .max(LAST_MAX)
       .meta({ description: 'Number of transfers of the sub-account with the same result' }),
-    newly_denied: ids('Transfers that the document would deny'),
+    newly_denied: ids('Transfers, with refunds and forwards, that the document would deny'),
     newly_approval: ids('Transfers that would need approvals, and were allowed or denied'),
     newly_allowed: ids('Transfers that would need no approvals, and were denied or needed some'),
     unused_rules: z
       .array(z.string().max(64))
       .max(LIMITS.rules)
       .meta({ description: 'Rules that had no part in any result', examples: [['large']] }),
+    stopped: z
+      .array(z.string().max(1000))
+      .max(LAST_MAX)
+      .meta({
+        description:
+          'Forwarding rules of the sub-account whose smallest forward the document would not allow without approvals, with the reason',
+        examples: [[STOPPED_EXAMPLE]],
+      }),
   }),
   async handler({ caller, body }, { database, registry, signers }: Services) {
     const next = compiledOf(registry, caller.workspace, body.document)
     const inForce = await policyInForce(signers, caller.workspace)
     const current = inForce && compile(inForce.document, policyRegistry(registry))
     const last = lastOf(body.last, next, current)
-    const transfers = await pastTransfers(database, caller.workspaceId, { last })
-    const acts = actsOfTransfers(registry, caller.workspace, transfers)
+    const { workspace, workspaceId, subAccountId } = caller
+    const transfers = await pastTransfers(database, workspaceId, { last })
+    const forwards = await pastForwards(database, workspaceId, { last })
+    const all = [
+      ...actsOfTransfers(registry, workspace, transfers),
+      ...actsOfForwards(registry, workspace, forwards),
+    ]
+    const acts = newestActs(all, last)
     const own = new Set(
-      transfers.flatMap(({ id, sub_account_id: owner }) =>
-        owner === caller.subAccountId ? [id] : [],
+      [...transfers, ...forwards].flatMap(({ id, sub_account_id: owner }) =>
+        owner === subAccountId ? [id] : [],
       ),
     )
-    return { body: onlyOwn(await simulated(next, current, acts), acts, own) }
+    const rules = (await standingRules(database, workspaceId)).filter(
+      ({ sub_account_id: owner }) => owner === subAccountId,
+    )
+    const stopped = stoppedRules(registry, next, actsOfRules(registry, workspace, rules))
+    return {
+      body: {
+        ...onlyOwn(await simulated(next, current, acts), acts, own),
+        stopped: stopped.slice(0, LAST_MAX).map((each) => each.slice(0, 1000)),
+      },
+    }
   },
 })
 

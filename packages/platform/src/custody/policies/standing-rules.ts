@@ -1,12 +1,13 @@
 import type { Registry } from '@custody/chains'
 import { policyRegistry } from '@custody/chains'
-import { assertAct, PolicyError, type Act } from '@custody/policy'
+import { assertAct, lint, PolicyError, type Act, type Policy } from '@custody/policy'
 import { claimedNonceAndSubject } from '@custody/request-auth'
 import type { Queryable } from '../../core/database/pool.ts'
 
 /** A standing rule that may forward, as documents are compared with it. Amounts in the smallest unit. */
 export interface StandingRule {
   id: string
+  sub_account_id: string
   sub_account: string
   api_key: string
   asset: string
@@ -29,7 +30,7 @@ export async function standingRules(
   workspace: string,
 ): Promise<StandingRule[]> {
   const rows = await database.query<StandingRule & { token: string }>(
-    `select r.id, s.name sub_account, r.request->>'token' token, r.asset, r.network,
+    `select r.id, s.id sub_account_id, s.name sub_account, r.request->>'token' token, r.asset, r.network,
        r.min_amount::text, r.daily_cap::text, r.destination, r.address_tag tag,
        floor(extract(epoch from r.created_at))::float8 created_at,
        floor(extract(epoch from r.expires_at))::float8 ends_at
@@ -89,3 +90,18 @@ export function actsOfRules(
     }
   })
 }
+
+/**
+ * Returns a sentence about each standing rule that a document would stop.
+ * @param forwards the smallest forward of each rule
+ */
+export const stoppedRules = (
+  registry: Registry,
+  { document }: Pick<Policy, 'document'>,
+  forwards: readonly Act[],
+): string[] =>
+  forwards.length === 0
+    ? []
+    : lint(document, { registry: policyRegistry(registry), forwards })
+        .filter(({ code }) => code === 'FORWARD_STOPS')
+        .map(({ message }) => message)

@@ -1,4 +1,7 @@
+import { loadRegistry } from '@custody/chains'
 import { diff, documentHash, lint, simulate, type Difference, type Finding } from '@custody/policy'
+import { newestActs } from '../../../custody/policies/past-acts.ts'
+import { stoppedRules } from '../../../custody/policies/standing-rules.ts'
 import { OperatorError } from '../command.ts'
 import { localSigners } from '../connect.ts'
 import { judged, readPolicyFile } from '../policy/files.ts'
@@ -46,7 +49,7 @@ export const compare: Run = async ({ home, words }) => {
 }
 
 /**
- * Judges past transfers by a policy file and by the document in force, and lists the standing rules
+ * Judges past transfers and forwards by a policy file and by the document in force, and lists the standing rules
  * that the file would stop.
  */
 export const simulateFile: Run = async ({ home, words, values }) => {
@@ -58,23 +61,22 @@ export const simulateFile: Run = async ({ home, words, values }) => {
     )
   const next = compiled(document, 'FILE')
   const last = values['last'] === undefined ? DEFAULT_LAST : need(values, 'last')
-  const { acts, forwards } = await historyOf(home, document, { last })
+  const { acts: transfers, forwarded, forwards } = await historyOf(home, document, { last })
+  const acts = newestActs([...transfers, ...forwarded], Number(last))
   const { views } = await policyViews(localSigners(home), workspace)
   const inForce = inForceOf(views)
   const current = inForce && compiled(inForce.document, 'the policy in force')
   const result = simulate(next, current, acts)
   const { same, newly_denied, newly_approval, newly_allowed, unused_rules } = result
-  const stopped = lint(document, { registry: registryOf(document.mode), forwards })
-    .filter(({ code }) => code === 'FORWARD_STOPS')
-    .map(({ message }) => message)
+  const stopped = stoppedRules(loadRegistry(document.mode), next, forwards)
   const listed = (what: string, ids: readonly string[]): string[] =>
     ids.length === 0 ? [] : [`${what}: ${ids.length}`, ...ids.map((id) => `  ${id}`)]
   return {
     result: { ...result, judged: acts.length, forwards: forwards.length, stopped },
     text: [
       current
-        ? `${acts.length} transfers, compared with policy ${current.document.number} in force`
-        : `${acts.length} transfers; the workspace has no policy in force, so all were allowed`,
+        ? `${acts.length} transfers and forwards, compared with policy ${current.document.number} in force`
+        : `${acts.length} transfers and forwards; the workspace has no policy in force, so all were allowed`,
       `same result: ${same}`,
       ...listed('newly denied', newly_denied),
       ...listed('would newly need approvals', newly_approval),

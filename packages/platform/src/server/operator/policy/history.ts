@@ -1,6 +1,6 @@
 import type { Database } from '../../../core/database/pool.ts'
 import type { Environment } from '../../../core/environment.ts'
-import { pastTransfers } from '../../../custody/policies/past-acts.ts'
+import { pastForwards, pastTransfers } from '../../../custody/policies/past-acts.ts'
 import { standingRules } from '../../../custody/policies/standing-rules.ts'
 import { argument, OperatorError, type Command } from '../command.ts'
 
@@ -23,7 +23,7 @@ function numberOf(input: Record<string, unknown>, name: string, max: number): nu
 }
 
 /**
- * Returns the last transfers of a workspace, newest first, and its API keys, assets and standing rules,
+ * Returns the last transfers and forwards of a workspace, newest first, and its API keys, assets and standing rules,
  * from which policy documents are simulated and drafted.
  */
 export const policyHistory: Command<Services> = async ({ database, environment }, input) => {
@@ -44,9 +44,11 @@ export const policyHistory: Command<Services> = async ({ database, environment }
     'select distinct asset from wallets where workspace_id = $1 order by asset',
     [workspace.id],
   )
-  const since = days === null ? undefined : new Date(environment.now() - days * DAY_MS)
+  const limits =
+    days === null ? { last } : { last, since: new Date(environment.now() - days * DAY_MS) }
   return {
-    transfers: await pastTransfers(database, workspace.id, { last, ...(since ? { since } : {}) }),
+    transfers: await pastTransfers(database, workspace.id, limits),
+    forwarded: await pastForwards(database, workspace.id, limits),
     api_keys: keys.map(({ api_key: key }) => key),
     assets: wallets.map(({ asset }) => asset),
     rules: await standingRules(database, workspace.id),
