@@ -54,14 +54,15 @@ export const enrolmentFacts = z.strictObject({
 })
 export type EnrolmentFacts = z.output<typeof enrolmentFacts>
 
-/** What people approve of an operator's order about a gas tank. A drain moves the whole balance. */
+/** What people approve of an operator's order about a gas tank: a drain of its balance, or a stake. */
 export const orderFacts = z.strictObject({
   network: networkCode,
   asset: assetName,
   decimals,
-  /** Null for a drain. */
+  /** Null for a drain, which moves the whole balance. */
   amount: digits.nullable(),
-  to: addressText,
+  /** Null for a stake, which the tank keeps. */
+  to: addressText.nullable(),
   tag: text(200).nullable(),
   resource: z.enum(['ENERGY', 'BANDWIDTH']).nullable(),
 })

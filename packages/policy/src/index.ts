@@ -34,7 +34,7 @@ export {
   type WindowSum,
 } from './evaluation/windows.ts'
 export * from './statements/carried.ts'
-export * from './statements/enrolment.ts'
+export * from './statements/operator-input.ts'
 export * from './statements/policy-file.ts'
 export * from './statements/quorum.ts'
 export * from './statements/shapes.ts'

@@ -76,6 +76,7 @@ const CODES = {
   // Rule 15: orders of the operator.
   ORDER_UNKNOWN: [15, 404],
   ORDER_EXPIRED: [15, 403],
+  ORDER_APPROVAL: [15, 409],
   // Rule 17: policies.
   POLICY_DENIED: [17, 403],
   POLICY_APPROVAL: [17, 409],

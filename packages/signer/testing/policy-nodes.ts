@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict'
+import { canonicalText, PolicyError, type Governance } from '@custody/policy'
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,8 +9,15 @@ import { PolicyExchange, type Position } from '../src/governance/exchange.ts'
 import { Policies } from '../src/governance/policies.ts'
 import { Store } from '../src/store/index.ts'
 import type { PeerHandler } from '../src/transport/peers.ts'
-import { NOW } from '../../policy/testing/documents.ts'
-import { PLACE } from '../../policy/testing/governance.ts'
+import type { Item } from '../src/governance/items.ts'
+import { NOW, policyWith } from '../../policy/testing/documents.ts'
+import {
+  DAY_S,
+  PLACE,
+  possessionsOf,
+  proposalOf,
+  successorOf,
+} from '../../policy/testing/governance.ts'
 import { registry } from '../../policy/testing/registry.ts'
 
 const { mode, nodes } = PLACE
@@ -83,7 +92,7 @@ export class PolicyNode {
 
   /** Number of the document in force; 0 if there is none. */
   get number(): number {
-    return this.policies.current('acme')?.policy.document.number ?? 0
+    return this.policies.current(WORKSPACE)?.policy.document.number ?? 0
   }
 }
 
@@ -91,6 +100,11 @@ const IDENTITIES = new Map([1, 2, 3].map((node) => [node, generateKeyPairSync('e
 /** Private identity keys of the nodes, with which a hostile node signs. */
 export const identityOf = (node: number): KeyObject => IDENTITIES.get(node)!.privateKey
 const PUBLIC = new Map([...IDENTITIES].map(([node, { publicKey }]) => [node, publicKey]))
+
+/** Name of the workspace whose policy the nodes hold. */
+const WORKSPACE = 'acme'
+
+const texts = (all: readonly object[]): string[] => all.map((each) => JSON.stringify(each))
 
 const newPath = (node: number): string =>
   join(mkdtempSync(join(tmpdir(), `policy-node-${node}-`)), 'record.sqlite')
@@ -128,6 +142,57 @@ export class PolicyNodes {
   }
   connect(node: number, others: readonly number[] = [1, 2, 3]): void {
     for (const other of others) this.#cut.delete([node, other].sort().join())
+  }
+
+  /** Returns the policy in force at a node. */
+  inForce(node = 1): Governance {
+    return this.node(node).policies.current(WORKSPACE)!
+  }
+
+  /** Puts a first document in force at all nodes. @param keys keys that its people prove to hold */
+  async install(
+    fields: object = {},
+    keys?: Parameters<typeof possessionsOf>[1],
+  ): Promise<Governance> {
+    const { document } = policyWith([], fields)
+    const possessions = texts(possessionsOf(document, keys))
+    const item = { workspace: WORKSPACE, document: canonicalText(document), possessions }
+    for (const node of [1, 2]) this.node(node).exchange.type({ kind: 'first', ...item })
+    await this.ping()
+    await this.ping()
+    assert.deepEqual(this.numbers, [1, 1, 1])
+    return this.inForce()
+  }
+
+  /** Puts a successor in force at all nodes that are reachable, with its change approved by admins. */
+  async change(
+    fields: object,
+    keys: Parameters<typeof possessionsOf>[1] = () => [],
+  ): Promise<void> {
+    const governance = this.inForce()
+    const document = successorOf(governance, fields)
+    const { approvals } = proposalOf(governance, document, ['alice', 'bob'], { at: this.now })
+    this.node(1).exchange.present({
+      kind: 'change',
+      workspace: WORKSPACE,
+      document: canonicalText(document),
+      possessions: texts(possessionsOf(document, keys)),
+      approvals: texts(approvals),
+    })
+    await this.ping()
+    this.now += DAY_S
+    await this.ping()
+  }
+
+  /** Presents an item to a node. Returns the code and the path of the refusal, or null. */
+  refusal(item: Item, node = 1): string | null {
+    try {
+      this.node(node).exchange.present(item)
+      return null
+    } catch (error) {
+      assert.ok(error instanceof PolicyError)
+      return `${error.code} ${error.path}`
+    }
   }
 
   /** Sends each node the positions of those that it can reach, as pings do. */

@@ -2,24 +2,35 @@ import type { PolicyDocument } from '../document/shape.ts'
 import { assignPeople } from '../evaluation/approvals.ts'
 import { warning, type Finding } from './finding.ts'
 
-/** What the document states and this version does not apply, or does not support completely. */
-export const findUnapplied = (document: PolicyDocument): Finding[] => [
-  ...(document.orders === undefined
-    ? []
-    : [
-        warning(
-          'orders',
-          'NOT_APPLIED',
-          'The signer nodes do not ask for these approvals yet: operators order drains and gas tank stakes without them.',
-        ),
-      ]),
-  ...findPasskeysOnly(document),
-]
+const INPUTS = [
+  ['enrolment', 'enrolments'],
+  ['orders', 'orders'],
+] as const
 
-/** Approvals of enrolments that too few people can give: the approver page does not sign them yet. */
-function findPasskeysOnly({ enrolment, groups, people }: PolicyDocument): Finding[] {
-  if (enrolment === undefined) return []
-  const { approvals } = enrolment
+/**
+ * Approvals of what operators enter that too few people can give: the approver page does not sign them
+ * yet.
+ */
+export const findUnapplied = (document: PolicyDocument): Finding[] =>
+  INPUTS.flatMap(([field, names]) =>
+    isInReach(document, document[field])
+      ? []
+      : [
+          warning(
+            `${field}.approvals`,
+            'PASSKEYS_ONLY',
+            `Too few people in the groups have a key file. The approver page does not sign approvals of ${names} yet, so passkeys cannot give them.`,
+          ),
+        ],
+  )
+
+/** Returns whether people with key files can give all approvals. */
+function isInReach(
+  { groups, people }: PolicyDocument,
+  input: PolicyDocument['enrolment'] | PolicyDocument['orders'],
+): boolean {
+  if (input === undefined) return true
+  const { approvals } = input
   const withFile = new Set(
     people.filter(({ keys }) => keys.some(({ kind }) => kind === 'key')).map(({ id }) => id),
   )
@@ -28,12 +39,4 @@ function findPasskeysOnly({ enrolment, groups, people }: PolicyDocument): Findin
     approvals.map(({ group }) => (groups[group] ?? []).filter((each) => withFile.has(each))),
   )
   return approvals.every(({ k }, at) => assigned[at]?.length === k)
-    ? []
-    : [
-        warning(
-          'enrolment.approvals',
-          'PASSKEYS_ONLY',
-          'Too few people in the groups have a key file. The approver page does not sign approvals of enrolments yet, so passkeys cannot give them.',
-        ),
-      ]
 }

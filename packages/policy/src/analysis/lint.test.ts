@@ -246,29 +246,41 @@ test('warns of API keys without an owner, and of standing rules that would stop'
   finds('warning FORWARD_STOPS rules', [simple], {}, { forwards: [{ ...forward, asset: 'DOGE' }] })
 })
 
-test('warns of approvals that are not asked for', () => {
+test('approvals of enrolments, orders and forwards have no findings', () => {
   const quorum = { approvals: [{ group: 'admins', k: 1 }] }
-  assert.deepEqual(lintOf([simple], { enrolment: quorum }), [])
-  finds('warning NOT_APPLIED orders', [simple], { orders: quorum })
+  assert.deepEqual(lintOf([simple], { enrolment: quorum, orders: quorum }), [])
   const forward = allow('f', { match: { action: ['forward'], assets: ['BTC'] }, ...quorum })
   assert.deepEqual(lintOf([simple, forward]), [])
 })
 
-test('warns of approvals of enrolments that only passkeys could give', () => {
-  const { people, groups } = documentWith() as { people: object[]; groups: object }
+test('warns of approvals of enrolments and orders that only passkeys could give', () => {
+  const { people, groups } = documentWith() as {
+    people: { id: string; keys: object[] }[]
+    groups: object
+  }
   const holder = (id: string) => ({
     id,
     name: id,
     api_keys: [],
     keys: [newPasskey(`p-${id}`).key],
   })
-  const fields = (k: number) => ({
-    people: [...people, holder('zoe'), holder('yan')],
-    groups: { ...groups, desk: ['dan', 'zoe', 'yan'] },
-    enrolment: { approvals: [{ group: 'desk', k }] },
-  })
-  assert.deepEqual(lintOf([simple], fields(1)), [])
-  finds('warning PASSKEYS_ONLY enrolment.approvals', [simple], fields(2))
+  // Dan has a passkey besides his key file.
+  const dans = people.map((person) =>
+    person.id === 'dan' ? { ...person, keys: [newPasskey('p-dan').key, ...person.keys] } : person,
+  )
+  for (const field of ['enrolment', 'orders']) {
+    const fields = (...approvals: object[]) => ({
+      people: [...dans, holder('zoe'), holder('yan')],
+      groups: { ...groups, desk: ['dan', 'zoe', 'yan'] },
+      [field]: { approvals },
+    })
+    const desk = (k: number) => ({ group: 'desk', k })
+    const admins = { group: 'admins', k: 1 }
+    assert.deepEqual(lintOf([simple], fields(desk(1))), [])
+    assert.deepEqual(lintOf([simple], fields(desk(1), admins)), [])
+    finds(`warning PASSKEYS_ONLY ${field}.approvals`, [simple], fields(desk(2)))
+    finds(`warning PASSKEYS_ONLY ${field}.approvals`, [simple], fields(admins, desk(2)))
+  }
 })
 
 test('a generated document is either reported with errors, or it compiles', () => {

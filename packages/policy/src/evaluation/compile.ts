@@ -5,7 +5,7 @@ import type { PolicyDocument } from '../document/shape.ts'
 import { PolicyError } from '../error.ts'
 import { LIMITS } from '../limits.ts'
 import type { PolicyRegistry } from '../registry.ts'
-import { conditionsOf, type Condition } from './conditions.ts'
+import { conditionsOf, unitsByAsset, type Condition } from './conditions.ts'
 import { compileWindow, type CompiledWindow } from './windows.ts'
 
 /** A quorum that an act needs: `k` distinct people of a group. */
@@ -26,6 +26,8 @@ export interface CompiledRule {
   readonly effect: Rule['effect']
   readonly conditions: readonly Condition[]
   readonly windows: readonly CompiledWindow[]
+  /** Least amounts of the rule by asset, in smallest units; null: any amount. They are conditions too. */
+  readonly min: ReadonlyMap<string, bigint> | null
   /** Of an `allow` and a `require`; of a `limit` what an act above it needs. */
   readonly needs: readonly Need[]
   /** A `limit` that denies above its windows. */
@@ -80,6 +82,11 @@ export function compileRule(rule: Rule, registry: PolicyRegistry, path: string):
     conditions: conditionsOf(rule, registry, path),
     windows: windows.map((window, at) =>
       compileWindow(rule.id, window, registry, `${path}.windows[${at}]`),
+    ),
+    min: unitsByAsset(
+      'amount' in rule ? rule.amount?.min : undefined,
+      registry,
+      `${path}.amount.min`,
     ),
     needs: needsOf(quorum),
     deniesAbove: above === 'deny',

@@ -44,6 +44,7 @@ test('denies what no allow fits, and allows what one allow fits', () => {
     approvedBy: [],
     tried: [],
     nearest: null,
+    fitsAbove: false,
     windows: [],
   })
   const one = evaluate(policyWith([allow('a')]), actWith(), contextWith())
@@ -180,6 +181,28 @@ test('compares amounts exactly, bounds included, and an unnamed asset does not f
   assert.equal(effectOf([allow('a'), deny], eth(5n * ether - 1n)), 'allow')
   assert.equal(effectOf([allow('a'), deny], eth(5n * ether)), 'deny')
   assert.equal(effectOf([allow('a'), deny]), 'deny')
+})
+
+test('states whether only the minimum of an allow is in the way of a denied act', () => {
+  const least = (fields: object = {}) =>
+    allow('large', { amount: { min: { BTC: '1' }, max: { BTC: '9' } }, ...fields })
+  const fitsAbove = (rules: unknown[], act: object = {}) =>
+    evaluate(policyWith(rules), actWith({ amount: 70_000_000n, ...act }), contextWith()).fitsAbove
+  assert.equal(fitsAbove([least()]), true)
+  assert.equal(
+    fitsAbove([allow('other', { match: { action: ['transfer'], assets: ['ETH'] } }), least()]),
+    true,
+  )
+  // The act is allowed, or has the minimum, or is above the maximum.
+  assert.equal(fitsAbove([allow('any'), least()]), false)
+  assert.equal(fitsAbove([least()], { amount: 100_000_000n }), false)
+  assert.equal(fitsAbove([least()], { amount: 1_000_000_000n }), false)
+  // Something else is in the way too.
+  assert.equal(fitsAbove([least({ match: { action: ['refund'], assets: 'any' } })]), false)
+  assert.equal(fitsAbove([least({ fee_max: { BTC: '0.000005' } })]), false)
+  assert.equal(fitsAbove([allow('eth', { amount: { min: { ETH: '1' } } })]), false)
+  assert.equal(fitsAbove([least(), { id: 'no', effect: 'deny', match: {} }]), false)
+  assert.equal(fitsAbove([]), false)
 })
 
 test('explains each rule, and names the nearest with everything that does not hold', () => {

@@ -48,6 +48,8 @@ export interface Evaluation {
   readonly tried: readonly Tried[]
   /** Of a denial: the `allow` with the fewest conditions that do not hold, with all of them. */
   readonly nearest: { readonly rule: string; readonly why: string } | null
+  /** Of a denial: an `allow` would fit if the amount were not below its minimum. */
+  readonly fitsAbove: boolean
   readonly windows: readonly WindowState[]
 }
 
@@ -178,6 +180,14 @@ function nearestOf(prepared: PreparedAct, ways: readonly Way[]): Evaluation['nea
   return nearest ? { rule: nearest.rule, why: nearest.whys.map((why) => why()).join('; ') } : null
 }
 
+/** Returns whether the minimum amount of an `allow` is its only condition that does not hold. */
+const isBelowMinimumOnly = ({ policy, subject }: PreparedAct): boolean =>
+  policy.rules.allow.some(
+    ({ min, conditions }) =>
+      subject.act.amount < (min?.get(subject.act.asset) ?? 0n) &&
+      conditions.filter((condition) => condition(subject) !== null).length === 1,
+  )
+
 /**
  * Judges an act. The order of the rules has no influence:
  *
@@ -220,6 +230,9 @@ export function evaluatePrepared(prepared: PreparedAct, context: EvaluationConte
       return [...restrictions.tried, ...allows]
     },
     nearest,
+    get fitsAbove() {
+      return best === null && !restrictions.isDenied && isBelowMinimumOnly(prepared)
+    },
     get windows() {
       const measured = [...restrictions.measured, ...ways.map((way) => way.measured)]
       return measured.flatMap((each) => describeWindows(policy, each, now_s))

@@ -38,20 +38,19 @@ const enrolmentSentences = (facts: EnrolmentFacts): string[] => [
   `The fingerprint of its public key is ${facts.fingerprint}.`,
 ]
 
-function orderSentences(facts: OrderFacts): string[] {
-  const { asset, network, decimals, amount, to } = facts
+/** Returns what an order does with a gas tank, as a sentence. */
+export function orderSentence(facts: OrderFacts): string {
+  const { asset, network, decimals, amount, to, resource } = facts
   const tag = facts.tag === null ? 'without tag' : `with tag ${quote(facts.tag)}`
   return amount === null
-    ? [`Send the whole balance of the gas tank of ${network} to ${to} ${tag}.`]
-    : [
-        `Stake ${amountText(amount, decimals, asset)} of the gas tank of ${network} for ${facts.resource ?? 'no resource'} of ${to}.`,
-      ]
+    ? `Send the whole balance of the gas tank of ${network}, in ${asset}, to ${to} ${tag}.`
+    : `Stake ${amountText(amount, decimals, asset)} of the gas tank of ${network} for ${resource}.`
 }
 
 function approvalSentences(statement: StatementOf<'approval'>): string[] {
   if (statement.action === 'enrolment') return enrolmentSentences(statement.facts)
   if (statement.action === 'drain' || statement.action === 'tank-stake')
-    return orderSentences(statement.facts)
+    return [orderSentence(statement.facts), `Order ${statement.id} of the operators.`]
   return actSentences(statement.action, statement.facts)
 }
 

@@ -13,7 +13,7 @@ import {
   workspaceName,
 } from '../document/fields.ts'
 import { ACTIONS } from '../document/rules.ts'
-import { actFacts, enrolmentFacts, orderFacts } from '../facts.ts'
+import { actFacts, enrolmentFacts, orderFacts, type OrderFacts } from '../facts.ts'
 
 const number = z.int().min(1).max(1_000_000_000)
 const policy = z.strictObject({ number, hash: sha256Hex })
@@ -30,6 +30,9 @@ const common = {
 /** Times in Unix seconds. */
 const timed = { ...common, at: seconds, expires: seconds }
 
+/** Orders of operators about gas tanks that people approve. */
+export type OrderAction = 'drain' | 'tank-stake'
+
 const approvalFields = {
   kind: z.literal('approval'),
   ...timed,
@@ -42,6 +45,17 @@ const approvalFields = {
   decision: z.enum(['approve', 'reject']),
 }
 
+/** Returns whether an order about a gas tank has the facts of its action, and no others. */
+function isOrder(action: OrderAction, { amount, to, tag, resource }: OrderFacts): boolean {
+  const isDrain = action === 'drain'
+  return (
+    (amount === null) === isDrain &&
+    (to !== null) === isDrain &&
+    (resource === null) === isDrain &&
+    (isDrain || tag === null)
+  )
+}
+
 const approval = z
   .discriminatedUnion('action', [
     z.strictObject({ ...approvalFields, action: z.enum(ACTIONS), facts: actFacts }),
@@ -51,8 +65,8 @@ const approval = z
   ])
   .refine((value) => {
     if (value.action === 'enrolment') return true
-    if (value.action === 'drain') return value.facts.amount === null
-    if (value.action === 'tank-stake') return value.facts.amount !== null
+    if (value.action === 'drain' || value.action === 'tank-stake')
+      return isOrder(value.action, value.facts)
     const { amount, standing, fee_max, resource } = value.facts
     const isForward = value.action === 'forward'
     return (

@@ -3,14 +3,8 @@ import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { canonicalText, type Governance, type SignedStatement } from '@custody/policy'
-import { documentWith, keyOf, newKey, policyWith } from '../../../policy/testing/documents.ts'
-import {
-  DAY_S,
-  possessionsOf,
-  proposalOf,
-  signedBy,
-  successorOf,
-} from '../../../policy/testing/governance.ts'
+import { documentWith, keyOf, newKey } from '../../../policy/testing/documents.ts'
+import { DAY_S, proposalOf, signedBy, successorOf } from '../../../policy/testing/governance.ts'
 import { PolicyNodes } from '../../testing/policy-nodes.ts'
 import { Refusal } from '../errors.ts'
 import type { Item, ItemOf } from './items.ts'
@@ -24,20 +18,10 @@ afterEach(() => {
   nodes.stop()
 })
 
-async function installed(
+const installed = (
   fields: object = {},
-  keys?: Parameters<typeof possessionsOf>[1],
-): Promise<Governance> {
-  const { document } = policyWith([], fields)
-  const possessions = possessionsOf(document, keys).map((each) => JSON.stringify(each))
-  const text = canonicalText(document)
-  for (const node of [1, 2])
-    nodes.node(node).exchange.type({ kind: 'first', workspace, document: text, possessions })
-  await nodes.ping()
-  await nodes.ping()
-  assert.deepEqual(nodes.numbers, [1, 1, 1])
-  return nodes.node(1).policies.current(workspace)!
-}
+  keys?: Parameters<PolicyNodes['install']>[1],
+): Promise<Governance> => nodes.install(fields, keys)
 
 const statementOf = (signed: SignedStatement): Item => ({
   kind: 'statement',

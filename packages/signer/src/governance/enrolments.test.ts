@@ -1,21 +1,9 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
-import {
-  canonicalText,
-  enrolmentApproval,
-  PolicyError,
-  type EnrolmentFacts,
-  type Governance,
-} from '@custody/policy'
+import { enrolmentApproval, type EnrolmentFacts, type Governance } from '@custody/policy'
 import { fingerprintOfKey } from '@custody/request-auth'
-import { newKey, policyWith } from '../../../policy/testing/documents.ts'
-import {
-  DAY_S,
-  possessionsOf,
-  proposalOf,
-  signedBy,
-  successorOf,
-} from '../../../policy/testing/governance.ts'
+import { newKey } from '../../../policy/testing/documents.ts'
+import { DAY_S, signedBy } from '../../../policy/testing/governance.ts'
 import { signWith } from '../../../policy/testing/statements.ts'
 import { rsaPair } from '../../../request-auth/testing/support.ts'
 import { PolicyNodes } from '../../testing/policy-nodes.ts'
@@ -53,37 +41,9 @@ const enrolled = (fields: Partial<Enrolment> = {}): Enrolment => ({
   ...fields,
 })
 
-/** Puts the first document in force at all nodes. */
-async function installed(fields: object = { enrolment: quorum(2) }): Promise<Governance> {
-  const { document } = policyWith([], fields)
-  const possessions = possessionsOf(document).map((each) => JSON.stringify(each))
-  const text = canonicalText(document)
-  const item: ItemOf<'first'> = { kind: 'first', workspace, document: text, possessions }
-  for (const node of [1, 2]) nodes.node(node).exchange.type(item)
-  await nodes.ping()
-  await nodes.ping()
-  assert.deepEqual(nodes.numbers, [1, 1, 1])
-  return inForce()
-}
-
-const inForce = (node = 1): Governance => nodes.node(node).policies.current(workspace)!
-
-/** Puts a successor in force at all nodes that are reachable. */
-async function changed(fields: object): Promise<void> {
-  const governance = inForce()
-  const document = successorOf(governance, fields)
-  const { approvals } = proposalOf(governance, document, ['alice', 'bob'], { at: nodes.now })
-  nodes.node(1).exchange.present({
-    kind: 'change',
-    workspace,
-    document: canonicalText(document),
-    possessions: possessionsOf(document, () => []).map((each) => JSON.stringify(each)),
-    approvals: approvals.map((each) => JSON.stringify(each)),
-  })
-  await nodes.ping()
-  nodes.now += DAY_S
-  await nodes.ping()
-}
+const installed = (fields: object = { enrolment: quorum(2) }): Promise<Governance> =>
+  nodes.install(fields)
+const inForce = (node = 1): Governance => nodes.inForce(node)
 
 /** Approvals of an enrolment by people, signed now under the document in force. */
 function approved(
@@ -107,15 +67,7 @@ const signs = (fields: Partial<Enrolment> = {}): boolean[] =>
 const ALL = [true, true, true]
 const NONE = [false, false, false]
 
-const refusal = (item: Item, node = 1): string | null => {
-  try {
-    nodes.node(node).exchange.present(item)
-    return null
-  } catch (error) {
-    assert.ok(error instanceof PolicyError)
-    return `${error.code} ${error.path}`
-  }
-}
+const refusal = (item: Item, node = 1): string | null => nodes.refusal(item, node)
 
 test('an enrolment signs nothing until its approvals are at the node, and then after restarts too', async () => {
   await installed()
@@ -225,7 +177,7 @@ test('suspensions and changes of the document after the approval do not end it',
   await nodes.ping()
   assert.deepEqual(signs(), ALL)
   const { people, groups } = inForce().policy.document
-  await changed({
+  await nodes.change({
     people: people.filter(({ id }) => id !== 'erin'),
     groups: { ...groups, treasury: ['dan', 'frank'] },
   })
@@ -236,7 +188,7 @@ test('suspensions and changes of the document after the approval do not end it',
 test('approvals from before a change of the document are refused after it', async () => {
   await installed()
   const item = approved(['dan', 'erin'], {}, { expires: nodes.now + 3 * DAY_S })
-  await changed({ enrolment: quorum(3) })
+  await nodes.change({ enrolment: quorum(3) })
   assert.equal(refusal(item), 'OTHER_POLICY policy')
   assert.equal(refusal(approved(['dan', 'erin'])), 'NOT_ALLOWED approvals')
   assert.equal(refusal(approved(['dan', 'erin', 'frank'])), null)
@@ -249,7 +201,7 @@ test('a node that was away accepts expired approvals from both peers, and from o
   nodes.cut(3)
   nodes.node(1).exchange.present(approved(['dan', 'erin']))
   await nodes.ping()
-  await changed({ enrolment: undefined })
+  await nodes.change({ enrolment: undefined })
   nodes.connect(3, [1])
   await nodes.ping()
   assert.deepEqual(signs(), [true, true, false])
@@ -278,7 +230,7 @@ test('a node with an empty record reads the approvals from both peers', async ()
   await installed()
   nodes.node(1).exchange.present(approved(['dan', 'erin']))
   await nodes.ping()
-  await changed({ stop: { group: 'treasury' } })
+  await nodes.change({ stop: { group: 'treasury' } })
   nodes.node(3).lose()
   await nodes.ping()
   await nodes.ping()

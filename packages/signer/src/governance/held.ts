@@ -27,7 +27,7 @@ import type { GovernanceEntry } from './items.ts'
 import { isSignedNatively } from './native-verify.ts'
 import { afterReset, hashOfText, isReady, resetOf, type Reset } from './reset-rules.ts'
 import type { SignedResetWord } from './word.ts'
-import { withApproved, type ApprovedRules } from './standing.ts'
+import { withApproved, type StandingRecords } from './standing.ts'
 
 /** The first document as an operator has entered it or a peer has sent it. */
 export interface First {
@@ -66,8 +66,8 @@ export interface Held {
   readonly reset: Reset | null
   /** Hashes of all resets that this node's operator has entered, according to this record. */
   readonly enteredResets: readonly string[]
-  /** Approvals of standing rules for forwards. */
-  readonly approved: ApprovedRules
+  /** Approvals of standing rules for forwards, and of orders about gas tanks. */
+  readonly approved: StandingRecords
   /** Enrolments that people have approved. */
   readonly enrolments: ApprovedEnrolments
 }
@@ -356,7 +356,7 @@ function governanceOf({ governance }: Held): Governance {
 }
 
 /**
- * Applies approvals of a standing rule, or of an enrolment.
+ * Applies approvals of a standing rule, of an order, or of an enrolment.
  * @returns null if they change nothing
  * @throws PolicyError
  */

@@ -1,14 +1,8 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
-import { canonicalText, factsOf, PolicyError, type Act, type Governance } from '@custody/policy'
-import { actWith, keyOf, newKey, policyWith } from '../../../policy/testing/documents.ts'
-import {
-  DAY_S,
-  possessionsOf,
-  proposalOf,
-  signedBy,
-  successorOf,
-} from '../../../policy/testing/governance.ts'
+import { factsOf, type Act, type Governance } from '@custody/policy'
+import { actWith, keyOf, newKey } from '../../../policy/testing/documents.ts'
+import { DAY_S, signedBy } from '../../../policy/testing/governance.ts'
 import { registry } from '../../../policy/testing/registry.ts'
 import { signWith } from '../../../policy/testing/statements.ts'
 import { PolicyNodes } from '../../testing/policy-nodes.ts'
@@ -30,41 +24,8 @@ const standing = { min_amount: 1n, daily_cap: 10n, ends_at: 2_000_000_000 }
 const forwardOf = (fields: Partial<Act> = {}): Act =>
   actWith({ id: RULE, action: 'forward', standing, ...fields })
 
-/** Puts the first document in force at all nodes. */
-async function installed(): Promise<Governance> {
-  const { document } = policyWith([])
-  const possessions = possessionsOf(document).map((each) => JSON.stringify(each))
-  const text = canonicalText(document)
-  const item: ItemOf<'first'> = { kind: 'first', workspace, document: text, possessions }
-  for (const node of [1, 2]) nodes.node(node).exchange.type(item)
-  await nodes.ping()
-  await nodes.ping()
-  assert.deepEqual(nodes.numbers, [1, 1, 1])
-  return inForce()
-}
-
-const inForce = (node = 1): Governance => nodes.node(node).policies.current(workspace)!
-
-/** Puts a successor in force at all nodes that are reachable, with its change approved by admins. */
-async function changed(
-  fields: object,
-  possessions: Parameters<typeof possessionsOf>[1] = () => [],
-) {
-  const governance = inForce()
-  const document = successorOf(governance, fields)
-  const { approvals } = proposalOf(governance, document, ['alice', 'bob'], { at: nodes.now })
-  const texts = (all: readonly object[]): string[] => all.map((each) => JSON.stringify(each))
-  nodes.node(1).exchange.present({
-    kind: 'change',
-    workspace,
-    document: canonicalText(document),
-    possessions: texts(possessionsOf(document, possessions)),
-    approvals: texts(approvals),
-  })
-  await nodes.ping()
-  nodes.now += DAY_S
-  await nodes.ping()
-}
+const installed = (fields: object = {}): Promise<Governance> => nodes.install(fields)
+const inForce = (node = 1): Governance => nodes.inForce(node)
 
 /** Approvals of a rule by people, signed now under the document in force. */
 function approved(people: readonly string[], act = forwardOf(), fields: object = {}): Item {
@@ -88,15 +49,7 @@ const everywhere = (expected: string[][], act?: Act): void => {
   for (const node of [1, 2, 3]) assert.deepEqual(onRecord(node, act), expected, `node ${node}`)
 }
 
-const refusal = (item: Item): string | null => {
-  try {
-    nodes.node(1).exchange.present(item)
-    return null
-  } catch (error) {
-    assert.ok(error instanceof PolicyError)
-    return `${error.code} ${error.path}`
-  }
-}
+const refusal = (item: Item, node = 1): string | null => nodes.refusal(item, node)
 
 test('approvals that one node was shown reach all nodes, and stay after a restart', async () => {
   await installed()
@@ -202,7 +155,7 @@ test('a node that was away during a change of the document accepts the approvals
   nodes.cut(3)
   nodes.node(1).exchange.present(approved(['dan', 'erin']))
   await nodes.ping()
-  await changed({ stop: { group: 'treasury' } })
+  await nodes.change({ stop: { group: 'treasury' } })
   nodes.connect(3)
   await nodes.ping()
   await nodes.ping()
@@ -233,7 +186,7 @@ test('a node with an empty record reads the approvals from both peers', async ()
   await installed()
   nodes.node(1).exchange.present(approved(['dan', 'erin']))
   await nodes.ping()
-  await changed({ stop: { group: 'treasury' } })
+  await nodes.change({ stop: { group: 'treasury' } })
   nodes.node(3).lose()
   await nodes.ping()
   await nodes.ping()
@@ -245,13 +198,13 @@ test('an approval ends for good with the first document that does not list its k
   nodes.node(1).exchange.present(approved(['dan', 'erin']))
   await nodes.ping()
   const { people, groups } = inForce().policy.document
-  await changed({
+  await nodes.change({
     people: people.filter(({ id }) => id !== 'erin'),
     groups: { ...groups, treasury: ['dan', 'frank'] },
   })
   everywhere([['dan']])
   // The same key is listed again.
-  await changed({ people, groups }, (person) => (person === 'erin' ? [keyOf('erin')] : []))
+  await nodes.change({ people, groups }, (person) => (person === 'erin' ? [keyOf('erin')] : []))
   assert.deepEqual(nodes.numbers, [3, 3, 3])
   everywhere([['dan']])
   nodes.node(2).exchange.present(approved(['dan', 'erin']))
@@ -267,7 +220,7 @@ test('a key with the same ID in place of another one does not continue its appro
   const people = inForce().policy.document.people.map((person) =>
     person.id === 'erin' ? { ...person, keys: [next.key] } : person,
   )
-  await changed({ people }, (person) => (person === 'erin' ? [next] : []))
+  await nodes.change({ people }, (person) => (person === 'erin' ? [next] : []))
   assert.deepEqual(nodes.numbers, [2, 2, 2])
   everywhere([['dan']])
 })

@@ -6,6 +6,7 @@ import {
   type Act,
   type Approval,
   type Governance,
+  type OrderApproval,
   type Policy,
   type Present,
   type SignedStatement,
@@ -14,12 +15,12 @@ import {
 import { canonicalJson } from '@custody/request-auth/web'
 
 /**
- * Maximum number of records about one standing rule from each node. A peer can add only what people
+ * Maximum number of records about one rule or order from each node. A peer can add only what people
  * have signed, and it cannot use up the number of another node.
  */
 const RECORDS_MAX = 64
 
-/** An approval of a standing rule, whose signature was verified. */
+/** An approval of a standing rule or of an order, whose signature was verified. */
 interface RecordedApproval extends Approval {
   /** Public key of the approver in the document under which it was given. */
   readonly spki: string
@@ -27,8 +28,8 @@ interface RecordedApproval extends Approval {
   readonly hash: string
 }
 
-/** Approvals of a standing rule that a node has recorded together. */
-interface ApprovedRule {
+/** Approvals of a standing rule or of an order that a node has recorded together. */
+interface StandingRecord {
   /** Hash of the document under which people approved. */
   readonly policy: string
   readonly subject: string
@@ -39,8 +40,8 @@ interface ApprovedRule {
   readonly approvals: readonly RecordedApproval[]
 }
 
-/** Records about standing rules, by the public ID of the rule; those of one rule oldest first. */
-export type ApprovedRules = ReadonlyMap<string, readonly ApprovedRule[]>
+/** Records by the name of what was approved; those of one name oldest first. */
+export type StandingRecords = ReadonlyMap<string, readonly StandingRecord[]>
 
 /** Documents of a workspace, as far as they matter to approvals on record. */
 export interface Documents {
@@ -57,7 +58,17 @@ export interface Body {
   readonly by_both: boolean
 }
 
-type ApprovalOfRule = SignedStatement & { readonly statement: StatementOf<'approval'> }
+/** Actions whose approvals stay on record: people approve them once, and nodes judge each use. */
+const STANDING = ['forward', 'drain', 'tank-stake'] as const
+type StandingAction = (typeof STANDING)[number]
+
+type StandingStatement = StatementOf<'approval'> & { readonly action: StandingAction }
+type StandingApproval = SignedStatement & { readonly statement: StandingStatement }
+
+/** What approvals must be of: a standing rule, or an order of operators. */
+type Approved = Pick<StandingStatement, 'action' | 'id' | 'subject' | 'facts'>
+
+const nameOf = ({ action, id }: Pick<Approved, 'action' | 'id'>): string => `${action} ${id}`
 
 /** Returns the documents from the one with a hash to the one in force; empty if it is unknown. */
 export function policiesSince({ governance, chain }: Documents, hash: string): Policy[] {
@@ -67,20 +78,24 @@ export function policiesSince({ governance, chain }: Documents, hash: string): P
   return [...later, governance.policy]
 }
 
-const isOfRule = (signed: SignedStatement): signed is ApprovalOfRule =>
+const isStanding = (signed: SignedStatement): signed is StandingApproval =>
   signed.statement.kind === 'approval' &&
-  signed.statement.action === 'forward' &&
+  (STANDING as readonly string[]).includes(signed.statement.action) &&
   signed.statement.decision === 'approve'
 
-const meaningOf = ({ id, subject, policy, facts }: StatementOf<'approval'>): string =>
-  canonicalJson({ id, subject, policy, facts })
+const meaningOf = ({ action, id, subject, policy, facts }: StandingStatement): string =>
+  canonicalJson({ action, id, subject, policy, facts })
 
-/** Reads approvals, which must be of one standing rule. @throws PolicyError */
-function readApprovals(texts: readonly string[]): ApprovalOfRule[] {
+/** Reads approvals, which must be of one standing rule or of one order. @throws PolicyError */
+function readApprovals(texts: readonly string[]): StandingApproval[] {
   const all = texts.map((text, at) => {
     const signed = readSigned(text)
-    if (!isOfRule(signed))
-      throw new PolicyError('SHAPE', `approvals[${at}]`, 'must approve a forwarding rule')
+    if (!isStanding(signed))
+      throw new PolicyError(
+        'SHAPE',
+        `approvals[${at}]`,
+        'must approve a forwarding rule, a drain or a stake of a gas tank',
+      )
     return signed
   })
   const [first] = all
@@ -89,14 +104,15 @@ function readApprovals(texts: readonly string[]): ApprovalOfRule[] {
       throw new PolicyError(
         'OTHER_STATEMENT',
         `approvals[${at}]`,
-        'must approve the same rule under the same document as the first approval',
+        'must approve the same rule or order under the same document as the first approval',
       )
   return all
 }
 
 /**
- * Adds approvals of a standing rule to those on record. Their signatures and times are verified, and
- * not whether they suffice: each forward is judged by the document that is in force then.
+ * Adds approvals of a standing rule or of an order to those on record. Their signatures and times are
+ * verified, and not whether they suffice: each transaction is judged by the document that is in force
+ * then.
  *
  * They must be given under the document in force. If both other nodes have recorded them while this
  * node was away, it may be an earlier document.
@@ -106,13 +122,13 @@ function readApprovals(texts: readonly string[]): ApprovalOfRule[] {
  */
 export function withApproved(
   documents: Documents & { readonly governance: Governance },
-  before: ApprovedRules,
+  before: StandingRecords,
   { approvals: texts, at_s: now_s, node, by_both: byBoth }: Body,
   verify: NonNullable<Present['verify']>,
-): ApprovedRules {
+): StandingRecords {
   const { governance } = documents
   const signed = readApprovals(texts)
-  const { id, subject, facts, policy: named } = signed[0]!.statement
+  const { subject, facts, policy: named } = signed[0]!.statement
   const earlier = byBoth ? policiesSince(documents, named.hash)[0] : undefined
   const policy = earlier ?? governance.policy
   const suspended = byBoth ? new Set<string>() : blockedKeys(governance)
@@ -122,36 +138,59 @@ export function withApproved(
     const { spki } = policy.people.get(by)!.get(key)!
     return { by, key, at, expires, spki, hash, recorded_at: now_s }
   })
-  const known = before.get(id) ?? []
-  const isIn = ({ approvals: recorded }: ApprovedRule): boolean =>
+  const name = nameOf(signed[0]!.statement)
+  const known = before.get(name) ?? []
+  const isIn = ({ approvals: recorded }: StandingRecord): boolean =>
     approvals.every(({ hash }) => recorded.some((each) => each.hash === hash))
   if (known.some(isIn)) return before
   if (known.filter((each) => each.node === node).length >= RECORDS_MAX)
     throw new PolicyError(
       'NOT_ALLOWED',
       'approvals',
-      `The rule was approved ${RECORDS_MAX} times already; create a new one`,
+      `It was approved ${RECORDS_MAX} times already; create a new one`,
     )
-  const rule = { policy: policy.hash, subject, facts: canonicalJson(facts), node, approvals }
-  return new Map(before).set(id, [...known, rule])
+  const record = { policy: policy.hash, subject, facts: canonicalJson(facts), node, approvals }
+  return new Map(before).set(name, [...known, record])
 }
 
 /**
  * Returns the approvals that this node has recorded of the standing rule of a forward, the latest
- * record first. An approval ends for good with the first document that does not contain its key. The
- * caller checks suspensions and quorums.
+ * record first. The caller checks suspensions and quorums.
  */
 export function approvalsOnRecord(
   documents: Documents,
-  approved: ApprovedRules,
+  standing: StandingRecords,
   act: Act,
 ): Approval[][] {
   const { governance } = documents
-  const rules = act.standing === null || governance === null ? [] : (approved.get(act.id) ?? [])
-  if (rules.length === 0) return []
-  const facts = canonicalJson(factsOf(act, governance!.policy.registry))
-  return rules
-    .filter((rule) => rule.subject === act.subject && rule.facts === facts)
+  if (act.standing === null || governance === null) return []
+  const { id, subject } = act
+  const of = { action: 'forward' as const, id, subject }
+  return recordsOf(documents, standing, of, () => factsOf(act, governance.policy.registry))
+}
+
+/** Returns the approvals that this node has recorded of an order, as {@link approvalsOnRecord}. */
+export const orderApprovalsOnRecord = (
+  documents: Documents,
+  standing: StandingRecords,
+  order: Pick<OrderApproval, 'action' | 'id' | 'subject' | 'facts'>,
+): Approval[][] => recordsOf(documents, standing, order, () => order.facts)
+
+/**
+ * Returns the approvals of exactly these facts, by record, the latest first. An approval ends for good
+ * with the first document that does not contain its key.
+ */
+function recordsOf(
+  documents: Documents,
+  standing: StandingRecords,
+  of: Pick<Approved, 'action' | 'id' | 'subject'>,
+  factsOfIt: () => Approved['facts'],
+): Approval[][] {
+  const records = standing.get(nameOf(of)) ?? []
+  if (records.length === 0) return []
+  const facts = canonicalJson(factsOfIt())
+  return records
+    .filter((record) => record.subject === of.subject && record.facts === facts)
     .map(({ policy, approvals }) => {
       const policies = policiesSince(documents, policy)
       const isListed = ({ by, key, spki }: RecordedApproval): boolean =>

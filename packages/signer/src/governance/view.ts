@@ -1,20 +1,23 @@
-import { canonicalText, type Governance } from '@custody/policy'
+import type { Registry } from '@custody/chains'
+import { canonicalText, type Governance, type TankOrder } from '@custody/policy'
 import type { KeyObject } from 'node:crypto'
 import type { Store } from '../store/index.ts'
 import type { PolicyExchange } from './exchange.ts'
 import { enrolmentFactsOf, lacksApproval } from './enrolments.ts'
 import { isBehindKnown, type Held } from './held.ts'
 import type { Policies } from './policies.ts'
+import { drainToApprove, lacksOrderApproval, stakeToApprove } from './tank-orders.ts'
 import { signHeld, type SignedHeldWord } from './word.ts'
 
 interface Parts {
   config: { node: number; identity: KeyObject }
+  registry: Registry
   store: Store
   governance: { policies: Policies; exchange: PolicyExchange }
 }
 
-/** Greatest number of enrolments without approvals that are listed. */
-const ENROLMENTS_MAX = 100
+/** Greatest number of enrolments, and of orders, without approvals that are listed. */
+const UNAPPROVED_MAX = 100
 
 /**
  * Returns what this node holds about the policy of a workspace, with its signed statements about the
@@ -31,6 +34,7 @@ export function policyView(parts: Parts, workspace: string): Record<string, unkn
     first: held.exchange.firstsOf(workspace),
     reset: held.exchange.resets.of(workspace),
     enrolments: unapproved(parts, workspace, own),
+    orders: unapprovedOrders(parts, workspace, own),
     restored_below: known !== null && isBehindKnown(own) ? known.number : null,
   }
   if (governance === null) return { ...common, number: null, hash: null, document: null, held: [] }
@@ -78,8 +82,24 @@ function unapproved({ store }: Parts, workspace: string, held: Held) {
   const found = []
   for (const enrolment of store.state.enrolments.values()) {
     if (enrolment.workspace !== workspace || enrolment.revoked) continue
-    if (found.length >= ENROLMENTS_MAX) break
+    if (found.length >= UNAPPROVED_MAX) break
     if (lacksApproval(held, enrolment)) found.push(enrolmentFactsOf(enrolment))
   }
   return found
+}
+
+/** Returns what people approve of each order in time that lacks approvals. */
+function unapprovedOrders({ store, registry }: Parts, workspace: string, held: Held): TankOrder[] {
+  if (held.governance?.policy.document.orders === undefined) return []
+  const isOpen = (each: { workspace: string; expires_at: number }): boolean =>
+    each.workspace === workspace && each.expires_at >= store.seconds()
+  const orders = [
+    ...[...store.state.drains.values()]
+      .filter(isOpen)
+      .map((each) => drainToApprove(registry, each)),
+    ...[...store.state.tankStakes.values()]
+      .filter(isOpen)
+      .flatMap((each) => stakeToApprove(registry, each) ?? []),
+  ]
+  return orders.filter((each) => lacksOrderApproval(held, each)).slice(0, UNAPPROVED_MAX)
 }

@@ -1,9 +1,12 @@
 import { traitsOf, validateAddress } from '@custody/chains'
+import type { TankOrder } from '@custody/policy'
 import { z } from 'zod'
 import { hex } from '../canonical.ts'
 import { Refusal } from '../errors.ts'
+import { drainToApprove, lacksOrderApproval, stakeToApprove } from '../governance/tank-orders.ts'
 import type { NodeContext } from '../node-context.ts'
 import { DAY_S } from '../policy/age.ts'
+import type { TankStakeOrder } from '../store/state.ts'
 import { shaped } from '../transport/body.ts'
 
 const drainSchema = z.strictObject({
@@ -33,13 +36,29 @@ const tankStakeSchema = z
 const ORDER_S = 7 * DAY_S
 
 /**
+ * Returns whether an order signs nothing until people approve it. If the node cannot read the policy of
+ * the workspace, it signs nothing either.
+ */
+function needsApproval(
+  { governance }: NodeContext,
+  workspace: string,
+  order: TankOrder | null,
+): boolean {
+  if (order === null) return false
+  try {
+    return lacksOrderApproval(governance.policies.held(workspace), order)
+  } catch (error) {
+    if (error instanceof Refusal) return true
+    throw error
+  }
+}
+
+/**
  * Rule 15: records an order to drain a tank. Each node receives the same `order` ID; if it is
  * missing the node generates one. Returns what was recorded.
  */
-export function drain(
-  { config, store, registry, environment }: NodeContext,
-  body: unknown,
-): unknown {
+export function drain(parts: NodeContext, body: unknown): unknown {
+  const { config, store, registry, environment } = parts
   const { workspace, network: code, to_address, order } = shaped(drainSchema, body)
   const network = registry.network(code)
   if (!network)
@@ -64,17 +83,16 @@ export function drain(
     expires_at: store.seconds() + ORDER_S,
   }
   if (!existing) store.append('drain', { ...written })
-  return { node: config.node, ...written }
+  const needs_approval = needsApproval(parts, workspace, drainToApprove(registry, written))
+  return { node: config.node, ...written, needs_approval }
 }
 
 /**
  * Rule 15: records an order about the stake of a tank. Amount in the smallest unit. Returns what
  * was recorded.
  */
-export function tankStake(
-  { config, store, registry, environment }: NodeContext,
-  body: unknown,
-): unknown {
+export function tankStake(parts: NodeContext, body: unknown): unknown {
+  const { config, store, registry, environment } = parts
   const { order, ...wanted } = shaped(tankStakeSchema, body)
   const network = registry.network(wanted.network)
   if (!network || !traitsOf(network).staking)
@@ -89,5 +107,33 @@ export function tankStake(
   }
   const written = existing ?? { order: id, ...wanted, expires_at: store.seconds() + ORDER_S }
   if (!existing) store.append('tank-stake', { ...written })
-  return { node: config.node, ...written }
+  const needs_approval = needsApproval(parts, written.workspace, stakeToApprove(registry, written))
+  return { node: config.node, ...written, needs_approval }
+}
+
+const orderSchema = z.strictObject({ order: z.string().min(1).max(64) })
+
+/**
+ * Returns an order about a tank as this node has it, with what people approve of it: null for an
+ * unstake or a release.
+ */
+export function order(parts: NodeContext, body: unknown): unknown {
+  const { config, store, registry } = parts
+  const { order: id } = shaped(orderSchema, body)
+  const [drained, staked] = [store.state.drains.get(id), store.state.tankStakes.get(id)]
+  const found = drained ?? staked
+  if (!found) throw new Refusal('ORDER_UNKNOWN', 'This node has no such order from its operator')
+  const toApprove = drained
+    ? drainToApprove(registry, drained)
+    : stakeToApprove(registry, staked as TankStakeOrder)
+  const { workspace, expires_at } = found
+  const needs_approval = needsApproval(parts, workspace, toApprove)
+  return {
+    node: config.node,
+    order: id,
+    workspace,
+    expires_at,
+    to_approve: toApprove,
+    needs_approval,
+  }
 }

@@ -11,7 +11,7 @@ import { ban, bans } from './bans.ts'
 import { enrol, enrolment, revoke, reported } from './enrol.ts'
 import { ensureSocketFolder } from './socket-folder.ts'
 import { recover, recoverSign } from './recover.ts'
-import { drain, tankStake } from './orders.ts'
+import { drain, order, tankStake } from './orders.ts'
 import {
   acceptPolicy,
   cancelReset,
@@ -36,6 +36,7 @@ const commands: Record<string, Command> = {
   revoke,
   drain,
   'tank-stake': tankStake,
+  order,
   ban,
   bans,
   backup: (parts, body) => parts.backups.backup(body),

@@ -107,6 +107,7 @@ export function verdictOf(
     leftover: null,
     fuelled: null,
     rule: null,
+    ordered: null,
     policy: null,
     acts: () => [],
     isAct: false,

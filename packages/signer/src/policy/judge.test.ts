@@ -196,6 +196,7 @@ const verdictAt = (nonce: bigint | null, more: object = {}): Verdict =>
     leftover: null,
     fuelled: null,
     rule: null,
+    ordered: null,
     voids: [],
     ...more,
   }) as unknown as Verdict

@@ -1,5 +1,11 @@
 import type { DecodedTransaction, Network, UnsignedTransaction } from '@custody/chains'
-import { carriedApproval, LIMITS, type Act, type Charge as WindowCharge } from '@custody/policy'
+import {
+  carriedApproval,
+  LIMITS,
+  type Act,
+  type Charge as WindowCharge,
+  type TankOrder,
+} from '@custody/policy'
 import { z } from 'zod'
 import { sha256hex } from '../canonical.ts'
 import { signedRequestSchema } from '../intent/request.ts'
@@ -280,6 +286,8 @@ export interface Verdict extends Subject {
   fuelled: { kind: 'fuel' | 'fees'; address: string; amount: bigint } | null
   /** A standing rule, to be recorded with the step if it is not on record yet. */
   rule: StandingRule | null
+  /** What people must have approved if a policy requires it; null: no order, or one that needs none. */
+  ordered: TankOrder | null
   /** Null: no policy is in force for the transaction. */
   policy: VerdictPolicy | null
   /**

@@ -59,7 +59,7 @@ class Forwarding {
   readonly policy: TestPolicy
   #nonce = 0
 
-  private constructor(workspace: Workspace, caller: Caller, policy: TestPolicy) {
+  constructor(workspace: Workspace, caller: Caller, policy: TestPolicy) {
     this.workspace = workspace
     this.caller = caller
     this.policy = policy
@@ -238,6 +238,19 @@ test('attack: approvals of another rule or of a transfer, of too few people, or 
     }),
     'POLICY_APPROVAL',
   )
+})
+
+test('a judgement states whether a larger forward of a denied rule could be allowed', async () => {
+  const workspace = await cluster.workspace()
+  const caller = await workspace.caller()
+  const large = { ...rules[0], amount: { min: { ETH: '2' }, max: { ETH: '10' } } }
+  const policy = new TestPolicy(cluster, workspace, [large], caller.api_key)
+  await policy.install()
+  const made = new Forwarding(workspace, caller, policy)
+  const judged = await made.judge(await made.rule())
+  assert.deepEqual([judged.effect, judged.fits_above], ['deny', true])
+  const other = await made.judge(await made.rule({ asset: 'USDT_ETH' }))
+  assert.deepEqual([other.effect, other.fits_above], ['deny', false])
 })
 
 test('gas funding for a forward requires the approvals of its rule too', async () => {

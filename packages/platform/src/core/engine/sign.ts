@@ -140,13 +140,12 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
     built.is_new && run.isUntouched && outcome.kind !== 'signed' && outcome.isUntouched
   if (outcome.kind === 'unavailable') {
     if (await givesWay(services, row, { ...outcome, isUntouched })) return
-    return services.database.transaction(async (tx) => {
-      if (isUntouched) await markNotSubmitted(tx, row, built.id)
-      await advance(tx, row, {
-        waits: waitCodeOf(outcome),
-        last_error: outcome.message,
-        run_in_ms: UNAVAILABLE_RETRY_MS,
-      })
+    // Separate commits, so that no two locks are held at a time.
+    if (isUntouched) await markNotSubmitted(services.database, row, built.id)
+    return advance(services.database, row, {
+      waits: waitCodeOf(outcome),
+      last_error: outcome.message,
+      run_in_ms: UNAVAILABLE_RETRY_MS,
     })
   }
   if (outcome.kind === 'refused') return refuse(services, row, built, { ...outcome, isUntouched })
@@ -189,7 +188,8 @@ async function givesWay(
 ): Promise<boolean> {
   if (code === undefined || !isUntouched || !isHeldByPolicy(code)) return false
   const kind = services.kinds[row.kind]
-  if (!(await kind.endsIfHeld?.(row)))
+  const isJudged = (each: TransactionRow) => services.kinds[each.kind].isJudged?.(each) ?? false
+  if (!(await kind.endsIfHeld?.(row, isJudged)))
     return (await kind.refused?.(row, { code, message, isUntouched })) ?? false
   const reason = refusalReason({ code, message })
   await services.database.transaction((tx) => startFailing(services, tx, row, reason))

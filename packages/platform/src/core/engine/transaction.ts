@@ -77,9 +77,6 @@ export const isForward = (row: { plan: { rule_id?: string | undefined } }): bool
 /** Whether the caller's own request asks for a transaction, not a standing rule. */
 export const isOwnRequest = (row: Pick<TransactionRow, 'request' | 'plan'>): boolean =>
   row.request !== null && !isForward(row)
-/** Whether the policy of its workspace judges a transaction before it is built. */
-export const isJudgedBefore = (row: Pick<TransactionRow, 'kind' | 'request' | 'plan'>): boolean =>
-  (row.kind === 'WITHDRAWAL' || row.kind === 'STAKE') && isOwnRequest(row)
 /** Explains why a signed forward cannot be sped up. */
 export const NO_REPLACEMENT =
   'it was forwarded by a rule and is signed; the platform increases its fee itself if the operator enabled that'

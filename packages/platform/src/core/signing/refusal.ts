@@ -14,9 +14,9 @@ export const isPolicyRefusal = (reason: string | null): boolean =>
 
 /**
  * Refusals by a policy that end when a window has room, when people end a stop, or when they approve the
- * enrolment of the caller's API key.
+ * enrolment of the caller's API key or the order of the operators.
  */
-const HELD = new Set(['POLICY_WINDOW', 'POLICY_STOPPED', 'ENROLMENT_APPROVAL'])
+const HELD = new Set(['POLICY_WINDOW', 'POLICY_STOPPED', 'ENROLMENT_APPROVAL', 'ORDER_APPROVAL'])
 
 /** Whether a policy does not allow a transaction now, but may allow it unchanged later. */
 export const isHeldByPolicy = (code: string | undefined): boolean =>

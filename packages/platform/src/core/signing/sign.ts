@@ -81,7 +81,7 @@ const SIGN_TIMEOUT_PER_INPUT_MS = 150
 /**
  * Error codes of temporary refusals: a busy or restoring node, an earlier nonce that is still being
  * signed, a 24-hour budget; a window of the workspace's policy that is full, a stop, nodes that do
- * not have the same policy yet, or an enrolment that people have not approved yet.
+ * not have the same policy yet, or an enrolment or order that people have not approved yet.
  */
 const TRANSIENT = new Set([
   'TOO_BUSY',
@@ -94,6 +94,7 @@ const TRANSIENT = new Set([
   'POLICY_STOPPED',
   'POLICY_BEHIND',
   'ENROLMENT_APPROVAL',
+  'ORDER_APPROVAL',
 ])
 const STATUS_TIMEOUT_MS = 1500
 /** Time in milliseconds for which a pair with a node that failed recently is tried last. */

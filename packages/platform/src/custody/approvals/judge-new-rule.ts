@@ -10,22 +10,11 @@ type Services = Parameters<typeof judgeRule>[0] & {
   policies: Pick<WorkspacePolicies, 'isGoverned'>
 }
 
-/** Number of rules that a judgement explains; a longer list is cut off. */
-const TRIED_MAX = 20
-
-/** A rule for larger amounts may allow forwards that are larger than the smallest one. */
-const mayAllowLarger = ({ tried }: Judgement): boolean =>
-  tried.length >= TRIED_MAX ||
-  tried.some(
-    ({ effect, why }) =>
-      effect === 'allow' && why?.startsWith('amount: ') === true && why.includes(' is below '),
-  )
-
 /**
  * Lets two nodes judge a forwarding rule that is about to be created. For a workspace that is not
  * known to have a policy, slow signer nodes do not delay the response.
  * @returns the approvals that its smallest forward requires; null if it requires none
- * @throws ApiError `POLICY_DENIED` if the policy allows no forward of it
+ * @throws ApiError `POLICY_DENIED` if the policy allows no forward of it, also no larger one
  */
 export async function judgeNewRule(
   services: Services,
@@ -37,7 +26,7 @@ export async function judgeNewRule(
     ? await judging
     : await withTimeout(environment, judging, { kind: 'none' as const })
   if (outcome.kind === 'approval') return outcome.judgement
-  if (outcome.kind !== 'denied' || mayAllowLarger(outcome.judgement)) return null
+  if (outcome.kind !== 'denied' || outcome.judgement.fits_above !== false) return null
   const { policy, tried } = outcome.judgement
   throw new ApiError('POLICY_DENIED', outcome.message, { details: { policy, tried } })
 }

@@ -84,6 +84,8 @@ const judgement = z.object({
       }),
     )
     .max(20),
+  /** A larger amount could be allowed; absent in earlier versions of the node. */
+  fits_above: z.boolean().optional(),
   ignored: z
     .array(z.object({ by: z.string(), key: z.string(), why: z.string() }))
     .max(LIMITS.people),

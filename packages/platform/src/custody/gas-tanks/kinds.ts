@@ -7,7 +7,7 @@ import type { Registry } from '@custody/chains'
 import type { Networks } from '../../core/engine/networks.ts'
 import type { Metrics } from '../../core/metrics.ts'
 import { endTransaction } from '../../core/engine/settle.ts'
-import { isJudgedBefore, type TransactionRow } from '../../core/engine/transaction.ts'
+import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { post } from '../../core/ledger/post.ts'
 import type { Purpose } from '../../core/signing/sign.ts'
 import { awaitsCompany, partsOf, wakeFuelled } from './shared-fuel.ts'
@@ -54,7 +54,7 @@ const TANK_STATES: readonly StateRule<'FUEL' | 'DRAIN'>[] = [
 export const fuelKind = (services: Services): Kind<'FUEL'> => ({
   states: TANK_STATES,
   heldBack: (row) => awaitsCompany(services, row),
-  endsIfHeld: (row) => blocksOthers(services, row),
+  endsIfHeld: (row, isJudged) => blocksOthers(services, row, isJudged),
   isSignedTogether: (row) => row.plan.together !== undefined,
   async purpose(row, _replacement, of) {
     const parts = await partsOf(services.database, row.workspace_id, row.id)
@@ -99,6 +99,7 @@ export const fuelKind = (services: Services): Kind<'FUEL'> => ({
 async function blocksOthers(
   { database, networks }: Services,
   row: TransactionRow<'FUEL'>,
+  isJudged: (served: TransactionRow) => boolean,
 ): Promise<boolean> {
   const isShared = (await partsOf(database, row.workspace_id, row.id)).length > 1
   if (!networks.get(row.network).nextNonce && !isShared) return false
@@ -106,7 +107,7 @@ async function blocksOthers(
     'select * from transactions where workspace_id = $1 and id = $2',
     [row.workspace_id, row.parent_id],
   )
-  return served !== undefined && isJudgedBefore(served)
+  return served !== undefined && isJudged(served)
 }
 
 /** Returns a purpose that contains each transfer's own request and its maximum cost. */
@@ -192,6 +193,7 @@ export const drainKind = (
   services: Pick<Services, 'environment' | 'registry' | 'metrics'>,
 ): Kind<'DRAIN'> => ({
   states: TANK_STATES,
+  endsIfHeld: async () => true,
   purpose: async (row) => ({ kind: 'drain', order: String(row.plan.order) }),
   async settle(tx, row, o) {
     const scope = { workspace: row.workspace_id, asset: row.asset }

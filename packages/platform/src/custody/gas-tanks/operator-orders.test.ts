@@ -8,7 +8,13 @@ import { spawn } from 'node:child_process'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { fingerprintOfKey, parsePublicKey } from '@custody/request-auth'
-import { SignerCluster, type Json } from '../../../../signer/testing/signer-cluster.ts'
+import { orderApproval } from '@custody/policy'
+import { TestPolicy } from '../../../../signer/testing/policy-cluster.ts'
+import {
+  SignerCluster,
+  type Json,
+  type Workspace,
+} from '../../../../signer/testing/signer-cluster.ts'
 import { differences } from '../../server/operator/nodes.ts'
 
 /**
@@ -245,6 +251,46 @@ test('attack: stake and drain use the entered amount and address, whatever is re
   )
   assert.equal(bad.status, 1)
   assert.match(bad.stderr, /^custody: --to: /)
+})
+
+test('an order that people must approve is not given to the platform before they have', async () => {
+  lie = () => HOSTILE
+  const workspace = 'guarded'
+  const orders = { approvals: [{ group: 'treasury', k: 2 }] }
+  const policy = new TestPolicy(cluster, { name: workspace } as Workspace, [], 'api-frank', {
+    orders,
+  })
+  await policy.install()
+  const to = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+  const words = [
+    '--workspace',
+    workspace,
+    '--network',
+    'ETH',
+    '--to',
+    to,
+    '--order',
+    'o-1',
+    '--json',
+  ]
+  const sent = () => received.filter(({ command }) => command === 'gas-tank drain').length
+  const before = sent()
+  const refused = await cli('gas-tank', 'drain', ...words)
+  assert.equal(refused.status, 2, refused.stderr)
+  assert.deepEqual(last(refused.stdout), { order: 'o-1', workspace, state: 'unapproved' })
+  assert.match(refused.stderr, /signer 2: drain to 0x70.* guarded ETH, order o-1, NOT APPROVED/)
+  assert.equal(sent(), before)
+  const { body } = await cluster.operator(1, 'order', { order: 'o-1' })
+  const meaning = orderApproval(
+    { document: policy.document, hash: policy.hash } as never,
+    body.to_approve,
+  )
+  const approvals = ['dan', 'erin'].map((by) => policy.statement(by, { ...meaning }))
+  const item = { kind: 'approved', workspace, approvals }
+  assert.equal((await cluster.post(1, '/policy/present', { item })).status, 200)
+  const approved = await cli('gas-tank', 'drain', ...words)
+  assert.equal(approved.status, 0, approved.stderr)
+  assert.equal(sent(), before + 1)
 })
 
 test('leaves no key file if the platform refuses; if unreachable, prints how to continue', async () => {

@@ -10,7 +10,7 @@ import type { Metrics } from '../../core/metrics.ts'
 import type { Logger } from 'pino'
 import type { Kinds } from '../../core/engine/interfaces/kind.ts'
 import type { Tanks } from '../../core/engine/interfaces/tanks.ts'
-import { isJudgedBefore, type TransactionRow } from '../../core/engine/transaction.ts'
+import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { lockedBalance, post } from '../../core/ledger/post.ts'
 import { isPolicyRefusal } from '../../core/signing/refusal.ts'
 import { fuelOf, releaseFloat, type Supply } from './float.ts'
@@ -41,7 +41,7 @@ export const createTanks = (services: Services): Tanks => ({
       ? await fuelOf(database, row.workspace_id, row.plan.fuel_id)
       : undefined
     const loan = await loanOf(database, row)
-    const refused = isJudgedBefore(row) ? refusedOf([fuel, loan]) : null
+    const refused = services.kinds[row.kind].isJudged?.(row) ? refusedOf([fuel, loan]) : null
     if (refused !== null) return refused
     if (fuel?.status === 'failed' && (await isShared(database, row))) return 'alone'
     if (fuel?.status === 'failed')

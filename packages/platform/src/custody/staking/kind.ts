@@ -1,5 +1,5 @@
 import { fail } from '../../core/engine/chain.ts'
-import type { TransactionRow } from '../../core/engine/transaction.ts'
+import { isOwnRequest, type TransactionRow } from '../../core/engine/transaction.ts'
 import { receiptsOf } from '../../core/engine/request.ts'
 import type { Kind, StateRule } from '../../core/engine/interfaces/kind.ts'
 import type { Environment } from '../../core/environment.ts'
@@ -98,9 +98,11 @@ const isFirstOfStake = (row: TransactionRow<StakingKind>): boolean =>
 export const stakingKind = (services: Services): Kind<StakingKind> => ({
   ...platformFee(services),
   states: statesOf(services),
+  isJudged: (row) => row.kind === 'STAKE' && isOwnRequest(row),
   heldBack: async (row) => isFirstOfStake(row) && (await awaitPolicy(services, row)),
   refused: async (row, refusal) =>
     isFirstOfStake(row) && returnForApproval(services, row, refusal, async () => row.state),
+  endsIfHeld: async (row) => row.plan.order !== undefined && isFirstOfStake(row),
   failing: (tx, row, reason) => endApproval(tx, row, reason),
   action: (row) => actionOf(stakingOf(row)),
   refusal: (chain, task) => stepRefusal(services, chain, task),

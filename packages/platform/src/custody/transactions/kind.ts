@@ -122,6 +122,7 @@ const statesOf = (services: Services): readonly StateRule<'WITHDRAWAL'>[] => [
 export const withdrawalKind = (services: Services): Kind<'WITHDRAWAL'> => ({
   ...platformFee(services),
   states: statesOf(services),
+  isJudged: isOwnRequest,
   heldBack: async (row) => (await screenAgain(services, row)) || (await awaitPolicy(services, row)),
   async refused(row, refusal) {
     const stateAfter = async (tx: Queryable) => {

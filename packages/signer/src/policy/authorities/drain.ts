@@ -1,11 +1,13 @@
 import { TANK_SUB_ACCOUNT } from '@custody/chains'
+import { drainToApprove } from '../../governance/tank-orders.ts'
 import { decodedOn, networkNamed, verdictOf, type Context } from '../context.ts'
 import { assertDrains, drainOrder } from '../drain.ts'
 import type { Drain, Order, Verdict } from '../order.ts'
 import { assertOnlyPath } from '../paths.ts'
 
 /**
- * Rule 15: permits a payment from a gas tank to the address that this node's operator has entered.
+ * Rule 15: permits a payment from a gas tank to the address that this node's operator has entered, and
+ * people have approved if a policy requires it.
  */
 export async function drain(context: Context, order: Order, purpose: Drain): Promise<Verdict> {
   const { registry, store } = context
@@ -18,5 +20,6 @@ export async function drain(context: Context, order: Order, purpose: Drain): Pro
     step: JSON.stringify(['drain', wanted.order]),
     repeatable: false,
     serves: [],
+    ordered: drainToApprove(registry, wanted),
   })
 }

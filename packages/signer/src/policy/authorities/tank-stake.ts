@@ -1,11 +1,13 @@
 import { TANK_SUB_ACCOUNT } from '@custody/chains'
+import { stakeToApprove } from '../../governance/tank-orders.ts'
 import { decodedOn, networkNamed, verdictOf, type Context } from '../context.ts'
 import type { Order, TankStake, Verdict } from '../order.ts'
 import { assertOnlyPath } from '../paths.ts'
 import { assertTankStakes, tankStakeOrder } from '../tank.ts'
 
 /**
- * Rule 15: permits a transaction about a gas tank's own stake, as ordered by this node's operator.
+ * Rule 15: permits a transaction about a gas tank's own stake, as ordered by this node's operator. A
+ * stake must also be approved by people if a policy requires it.
  */
 export async function tankStake(
   context: Context,
@@ -21,5 +23,6 @@ export async function tankStake(
     step: JSON.stringify(['tank-stake', wanted.order]),
     repeatable: false,
     serves: [],
+    ordered: stakeToApprove(context.registry, wanted),
   })
 }

@@ -115,6 +115,7 @@ class Node {
       step: this.act.step,
       serves: [1],
       isAct: true,
+      ordered: null,
       acts: () => [this.act],
       policy: null,
     } as unknown as Verdict

@@ -21,6 +21,7 @@ import { isSignedNatively } from '../../governance/native-verify.ts'
 import type { PolicyExchange } from '../../governance/exchange.ts'
 import type { Policies } from '../../governance/policies.ts'
 import { approvalsOnRecord } from '../../governance/standing.ts'
+import { assertOrderApproved } from '../../governance/tank-orders.ts'
 import type { Store } from '../../store/index.ts'
 import { State } from '../../store/state.ts'
 import { NO_OTHERS, type OtherCharges } from '../budget.ts'
@@ -199,13 +200,18 @@ export class PolicyJudge {
    * Checks that the policy allows a transaction.
    * @param isRecorded whether it is on record. Then windows are not asked again, except for charges
    *   that the record does not contain
-   * @throws Refusal `POLICY_DENIED`, `POLICY_APPROVAL`, `POLICY_WINDOW` or `POLICY_BEHIND`
+   * @throws Refusal `POLICY_DENIED`, `POLICY_APPROVAL`, `POLICY_WINDOW`, `POLICY_BEHIND` or
+   *   `ORDER_APPROVAL`
    */
   assertPasses(verdict: Verdict, isRecorded: boolean, besides: Besides = {}): void {
     const governance = this.#governanceOf(verdict)
     if (governance === null) {
       if (verdict.policy !== null) throw this.#behind(verdict)
       return
+    }
+    if (verdict.ordered !== null) {
+      this.#parts.exchange.assertCurrent(governance)
+      assertOrderApproved(this.#parts.policies.held(verdict.order.workspace), verdict.ordered)
     }
     const acts = verdict.acts()
     if (acts.length === 0) return

@@ -143,7 +143,7 @@ export function describe(
   policy: Policy,
   { evaluation, decisions: { rejections, ignored }, refusal }: Judged,
 ): Record<string, unknown> {
-  const { effect, via, needs, approvedBy, tried, nearest, windows } = evaluation
+  const { effect, via, needs, approvedBy, tried, nearest, fitsAbove, windows } = evaluation
   return {
     effect,
     via,
@@ -153,6 +153,7 @@ export function describe(
     ignored,
     tried: tried.slice(0, TRIED_MAX),
     nearest,
+    fits_above: fitsAbove,
     windows: windows.slice(0, WINDOWS_MAX),
     refusal: refusal && {
       code: refusal.code,

@@ -43,7 +43,7 @@ export const POLICY_ITEMS = {
   confirmed: z.strictObject({ workspace, hash: sha256Hex }),
   /** The document of a reset that is in force at the sender, with the proofs of all its keys. */
   reset: z.strictObject({ workspace, document: documentText, possessions, words: resetWords }),
-  /** Approvals of one standing rule for forwards, or of one enrolment, by different people. */
+  /** Approvals of one standing rule for forwards, order or enrolment, by different people. */
   approved: z.strictObject({
     workspace,
     approvals: z.array(signedText).min(1).max(LIMITS.approvals),

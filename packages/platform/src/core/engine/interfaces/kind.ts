@@ -98,6 +98,8 @@ export interface Kind<K extends TransactionKind = TransactionKind> {
   sweeps?: boolean
   /** Returns the chain-specific call that is due now; null if it is a payment. */
   action?(row: TransactionRow<K>): TronAction | null
+  /** Whether the policy of its workspace judges a transaction before it is built. Absent: it does not. */
+  isJudged?(row: TransactionRow<K>): boolean
   /**
    * Returns a transaction to an earlier state if a new obstacle has arisen.
    * @returns whether the transaction was returned to an earlier state
@@ -111,9 +113,14 @@ export interface Kind<K extends TransactionKind = TransactionKind> {
   refused?(row: TransactionRow<K>, refusal: SigningRefusal): Promise<boolean>
   /**
    * Whether a transaction ends if a policy does not allow it now, so that it does not block its
-   * account: it only pays for another one, which waits instead and starts it again. Absent: it waits.
+   * account: it only pays for another one, which waits instead and starts it again, or operators start
+   * it again. Absent: it waits.
+   * @param isJudged whether the policy judges another transaction before that one is built
    */
-  endsIfHeld?(row: TransactionRow<K>): Promise<boolean>
+  endsIfHeld?(
+    row: TransactionRow<K>,
+    isJudged: (other: TransactionRow) => boolean,
+  ): Promise<boolean>
   /**
    * Whether a transaction may be submitted to the signer nodes, which may sign it from then on.
    * Called within the commit that marks it as submitted, before anything else is locked; events

@@ -5,6 +5,7 @@ import { OperatorError } from '../command.ts'
 import { callPlatform, localSigners } from '../connect.ts'
 import { newOrder } from '../nodes.ts'
 import {
+  orderApprovalLines,
   orderDrain,
   orderLine,
   orderStake,
@@ -67,7 +68,9 @@ export const drain: Run = async ({ home, values }) => {
   }
   // Checks that the tank exists; the response is not used.
   await callPlatform(home, 'gas-tank address', typed)
-  if (signers.length > 0) tellOrder(await orderDrain(signers, registryHere(), typed))
+  const entered = signers.length > 0 ? await orderDrain(signers, registryHere(), typed) : null
+  const waiting = entered && tellOrder(entered)
+  if (waiting) return waiting
   const started = await callPlatform(home, 'gas-tank drain', typed)
   return ended(
     home,
@@ -90,7 +93,9 @@ const byOrder =
       amount: values['amount'],
       resource: values['resource'] ?? 'ENERGY',
     }
-    if (signers.length > 0) tellOrder(await orderStake(signers, registryHere(), typed))
+    const entered = signers.length > 0 ? await orderStake(signers, registryHere(), typed) : null
+    const waiting = entered && tellOrder(entered)
+    if (waiting) return waiting
     const started = await callPlatform(home, 'gas-tank stake', typed)
     const what = `${action} of ${String(started['amount'])} ${String(started['asset'])}`
     const resource = started['resource'] ? ` for ${String(started['resource'])}` : ''
@@ -106,9 +111,18 @@ export const stake = byOrder('stake')
 export const unstake = byOrder('unstake')
 export const release = byOrder('release')
 
-function tellOrder({ answers, problems }: TankOrder): void {
+/** Prints what the nodes have stored. Returns the result of the command if people must approve it first. */
+function tellOrder(entered: TankOrder): Outcome | null {
+  const { answers, problems, order, workspace } = entered
   for (const answer of answers) printNotice(orderLine(answer))
   warn(problems, 'the order was not stored')
+  const lines = orderApprovalLines(entered)
+  if (lines.length === 0) return null
+  return {
+    result: { order, workspace, state: 'unapproved' },
+    text: [...lines, `then repeat this command with --order ${order}`],
+    exitCode: 2,
+  }
 }
 
 /** Waits until the operation that the operator started has ended. */

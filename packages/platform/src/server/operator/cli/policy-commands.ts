@@ -3,7 +3,7 @@ import { WORKSPACE, type Definition } from './definition.ts'
 const policy = () => import('./policy.ts')
 const stops = () => import('./policy-stop.ts')
 const vetoes = () => import('./policy-veto.ts')
-const enrolments = () => import('./policy-enrolment.ts')
+const inputs = () => import('./policy-inputs.ts')
 const signer = () => import('./signer-policy.ts')
 const analysis = () => import('./policy-analysis.ts')
 
@@ -178,7 +178,22 @@ export const POLICY_COMMANDS: readonly Definition[] = [
       'file FILE':
         'file with the approvals of the others (default: policy-enrolments/KEY.json in the home folder)',
     },
-    run: async () => (await enrolments()).approveEnrolment,
+    run: async () => (await inputs()).approveEnrolment,
+  },
+  {
+    usage: 'policy approve-order',
+    summary:
+      'Add a person’s approval of an order to drain or stake a gas tank to a file, and present it to the signer nodes when the approvals are sufficient; exit 2 if a confirmation is still required.',
+    options: {
+      ...WORKSPACE,
+      ...SIGN,
+      '!order ORDER': 'ID of the order that the operators have entered',
+      'confirm ADDRESS':
+        'address that receives the balance, which confirms that it was compared with its owner (required for a drain on mainnet)',
+      'file FILE':
+        'file with the approvals of the others (default: policy-orders/ORDER.json in the home folder)',
+    },
+    run: async () => (await inputs()).approveOrder,
   },
   {
     usage: 'policy veto',

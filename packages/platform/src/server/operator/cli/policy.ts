@@ -2,7 +2,7 @@ import { documentHash, lint, PolicyError, ruleSentence, type Finding } from '@cu
 import { resolve } from 'node:path'
 import type { NodePeer } from '../../../core/signing/nodes.ts'
 import { localSigners } from '../connect.ts'
-import { enrolmentLines } from '../policy/enrolment-approvals.ts'
+import { unapprovedLines } from '../policy/input-approvals.ts'
 import { judged, readPolicyFile, writePolicyFile, type PolicyFile } from '../policy/files.ts'
 import { installAt } from '../policy/install.ts'
 import { inForceOf, placeOf, policyViews, type InForce, type PolicyView } from '../policy/nodes.ts'
@@ -172,6 +172,7 @@ function shown(
       enrolments: views.flatMap(({ node, enrolments = [] }) =>
         enrolments.map((each) => ({ node, ...each })),
       ),
+      orders: views.flatMap(({ node, orders = [] }) => orders.map((each) => ({ node, ...each }))),
       resets: views.flatMap(({ node, reset: each }) => (each ? [{ node, ...each }] : [])),
       differing: differing.map(({ node, number, hash: other }) => ({ node, number, hash: other })),
     },
@@ -180,7 +181,7 @@ function shown(
       `in force at ${held.map((node) => `signer ${node}`).join(', ')}`,
       ...stateLines(view),
       ...resetLines(views),
-      ...enrolmentLines(views),
+      ...unapprovedLines(views),
       ...differing.map(differingLine),
     ],
     notices: problems.map((problem) => `warning: ${problem}`),

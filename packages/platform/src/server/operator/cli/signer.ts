@@ -4,6 +4,7 @@ import { callPlatform, callSigner, localSigners } from '../connect.ts'
 import { approvalLines, enrolAtNodes, enrolmentLine, readApiKey } from '../enrol.ts'
 import { newOrder, nodeAt, orderNodes, type NodeAnswer } from '../nodes.ts'
 import {
+  orderApprovalLines,
   orderDrain,
   orderLine,
   orderStake,
@@ -205,13 +206,17 @@ const tank = (values: Values) => ({
   workspace: need(values, 'workspace'),
   network: need(values, 'network'),
 })
-const ordered = ({ answers: [answer], order }: TankOrder): Outcome => ({
-  result: { ...answer },
-  text: [
-    orderLine(answer as NodeAnswer),
-    `use --order ${order} at the other nodes and at the platform`,
-  ],
-})
+const ordered = (entered: TankOrder): Outcome => {
+  const [answer] = entered.answers
+  return {
+    result: { ...answer },
+    text: [
+      orderLine(answer as NodeAnswer),
+      `use --order ${entered.order} at the other nodes and at the platform`,
+      ...orderApprovalLines(entered),
+    ],
+  }
+}
 
 export const enrol: Run = async ({ values }) => {
   const {

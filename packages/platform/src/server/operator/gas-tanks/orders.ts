@@ -135,5 +135,16 @@ export function orderLine(answer: NodeAnswer): string {
     to === undefined ? null : `to ${String(to)}`,
     `${String(workspace)} ${String(network)}`,
   ].filter((word) => word !== null && word !== undefined)
-  return `signer ${answer.node}: ${words.map(String).join(' ')}, order ${String(order)}`
+  const pending = answer['needs_approval'] === true ? ', NOT APPROVED' : ''
+  return `signer ${answer.node}: ${words.map(String).join(' ')}, order ${String(order)}${pending}`
+}
+
+/** Returns the command by which people approve an order, if too few nodes would sign it without. */
+export function orderApprovalLines({ answers, order, workspace }: TankOrder): string[] {
+  const ready = answers.filter((each) => each['needs_approval'] !== true)
+  if (ready.length >= Math.min(2, answers.length)) return []
+  return [
+    `the order ${order} signs nothing until people of the policy approve it, each of them with:`,
+    `npx custody policy approve-order --workspace ${workspace} --order ${order} --as PERSON --key KEYFILE`,
+  ]
 }

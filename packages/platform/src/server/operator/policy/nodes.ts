@@ -1,4 +1,9 @@
-import { readDocument, type EnrolmentFacts, type PolicyDocument } from '@custody/policy'
+import {
+  readDocument,
+  type EnrolmentFacts,
+  type PolicyDocument,
+  type TankOrder,
+} from '@custody/policy'
 import { reasonOf } from '@custody/chains/reason'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { NodePeer } from '../../../core/signing/nodes.ts'
@@ -54,6 +59,8 @@ export interface PolicyView {
   reset?: ResetView | null
   /** Enrolments that lack approvals at this node; absent in earlier versions of the node. */
   enrolments?: EnrolmentFacts[]
+  /** Orders about gas tanks that lack approvals at this node; absent in earlier versions of the node. */
+  orders?: TankOrder[]
   suspensions?: { target: { person: string; key: string } }[]
   /** Public keys (SPKI). */
   revoked?: string[]

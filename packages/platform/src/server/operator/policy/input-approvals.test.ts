@@ -1,4 +1,4 @@
-// The command "policy approve-enrolment" at three real signer nodes.
+// The commands "policy approve-enrolment" and "policy approve-order" at three real signer nodes.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -13,19 +13,20 @@ import {
   type Workspace,
 } from '../../../../../signer/testing/signer-cluster.ts'
 import { enrol } from '../cli/api-user.ts'
-import { approveEnrolment, unconfirmed } from '../cli/policy-enrolment.ts'
+import { approveEnrolment, approveOrder, unconfirmed } from '../cli/policy-inputs.ts'
 import { show } from '../cli/policy.ts'
 import { present } from '../cli/signer-policy.ts'
 import type { Outcome, Values } from '../cli/typed.ts'
 
 const workspace = 'acme'
-const home = mkdtempSync(join(tmpdir(), 'custody-enrolment-'))
+const home = mkdtempSync(join(tmpdir(), 'custody-inputs-'))
 let cluster: SignerCluster
 before(async () => {
   cluster = await SignerCluster.start()
   const enrolment = { approvals: [{ group: 'treasury', k: 2 }] }
   await new TestPolicy(cluster, { name: workspace } as Workspace, [], 'api-frank', {
     enrolment,
+    orders: enrolment,
   }).install()
   mkdirSync(join(home, 'signers', 'platform'), { recursive: true })
   writeFileSync(join(home, 'signers', 'platform', 'peers.json'), JSON.stringify(cluster.peers))
@@ -87,7 +88,7 @@ test('an enrolment is approved at all nodes by the last approval that it require
   const last = await approve(apiKey, 'erin')
   assert.deepEqual([last.result['state'], last.result['approved']], ['approved', [1, 2, 3]])
   assert.doesNotMatch(await shown(), /NOT APPROVED/)
-  await assert.rejects(approve(apiKey, 'frank'), /requires no further approvals/)
+  await assert.rejects(approve(apiKey, 'frank'), /no signer node requires further approvals/)
   // The operator of a node can present the same file.
   const file = String(last.result['file'])
   const [node] = cluster.peers.nodes
@@ -100,7 +101,7 @@ test('a wrong fingerprint, person or API key is refused, and nothing is written'
   const file = join(home, 'none.json')
   await assert.rejects(
     approve(apiKey, 'dan', { file, confirm: 'ab'.repeat(32) }),
-    /^OperatorError: --confirm: the public key enrolled at the signer nodes has the fingerprint [0-9a-f]{64}$/,
+    /^OperatorError: --confirm: the signer nodes have [0-9a-f]{64} on record$/,
   )
   await assert.rejects(approve(apiKey, 'zoe', { file, key: join(home, 'dan.pem') }), /--as: /)
   await assert.rejects(approve(randomUUID(), 'dan', { file }), /--api-key: .* is not enrolled/)
@@ -123,7 +124,7 @@ test('approvals of another enrolment in the file do not count', async () => {
   writeFileSync(file, JSON.stringify({ kind: 'resumed', approvals: [] }))
   await assert.rejects(
     approve(two.apiKey, 'dan', { file }),
-    /is not a file that "policy approve-enrolment" wrote/,
+    /is not a file that "policy approve-enrolment" or "policy approve-order" wrote/,
   )
 })
 
@@ -142,16 +143,83 @@ test('nodes that have enrolled different values are reported, and nothing is sig
   )
 })
 
-test('outside of the mode local, a person must confirm the fingerprint', () => {
-  const fingerprint = 'ab'.repeat(32)
-  assert.equal(unconfirmed('local', fingerprint, undefined), null)
-  assert.equal(
-    unconfirmed('mainnet', fingerprint, undefined),
-    `compare the fingerprint with the requester, then repeat the command with --confirm ${fingerprint}`,
+const TO = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+const approveOf = async (order: string, as: string, values: Values = {}): Promise<Outcome> =>
+  approveOrder({
+    home,
+    words: [],
+    values: { workspace, order, as, key: join(home, `${as}.pem`), ...values },
+  })
+
+/** Enters an order to drain the gas tank of ETH at all nodes. */
+async function drained(fields: object = {}): Promise<string> {
+  const order = randomUUID()
+  const entered = { workspace, network: 'ETH', to_address: TO, order }
+  for (const node of [1, 2, 3])
+    assert.equal(
+      (await cluster.operator(node, 'drain', { ...entered, ...(node === 3 ? fields : {}) })).status,
+      200,
+    )
+  return order
+}
+
+test('an order is approved at all nodes by the last approval that it requires', async () => {
+  const order = await drained()
+  const line = `NOT APPROVED at signer 1, signer 2, signer 3: order ${order}: Send the whole balance of the gas tank of ETH, in ETH, to ${TO} without tag.`
+  assert.ok((await shown()).split('\n').includes(line))
+  const first = await approveOf(order, 'dan')
+  assert.deepEqual([first.result['state'], first.result['to']], ['waiting', TO])
+  assert.match(
+    textOf(first),
+    new RegExp(`^the order ${order} signs nothing yet: .*1 of 2 of treasury`),
   )
-  assert.equal(unconfirmed('mainnet', fingerprint, fingerprint), null)
+  const last = await approveOf(order, 'erin')
+  assert.deepEqual([last.result['state'], last.result['approved']], ['approved', [1, 2, 3]])
+  assert.doesNotMatch(await shown(), /NOT APPROVED at .*: order/)
+  await assert.rejects(approveOf(order, 'frank'), /--order: no signer node requires further/)
+})
+
+test('an unknown order, one of another workspace, and one that the nodes do not agree on are refused', async () => {
+  await assert.rejects(approveOf('none', 'dan'), /--order: no signer node .* has the order none/)
+  const order = await drained({ to_address: '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC' })
+  await assert.rejects(approveOf(order, 'dan'), /--order: signer 3 has to_approve /)
+  const foreign = { workspace: 'other', network: 'ETH', to_address: TO, order: 'foreign' }
+  await cluster.operator(1, 'drain', foreign)
+  await assert.rejects(approveOf('foreign', 'dan'), /--order: signer 1 has workspace other/)
+  await assert.rejects(
+    approveOf(await drained(), 'dan', { confirm: `${TO.slice(0, -1)}9` }),
+    new RegExp(`--confirm: the signer nodes have ${TO} on record`),
+  )
+  const unstake = { workspace, network: 'TRX', action: 'unstake', resource: 'ENERGY', amount: '5' }
+  await cluster.operator(1, 'tank-stake', { ...unstake, order: 'unstake' })
+  await assert.rejects(approveOf('unstake', 'dan'), /--order: no signer node requires further/)
+})
+
+test('a node that has not been given an enrolment is not counted as one that approved it', async () => {
+  const apiKey = randomUUID()
+  const common = { public_key_pem: callerPem, workspace, sub_account: 'main', role: 'full' }
+  for (const node of [1, 2])
+    assert.equal(
+      (await cluster.operator(node, 'enrol', { api_key: apiKey, ...common })).status,
+      200,
+    )
+  await approve(apiKey, 'dan')
+  const { result, text } = await approve(apiKey, 'erin')
+  assert.deepEqual(result['approved'], [1, 2])
+  assert.equal(text, `the API key ${apiKey} is approved at signer 1, signer 2`)
+})
+
+test('outside of the mode local, a person must confirm what only its source can confirm', () => {
+  const value = 'ab'.repeat(32)
+  const confirm = { value, with: 'the fingerprint with the requester' }
+  assert.equal(unconfirmed('local', confirm, undefined), null)
+  assert.equal(
+    unconfirmed('mainnet', confirm, undefined),
+    `compare the fingerprint with the requester, then repeat the command with --confirm ${value}`,
+  )
+  assert.equal(unconfirmed('mainnet', confirm, value), null)
   assert.throws(
-    () => unconfirmed('mainnet', fingerprint, 'cd'.repeat(32)),
+    () => unconfirmed('mainnet', confirm, 'cd'.repeat(32)),
     /^OperatorError: --confirm: /,
   )
 })
