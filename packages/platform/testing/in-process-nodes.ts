@@ -171,7 +171,7 @@ export class InProcessNodes {
           },
           log: () => undefined,
         }),
-        exchange: { firstsOf: () => [] },
+        exchange: { firstsOf: () => [], resets: { of: () => null } },
       },
       restoring: () => false,
     } as unknown as NodeContext)

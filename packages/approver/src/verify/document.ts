@@ -1,6 +1,7 @@
 import {
   compile,
   documentHash,
+  governanceSentences,
   lint,
   PolicyError,
   ruleSentence,
@@ -50,22 +51,6 @@ function refusalOf(place: Place, document: PolicyDocument, hasError: boolean): s
     throw error
   }
   return hasError ? 'the document has errors' : null
-}
-
-const quorum = (approvals: readonly { group: string; k: number }[]): string =>
-  approvals.map(({ group, k }) => `${k} of ${group}`).join(' and ')
-
-function governanceOf({ change, stop, resume, enrolment, orders }: PolicyDocument): string[] {
-  const optional = (
-    what: string,
-    need: { approvals: readonly { group: string; k: number }[] } | undefined,
-  ) => (need ? [`${what} requires ${quorum(need.approvals)}.`] : [])
-  return [
-    `A change of the policy requires ${quorum(change.approvals)} and waits ${change.delay_s} seconds. Each member of ${change.veto} can veto it.`,
-    `Each member of ${stop.group} can stop all signing. The end of a stop requires ${quorum(resume.approvals)}.`,
-    ...optional('The enrolment of an API key', enrolment),
-    ...optional('An order for a gas tank', orders),
-  ]
 }
 
 /** Returns the fault of the proof of a key; null if it is valid. */
@@ -135,7 +120,7 @@ export function documentView(
       name,
       members: [...members],
     })),
-    governance: governanceOf(document),
+    governance: governanceSentences(document),
     rules: document.rules.map(ruleSentence),
     findings: findings.map(({ severity, path, message }) => ({ severity, path, message })),
     keys: passkeysOf(document, own.person, own.origin).map(({ id, alg, credential }) => ({

@@ -9,6 +9,7 @@ import { statementsOf } from '../../testing/statements.ts'
 import type { Act } from '../act.ts'
 import type { Rule } from '../document/rules.ts'
 import { factsOf } from '../facts.ts'
+import { governanceSentences } from './governance-sentence.ts'
 import { ruleSentence } from './rule-sentence.ts'
 import { actSentences, statementSentences } from './statement-sentence.ts'
 import { quote } from './words.ts'
@@ -179,4 +180,30 @@ test('states every kind of statement with workspace and times', () => {
   assert.match(statementSentences(statements.approval)[0] ?? '', /alice approves the following/)
   const reject = { ...statements.approval, decision: 'reject' } as typeof statements.approval
   assert.match(statementSentences(reject)[0] ?? '', /alice rejects the following/)
+})
+
+test('states who may change the document, stop and resume, and what operators may not do alone', () => {
+  const quorum = (group: string, k: number) => ({ approvals: [{ group, k }] })
+  const { document } = policyWith([], {
+    change: { ...quorum('admins', 2), delay_s: 172_800, veto: 'treasury' },
+    stop: { group: 'treasury' },
+    resume: {
+      approvals: [
+        { group: 'admins', k: 1 },
+        { group: 'treasury', k: 2 },
+      ],
+    },
+    enrolment: quorum('admins', 1),
+    orders: quorum('treasury', 2),
+  })
+  assert.deepEqual(governanceSentences(document), [
+    'A change of the policy requires 2 of admins and waits 48 hours. Each member of treasury can veto it.',
+    'Each member of treasury can stop all signing. The end of a stop requires 1 of admins and 2 of treasury.',
+    'The enrolment of an API key requires 1 of admins.',
+    'A drain or a stake of a gas tank requires 2 of treasury.',
+  ])
+  const plain = policyWith([], { change: { ...quorum('admins', 2), delay_s: 0, veto: 'admins' } })
+  const [first, ...others] = governanceSentences(plain.document)
+  assert.match(first!, /requires 2 of admins and is in force at once\. /)
+  assert.equal(others.length, 1)
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
 import { loadRegistry } from '@custody/chains'
 import { orderApproval, type Governance, type TankOrder } from '@custody/policy'
-import { signedBy } from '../../../policy/testing/governance.ts'
+import { DAY_S, signedBy } from '../../../policy/testing/governance.ts'
 import { PolicyNodes } from '../../testing/policy-nodes.ts'
 import { Refusal } from '../errors.ts'
 import type { ItemOf } from './items.ts'
@@ -52,7 +52,7 @@ function approved(people: readonly string[]): ItemOf<'approved'> {
 
 /** Whether the order may be signed, by node. */
 const signs = (other: TankOrder = order): boolean[] =>
-  nodes.all.map(({ policies }) => !lacksOrderApproval(policies.held(workspace), other))
+  nodes.all.map(({ policies }) => !lacksOrderApproval(policies.held(workspace), other, nodes.now))
 const ALL = [true, true, true]
 const NONE = [false, false, false]
 
@@ -115,11 +115,24 @@ test('the document in force decides how many approvals an order requires, and of
   assert.deepEqual(signs(), ALL)
 })
 
+test('an approval of an order counts for seven days, whenever a node is given the order', async () => {
+  await installed()
+  nodes.node(1).exchange.present(approved(['dan', 'erin']))
+  await nodes.ping()
+  nodes.now += 7 * DAY_S - 1
+  assert.deepEqual(signs(), ALL)
+  nodes.now += 1
+  assert.deepEqual(signs(), NONE)
+  nodes.node(2).exchange.present(approved(['dan', 'erin']))
+  await nodes.ping()
+  assert.deepEqual(signs(), ALL)
+})
+
 test('the refusal names the order and the command', async () => {
   await installed()
   assert.throws(
     () => {
-      assertOrderApproved(nodes.node(1).policies.held(workspace), order)
+      assertOrderApproved(nodes.node(1).policies.held(workspace), order, nodes.now)
     },
     (error) =>
       error instanceof Refusal &&

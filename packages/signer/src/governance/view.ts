@@ -6,7 +6,7 @@ import type { PolicyExchange } from './exchange.ts'
 import { enrolmentFactsOf, lacksApproval } from './enrolments.ts'
 import { isBehindKnown, type Held } from './held.ts'
 import type { Policies } from './policies.ts'
-import { drainToApprove, lacksOrderApproval, stakeToApprove } from './tank-orders.ts'
+import { awaitsApproval, drainToApprove, stakeToApprove } from './tank-orders.ts'
 import { signHeld, type SignedHeldWord } from './word.ts'
 
 interface Parts {
@@ -91,8 +91,11 @@ function unapproved({ store }: Parts, workspace: string, held: Held) {
 /** Returns what people approve of each order in time that lacks approvals. */
 function unapprovedOrders({ store, registry }: Parts, workspace: string, held: Held): TankOrder[] {
   if (held.governance?.policy.document.orders === undefined) return []
-  const isOpen = (each: { workspace: string; expires_at: number }): boolean =>
-    each.workspace === workspace && each.expires_at >= store.seconds()
+  const now_s = store.seconds()
+  const isOpen = (each: { workspace: string; network: string; expires_at: number }): boolean =>
+    each.workspace === workspace &&
+    each.expires_at >= now_s &&
+    registry.network(each.network) !== undefined
   const orders = [
     ...[...store.state.drains.values()]
       .filter(isOpen)
@@ -101,5 +104,7 @@ function unapprovedOrders({ store, registry }: Parts, workspace: string, held: H
       .filter(isOpen)
       .flatMap((each) => stakeToApprove(registry, each) ?? []),
   ]
-  return orders.filter((each) => lacksOrderApproval(held, each)).slice(0, UNAPPROVED_MAX)
+  return orders
+    .filter((each) => awaitsApproval(held, store.state, each, now_s))
+    .slice(0, UNAPPROVED_MAX)
 }

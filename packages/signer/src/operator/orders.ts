@@ -3,17 +3,20 @@ import type { TankOrder } from '@custody/policy'
 import { z } from 'zod'
 import { hex } from '../canonical.ts'
 import { Refusal } from '../errors.ts'
-import { drainToApprove, lacksOrderApproval, stakeToApprove } from '../governance/tank-orders.ts'
+import { awaitsApproval, drainToApprove, stakeToApprove } from '../governance/tank-orders.ts'
 import type { NodeContext } from '../node-context.ts'
 import { DAY_S } from '../policy/age.ts'
 import type { TankStakeOrder } from '../store/state.ts'
 import { shaped } from '../transport/body.ts'
 
+/** ID of an order, as people read it and approve it. */
+const orderId = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/)
+
 const drainSchema = z.strictObject({
   workspace: z.string().min(1).max(128),
   network: z.string().max(32),
   to_address: z.string().max(256),
-  order: z.string().min(1).max(64).optional(),
+  order: orderId.optional(),
 })
 
 const tankStakeSchema = z
@@ -23,7 +26,7 @@ const tankStakeSchema = z
     action: z.enum(['stake', 'unstake', 'release']),
     resource: z.enum(['ENERGY', 'BANDWIDTH']).nullable(),
     amount: z.string().regex(/^(0|[1-9][0-9]{0,18})$/),
-    order: z.string().min(1).max(64).optional(),
+    order: orderId.optional(),
   })
   .refine(
     (body) =>
@@ -40,13 +43,14 @@ const ORDER_S = 7 * DAY_S
  * the workspace, it signs nothing either.
  */
 function needsApproval(
-  { governance }: NodeContext,
+  { governance, store }: NodeContext,
   workspace: string,
   order: TankOrder | null,
 ): boolean {
   if (order === null) return false
   try {
-    return lacksOrderApproval(governance.policies.held(workspace), order)
+    const held = governance.policies.held(workspace)
+    return awaitsApproval(held, store.state, order, store.seconds())
   } catch (error) {
     if (error instanceof Refusal) return true
     throw error
@@ -65,8 +69,12 @@ export function drain(parts: NodeContext, body: unknown): unknown {
     throw new Refusal('NETWORK_MISMATCH', `The network ${code} is not in this node's registry`)
   const to = validateAddress(registry, network.native_asset, to_address)
   if (!to.valid) throw new Refusal('BAD_REQUEST_FIELD', `to_address: ${to.reason}`)
+  if (to.address_tag !== null)
+    throw new Refusal('BAD_REQUEST_FIELD', 'to_address: must not contain a tag')
   const id = order ?? hex(environment.random(16))
   const existing = store.state.drains.get(id)
+  if (store.state.tankStakes.has(id))
+    throw new Refusal('ENROLMENT_CONFLICT', 'This order id belongs to an order about a stake')
   if (
     existing &&
     (existing.workspace !== workspace ||
@@ -99,6 +107,8 @@ export function tankStake(parts: NodeContext, body: unknown): unknown {
     throw new Refusal('NETWORK_MISMATCH', `${wanted.network} has no staking`)
   const id = order ?? hex(environment.random(16))
   const existing = store.state.tankStakes.get(id)
+  if (store.state.drains.has(id))
+    throw new Refusal('ENROLMENT_CONFLICT', 'This order id belongs to a drain')
   if (
     existing &&
     (Object.keys(wanted) as (keyof typeof wanted)[]).some((name) => wanted[name] !== existing[name])

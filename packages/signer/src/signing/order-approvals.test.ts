@@ -40,6 +40,12 @@ after(async () => {
   await cluster.stop()
 })
 
+/** Times of a statement, by the clocks of the nodes, which never go back. */
+const times = (): { at: number; expires: number } => {
+  const at = Math.floor((Date.now() + cluster.aheadMs) / 1000)
+  return { at, expires: at + 3600 }
+}
+
 class Tank {
   readonly workspace: Workspace
   readonly policy: TestPolicy
@@ -82,7 +88,7 @@ class Tank {
   approve(order: TankOrder, people: readonly string[] = two, fields: object = {}): string[] {
     const { document, hash } = this.policy
     const meaning = orderApproval({ document, hash } as never, order)
-    return people.map((by) => this.policy.statement(by, { ...meaning, ...fields }))
+    return people.map((by) => this.policy.statement(by, { ...meaning, ...times(), ...fields }))
   }
 
   /** Presents approvals to one node, as the platform does. */
@@ -159,7 +165,7 @@ test('attack: approvals of another order, address, network or action, of too few
   const [order, other] = [randomUUID(), randomUUID()]
   await made.drain(order)
   await made.drain(other)
-  const at = Math.floor(Date.now() / 1000)
+  const { at } = times()
   const drained = made.drained(order)
   const stake: TankOrder = {
     order,
@@ -236,28 +242,28 @@ test('a stake requires approvals; an unstake, which returns coins to the tank, d
   assert.equal((await cluster.operator(1, 'order', { order: unstake })).body.to_approve, null)
 })
 
-test('the suspension of an approver ends the approval while it lasts', async (t) => {
+test('the suspension of an approver ends the approval while it lasts', async () => {
   const made = await Tank.start()
   const order = randomUUID()
   const target = { person: 'erin', key: 'k1' }
-  const suspension = made.policy.statement('alice', { kind: 'suspend', target, reason: 'Lost' })
+  const suspension = made.policy.statement('alice', {
+    kind: 'suspend',
+    target,
+    reason: 'Lost',
+    ...times(),
+  })
   signed(await made.policy.present(2, suspension))
   const refusal = await made.present(1, made.approve(made.drained(order)))
   assert.equal(refusal.body.error, 'BAD_POLICY')
-  t.after(() => {
-    cluster.aheadMs = 0
-  })
-  cluster.aheadMs = (7 * DAY_S + 60) * 1000
+  cluster.aheadMs += (7 * DAY_S + 60) * 1000
   await made.drain(order)
   await made.refusedByAll(order)
-  const at = Math.floor((Date.now() + cluster.aheadMs) / 1000)
-  const times = { at, expires: at + 3600 }
-  signed(await made.present(1, made.approve(made.drained(order), two, times)))
+  signed(await made.present(1, made.approve(made.drained(order))))
   const again = made.policy.statement('alice', {
     kind: 'suspend',
     target,
     reason: 'Lost again',
-    ...times,
+    ...times(),
   })
   signed(await made.policy.present(2, again))
   await made.refusedByAll(order)
@@ -277,6 +283,62 @@ test('orders from before the policy require approvals too, and none without the 
   const [answer] = await free.drain(randomUUID())
   assert.equal(answer!.body.needs_approval, false)
   signed(await free.sign(answer!.body.order))
+})
+
+test('an approval ends after seven days, also at nodes that are given the order later', async () => {
+  const made = await Tank.start()
+  const order = randomUUID()
+  await made.drain(order, [1])
+  signed(await made.present(1, made.approve(made.drained(order))))
+  cluster.aheadMs += (7 * DAY_S + 60) * 1000
+  const late = await made.drain(order, [2, 3])
+  for (const { body } of late) assert.equal(body.needs_approval, true)
+  refused(await made.sign(order, [2, 3]), 'ORDER_APPROVAL', 15)
+})
+
+test('a signed order is not listed as one that lacks approvals', async () => {
+  const made = await Tank.start()
+  const order = randomUUID()
+  await made.drain(order)
+  signed(await made.present(1, made.approve(made.drained(order))))
+  signed(await made.sign(order))
+  const target = { person: 'erin', key: 'k1' }
+  const suspension = made.policy.statement('alice', {
+    kind: 'suspend',
+    target,
+    reason: 'Lost',
+    ...times(),
+  })
+  signed(await made.policy.present(1, suspension))
+  assert.deepEqual(await made.pending(1), [])
+  assert.equal((await cluster.operator(1, 'order', { order })).body.needs_approval, false)
+  // A finished signature on record is returned again; nothing new is signed.
+  signed(await made.sign(order))
+})
+
+test('an ID that people cannot read, one of another kind of order, and a tag are refused', async () => {
+  const { name: workspace } = (await Tank.start()).workspace
+  const drain = (fields: object) =>
+    cluster.operator(1, 'drain', { workspace, network: 'ETH', to_address: SINK_ETH, ...fields })
+  const stake = (order: string) =>
+    cluster.operator(1, 'tank-stake', {
+      workspace,
+      network: 'TRX',
+      action: 'stake',
+      resource: 'ENERGY',
+      amount: '5',
+      order,
+    })
+  for (const order of ['a b', 'a\nb', '\u202ea', '', 'x'.repeat(65)])
+    assert.equal((await drain({ order })).status, 400, JSON.stringify(order))
+  const [one, two] = [randomUUID(), randomUUID()]
+  signed(await drain({ order: one }))
+  refused(await stake(one), 'ENROLMENT_CONFLICT', 1)
+  signed(await stake(two))
+  refused(await drain({ order: two }), 'ENROLMENT_CONFLICT', 1)
+  const tagged = 'XVLhHMPHU98es4dbozjVtdWzVrDjtV18pX8yuPT7y4xaEHi'
+  const answer = await drain({ network: 'XRP', to_address: tagged })
+  assert.match(answer.body.message, /to_address: must not contain a tag/)
 })
 
 test('an unknown order and a bad field have clear answers', async () => {

@@ -7,6 +7,7 @@ import { Devnet } from '../../../../devnet/src/devnet.ts'
 import { FamilyFixture } from '../../../testing/chains/family-fixture.ts'
 import { useDatabase } from '../../../testing/deposits-support.ts'
 import { ManualClock } from '../../../testing/manual-clock.ts'
+import { NodeUnavailable } from '../../core/signing/nodes.ts'
 import { drainTank } from '../../server/operator/gas-tanks/gas-tanks.ts'
 
 /** A drain of a gas tank that the policy of the workspace does not allow now. */
@@ -23,6 +24,41 @@ before(async () => {
 after(() => {
   devnet.close()
   rmSync(home, { recursive: true, force: true })
+})
+
+test('a drain whose approvals are missing is not started, although a node is down', async () => {
+  const fixture = new FamilyFixture(database.get(), devnet, ETH, clock)
+  try {
+    await fixture.open()
+    await fixture.create('first')
+    await fixture.run()
+    const order = 'order-1'
+    const { call } = fixture.nodes
+    const lacking = new Set<number>()
+    fixture.nodes.call = async (node, method, path, body) => {
+      if (path !== '/policy') return call.call(fixture.nodes, node, method, path, body)
+      if (node === 1) throw new NodeUnavailable(node, 'is away')
+      return { orders: lacking.has(node) ? [{ order }] : [] }
+    }
+    const typed = { workspace: 'acme', network: 'ETH', to: TO, order }
+    const refused = /--order: the policy of acme requires approvals of the order order-1/
+    // With node 1 down, both others must have them.
+    for (const nodes of [[2], [2, 3]]) {
+      lacking.clear()
+      for (const node of nodes) lacking.add(node)
+      await assert.rejects(drainTank(fixture.services, typed), refused)
+    }
+    const drains = `select 1 from transactions where kind = 'DRAIN'`
+    assert.equal(await fixture.database.one(drains), undefined)
+    await fixture.check()
+    lacking.clear()
+    fixture.nodes.enterDrain({ workspace: 'acme', network: 'ETH', order, to_address: TO })
+    const started = await drainTank(fixture.services, typed)
+    await fixture.run()
+    assert.equal((await fixture.read(String(started['id']))).state, 'CONFIRMED')
+  } finally {
+    await fixture.close()
+  }
 })
 
 test('a drain that the nodes hold ends, returns the balance to the tank, and does not block its nonce', async () => {

@@ -189,7 +189,7 @@ async function pendingRowOf(tx: Queryable, group: Group): Promise<TransactionRow
   if (group.order !== null) {
     return tx.one<TransactionRow>(
       `select t.* from transactions t where kind = $3 and workspace_id = $1 and plan->>'order' = $2
-        limit 1 for update`,
+        ${unsigned} limit 1 for update`,
       [workspaceId, group.order, group.kind],
     )
   }

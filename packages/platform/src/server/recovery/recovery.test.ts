@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import * as fc from '../../../../../testing/property.ts'
 import { openDatabase, type Database } from '../../core/database/pool.ts'
+import { insertTransaction } from '../../core/engine/insert.ts'
 import { noteIncoming } from '../../custody/auto-forwarding/incoming.ts'
 import { compareRecords } from './compare-records.ts'
 import { createTestDatabase, type TestDatabase } from '../../../testing/test-database.ts'
@@ -433,6 +434,46 @@ test('recovery books a drain to the tank, and both of two sweeps of one address'
       ['SWEEP', 'CONFIRMED', null],
     ],
   )
+  assert.deepEqual((await at.reconcile()).audit?.differences, [])
+})
+
+test('recovery books a drain whose order was started before, and failed then', async () => {
+  const at = await openFixture()
+  const step = ['drain', 'order-1']
+  const drain = { from: [0, 0] as [number, number], to: STRANGER, amount: 1000n, step }
+  const drained = at.sign('drain', drain)
+  at.record([2, 3], 'drain', drained, drain)
+  at.mine(drained, TANK, STRANGER, 1000n)
+  await database.transaction(async (tx) => {
+    const id = randomUUID()
+    await insertTransaction(tx, {
+      id,
+      kind: 'DRAIN',
+      state: 'QUEUED',
+      workspace_id: at.workspaceId,
+      network: 'ETH',
+      asset: 'ETH',
+      amount: 1000n,
+      fee: 10n,
+      fee_asset: 'ETH',
+      source_type: 'GAS_TANK',
+      source_id: TANK,
+      destination_type: 'EXTERNAL',
+      destination_id: STRANGER,
+      plan: { order: 'order-1', reserved_fee: '10' },
+    })
+    await tx.query(
+      `update transactions set state = 'FAILED', status = 'failed', next_run_at = null,
+         failure_reason = 'ORDER_APPROVAL' where id = $1`,
+      [id],
+    )
+  })
+  assert.deepEqual((await at.reconcile()).unadopted, [])
+  await at.work()
+  assert.deepEqual((await at.transactions()).map(({ kind, state }) => [kind, state]).sort(), [
+    ['DRAIN', 'CONFIRMED'],
+    ['DRAIN', 'FAILED'],
+  ])
   assert.deepEqual((await at.reconcile()).audit?.differences, [])
 })
 

@@ -1,5 +1,5 @@
 import { TANK_SUB_ACCOUNT } from '@custody/chains'
-import { drainToApprove } from '../../governance/tank-orders.ts'
+import { drainToApprove, stepOfOrder } from '../../governance/tank-orders.ts'
 import { decodedOn, networkNamed, verdictOf, type Context } from '../context.ts'
 import { assertDrains, drainOrder } from '../drain.ts'
 import type { Drain, Order, Verdict } from '../order.ts'
@@ -17,7 +17,7 @@ export async function drain(context: Context, order: Order, purpose: Drain): Pro
   const subject = await decodedOn(context, order, network)
   assertDrains(subject, registry, wanted)
   return verdictOf(subject, {
-    step: JSON.stringify(['drain', wanted.order]),
+    step: stepOfOrder('drain', wanted.order),
     repeatable: false,
     serves: [],
     ordered: drainToApprove(registry, wanted),

@@ -1,5 +1,5 @@
 import { TANK_SUB_ACCOUNT } from '@custody/chains'
-import { stakeToApprove } from '../../governance/tank-orders.ts'
+import { stakeToApprove, stepOfOrder } from '../../governance/tank-orders.ts'
 import { decodedOn, networkNamed, verdictOf, type Context } from '../context.ts'
 import type { Order, TankStake, Verdict } from '../order.ts'
 import { assertOnlyPath } from '../paths.ts'
@@ -20,7 +20,7 @@ export async function tankStake(
   const subject = await decodedOn(context, order, network)
   assertTankStakes(subject, wanted)
   return verdictOf(subject, {
-    step: JSON.stringify(['tank-stake', wanted.order]),
+    step: stepOfOrder('tank-stake', wanted.order),
     repeatable: false,
     serves: [],
     ordered: stakeToApprove(context.registry, wanted),

@@ -211,7 +211,9 @@ export class PolicyJudge {
     }
     if (verdict.ordered !== null) {
       this.#parts.exchange.assertCurrent(governance)
-      assertOrderApproved(this.#parts.policies.held(verdict.order.workspace), verdict.ordered)
+      const { policies, store } = this.#parts
+      const held = policies.held(verdict.order.workspace)
+      assertOrderApproved(held, verdict.ordered, store.seconds())
     }
     const acts = verdict.acts()
     if (acts.length === 0) return

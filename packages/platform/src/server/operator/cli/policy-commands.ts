@@ -188,8 +188,8 @@ export const POLICY_COMMANDS: readonly Definition[] = [
       ...WORKSPACE,
       ...SIGN,
       '!order ORDER': 'ID of the order that the operators have entered',
-      'confirm ADDRESS':
-        'address that receives the balance, which confirms that it was compared with its owner (required for a drain on mainnet)',
+      'confirm VALUE':
+        'address that receives the balance, or amount of the stake in TRX, which confirms that it was compared with its source (required on mainnet)',
       'file FILE':
         'file with the approvals of the others (default: policy-orders/ORDER.json in the home folder)',
     },

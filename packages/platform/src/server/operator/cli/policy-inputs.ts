@@ -31,7 +31,7 @@ import { need, type Outcome, type Run, type Values } from './typed.ts'
 /** Returns why a value is not confirmed, or null. @throws OperatorError if it is another one */
 export function unconfirmed(
   mode: string,
-  { value, with: compared }: NonNullable<OperatorInput['confirm']>,
+  { value, with: compared }: OperatorInput['confirm'],
   confirmed: unknown,
 ): string | null {
   if (confirmed === undefined)
@@ -73,7 +73,7 @@ async function approve(home: string, values: Values, read: Read): Promise<Outcom
   if (fault !== null) throw new OperatorError(`the approval was not signed: ${fault}`)
   printNotice(statementSentences(signed.statement))
   const { facts } = input.approval
-  const missing = input.confirm && unconfirmed(document.mode, input.confirm, values['confirm'])
+  const missing = unconfirmed(document.mode, input.confirm, values['confirm'])
   if (missing !== null)
     return { result: { ...facts, state: 'unconfirmed' }, text: missing, exitCode: 2 }
   const file = values['file'] === undefined ? input.file : resolve(need(values, 'file'))

@@ -140,7 +140,7 @@ test('policy check prints the hash, the rules as sentences and the missing proof
   assert.match(textOf(outcome), /^person bob: key k1, ES256, SHA-256 [0-9a-f]{64}$/m)
   assert.match(
     textOf(outcome),
-    /^A change of the policy requires 2 of admins and waits 0 seconds;/m,
+    /^A change of the policy requires 2 of admins and is in force at once\./m,
   )
 })
 

@@ -20,8 +20,10 @@ import type { Networks } from '../../../core/engine/networks.ts'
 import type { WorkspaceKeys } from '../../../core/signing/keys.ts'
 import type { Addresses } from '../../../core/engine/interfaces/addresses.ts'
 import type { DevnetControl } from '../../../core/devnet.ts'
+import type { SignerNodes } from '../../../core/signing/nodes.ts'
 import { OperatorError, type Command } from '../command.ts'
 import { addressOfTank, waitForFirstFill, workspaceOf } from './lookup.ts'
+import { assertOrderApproved } from './order-approvals.ts'
 
 interface Services {
   settings: Pick<Settings, 'network'>
@@ -32,6 +34,7 @@ interface Services {
   keys: WorkspaceKeys
   addresses: Addresses
   devnet: DevnetControl | null
+  signers: SignerNodes
 }
 
 function chainOf(services: Services, input: Record<string, unknown>): Chain & { fuelled: Fuelled } {
@@ -161,6 +164,8 @@ export const drainTank: Command<Services> = async (services, input) => {
   const native = services.registry.asset(network.native_asset) as Asset
   const to = validateAddress(services.registry, native.asset_name, String(input['to'] ?? ''))
   if (!to.valid) throw new OperatorError(`--to: ${to.reason}`)
+  if (to.address_tag !== null) throw new OperatorError('--to: must not contain a tag')
+  await assertOrderApproved(services, String(input['workspace']), String(input['order']))
   await waitForFirstFill(services, workspaceId, network.code)
   const tank = await addressOfTank(services, workspaceId, network.code)
   if (tank === undefined)

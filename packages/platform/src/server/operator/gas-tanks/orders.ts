@@ -92,6 +92,7 @@ export async function orderDrain(
   if (!network) throw new OperatorError(`--network: network ${typed.network} does not exist`)
   const to = validateAddress(registry, network.native_asset, typed.to)
   if (!to.valid) throw new OperatorError(`--to: ${to.reason}`)
+  if (to.address_tag !== null) throw new OperatorError('--to: must not contain a tag')
   const { order, workspace } = typed
   const expect = { order, workspace, network: network.code, to_address: to.address }
   return {

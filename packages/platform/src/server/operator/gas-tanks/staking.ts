@@ -18,8 +18,10 @@ import { ensureGasTank } from '../../../custody/gas-tanks/ensure-tank.ts'
 import { lockedBalance, post } from '../../../core/ledger/post.ts'
 import { MATURED_FIRST, TOO_MANY, unstakeRefusal } from '../../../custody/staking/chain.ts'
 import { stakeAccounts } from '../../../custody/staking/steps.ts'
+import type { SignerNodes } from '../../../core/signing/nodes.ts'
 import { OperatorError, type Command } from '../command.ts'
 import { addressOfTank, waitForFirstFill, workspaceOf } from './lookup.ts'
+import { assertOrderApproved } from './order-approvals.ts'
 import { stakeTerms, type StakeAction } from './orders.ts'
 
 interface Services {
@@ -31,6 +33,7 @@ interface Services {
   keys: WorkspaceKeys
   addresses: Addresses
   devnet: DevnetControl | null
+  signers: SignerNodes
 }
 
 const DAY_MS = 86_400_000
@@ -195,6 +198,7 @@ export const stakeTank: Command<Services> = async (services, input) => {
   })
   const [amount, resource] = [BigInt(terms.amount), terms.resource]
   const workspaceId = await workspaceOf(services, input)
+  await assertOrderApproved(services, String(input['workspace']), String(input['order']))
   const { network } = services.networks.get(String(input['network']))
   const native = services.registry.asset(network.native_asset) as Asset
   await ensureGasTank(services, workspaceId, network)

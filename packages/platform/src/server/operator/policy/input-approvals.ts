@@ -1,6 +1,8 @@
 import {
   enrolmentApproval,
+  formatUnits,
   orderApproval,
+  orderFacts,
   orderSentence,
   readSigned,
   type Approvals,
@@ -15,12 +17,14 @@ import { canonicalJson } from '@custody/request-auth/web'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { z } from 'zod'
 import type { NodePeer } from '../../../core/signing/nodes.ts'
 import { OperatorError } from '../command.ts'
 import { callSigner } from '../connect.ts'
 import { differences, type NodeAnswer } from '../nodes.ts'
 import { judged, readJsonObject, writeAtomically } from './files.ts'
 import type { PolicyView } from './nodes.ts'
+import { nowS } from './statements.ts'
 
 /** What people sign of something that operators have entered at the nodes. */
 export type InputApproval = EnrolmentApproval | OrderApproval
@@ -29,8 +33,8 @@ export type InputApproval = EnrolmentApproval | OrderApproval
 export interface OperatorInput {
   approval: InputApproval
   required: Approvals
-  /** What the people who sign must have compared with its source; null: nothing. */
-  confirm: { value: string; with: string } | null
+  /** What the people who sign must have compared with its source. */
+  confirm: { value: string; with: string }
   /** Default file for the approvals. */
   file: string
   /** Words for the output: what signs nothing yet, and what is approved. */
@@ -171,16 +175,36 @@ export async function orderInput(
       `--order: no signer node of this machine has the order ${order}: enter it first, with "gas-tank drain" or "gas-tank stake"`,
     )
   assertUnapproved(answers, { expect: { workspace }, alike: ['to_approve'] }, 'order')
-  const toApprove = first['to_approve'] as TankOrder
-  const { to } = toApprove.facts
+  if (Number(first['expires_at']) < nowS())
+    throw new OperatorError(`--order: the order ${order} has expired: enter a new one`)
+  const toApprove = orderSchema.parse(first['to_approve'])
+  if (toApprove.order !== order)
+    throw new OperatorError(
+      `--order: signer ${first.node} answered with the order ${toApprove.order}`,
+    )
   return {
     approval: orderApproval(policy, toApprove),
     required: orders.approvals,
-    confirm: to === null ? null : { value: to, with: 'the address with its owner' },
+    confirm: confirmationOf(toApprove),
     file: join(home, 'policy-orders', `${encodeURIComponent(order)}.json`),
     subject: `the order ${order}`,
     lacksApprovalAt: (signer) => lacksApproval(signer, 'order', body),
   }
+}
+
+/** A node's answer about an order. That the facts fit the action is verified with the signature. */
+const orderSchema = z.strictObject({
+  order: z.string(),
+  action: z.enum(['drain', 'tank-stake']),
+  facts: orderFacts,
+})
+
+/** Returns what the people who approve an order must have compared: the address, or the amount. */
+function confirmationOf({ facts }: TankOrder): OperatorInput['confirm'] {
+  const { to, amount, decimals } = facts
+  return to === null
+    ? { value: formatUnits(BigInt(amount ?? 0), decimals), with: 'the amount with the operators' }
+    : { value: to, with: 'the address with its owner' }
 }
 
 const APPROVED_WAIT_MS = 10_000

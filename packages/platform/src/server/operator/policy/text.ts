@@ -1,8 +1,10 @@
-import { documentHash, ruleSentence, type Approvals, type PolicyDocument } from '@custody/policy'
+import {
+  documentHash,
+  governanceSentences,
+  ruleSentence,
+  type PolicyDocument,
+} from '@custody/policy'
 import { createHash } from 'node:crypto'
-
-const quorum = (approvals: Approvals): string =>
-  approvals.map(({ group, k }) => `${k} of ${group}`).join(' and ')
 
 /** Returns the lower-case hex SHA-256 of a public key's DER SubjectPublicKeyInfo. */
 const fingerprint = (spki: string): string =>
@@ -19,25 +21,17 @@ const peopleLines = ({ people }: PolicyDocument): string[] =>
         ),
   )
 
-/** Returns the rules about the document itself as sentences. */
-function governanceLines({ groups, change, stop, resume, enrolment, orders }: PolicyDocument) {
-  const optional = (what: string, need: { approvals: Approvals } | undefined) =>
-    need ? [`${what} requires ${quorum(need.approvals)}.`] : []
-  return [
-    ...Object.entries(groups).map(([name, members]) => `group ${name}: ${members.join(', ')}`),
-    `A change of the policy requires ${quorum(change.approvals)} and waits ${change.delay_s} seconds; each member of ${change.veto} can veto it.`,
-    `Each member of ${stop.group} can stop all signing; the end of a stop requires ${quorum(resume.approvals)}.`,
-    ...optional('The enrolment of an API key', enrolment),
-    ...optional('An order for a gas tank', orders),
-  ]
-}
+/** Returns a line for each group. */
+const groupLines = ({ groups }: PolicyDocument): string[] =>
+  Object.entries(groups).map(([name, members]) => `group ${name}: ${members.join(', ')}`)
 
 /** Returns what the operator compares before a document is installed. */
 export const documentLines = (document: PolicyDocument): string[] => [
   `policy ${document.number} of the workspace ${document.workspace}, mode ${document.mode}`,
   `hash: ${documentHash(document)}`,
   ...peopleLines(document),
-  ...governanceLines(document),
+  ...groupLines(document),
+  ...governanceSentences(document),
   ...(document.rules.length === 0
     ? ['The document has no rules: every act is denied.']
     : document.rules.map((rule) => `rule ${ruleSentence(rule)}`)),
