@@ -313,15 +313,19 @@ test('the API returns what counts in the windows of the policy', async () => {
   assert.equal(after.policy.hash, (await get('/dac/v1/policy')).hash)
 })
 
-/** Installs a policy that allows transfers of ETH, and requires approvals of enrolments by two people. */
-async function installGuarded(): Promise<void> {
-  const { mode, nodes } = await result('policy', 'place', '--workspace', 'guarded')
+/**
+ * Installs a policy that allows transfers of ETH, and requires approvals by two people of what operators
+ * enter.
+ * @param input field of the document that requires them
+ */
+async function installGuarded(workspace: string, input: 'enrolment' | 'orders'): Promise<void> {
+  const { mode, nodes } = await result('policy', 'place', '--workspace', workspace)
   const approvals = [{ group: 'admins', k: 2 }]
-  const file = write('guarded.json', {
+  const file = write(`${workspace}.json`, {
     kind: 'custody-policy',
     v: 1,
     mode,
-    workspace: 'guarded',
+    workspace,
     number: 1,
     nodes,
     previous: '0'.repeat(64),
@@ -330,18 +334,18 @@ async function installGuarded(): Promise<void> {
     change: { approvals, delay_s: 3600, veto: 'admins' },
     stop: { group: 'admins' },
     resume: { approvals },
-    enrolment: { approvals },
+    [input]: { approvals },
     rules: [{ id: 'all', effect: 'allow', match: { action: ['transfer'], assets: ['ETH'] } }],
   })
   for (const name of PEOPLE)
     await result('policy', 'sign', file, '--as', name, '--key', keyFile(name))
-  await result('policy', 'install', '--workspace', 'guarded', '--file', file)
+  await result('policy', 'install', '--workspace', workspace, '--file', file)
 }
 
 test('transfers of an API key wait until people have approved its enrolment, and others do not', async () => {
   const earlier = await platform.user('guarded')
   await fundedWallet(platform, earlier, 'ETH', '5')
-  await installGuarded()
+  await installGuarded('guarded', 'enrolment')
   const added = await platform.user('guarded')
   const pay = (as: User, amount: string) =>
     call<Transfer>(as, 'POST', '/dac/v1/transaction', transferBody('ETH', amount, SINK))
@@ -370,4 +374,29 @@ test('transfers of an API key wait until people have approved its enrolment, and
     await result(...words, '--as', name, '--key', keyFile(name), ...confirm)
   }
   await assertConfirmed(added, id)
+})
+
+test('a gas tank is drained after people have approved the order of the operators, and not before', async () => {
+  const workspace = 'ordered'
+  const user = await platform.user(workspace)
+  await installGuarded(workspace, 'orders')
+  const tank = ['--workspace', workspace, '--network', 'ETH']
+  const { address } = await result('gas-tank', 'address', ...tank)
+  const balanceOf = async () =>
+    (await call<Json[]>(user, 'GET', '/dac/v1/gas-tanks')).body.find(
+      (each) => each['address'] === address,
+    )?.['balance']
+  await waitFor('the first fill of the gas tank', async () => Number(await balanceOf()) > 0)
+  const balance = await balanceOf()
+  const drain = ['gas-tank', 'drain', ...tank, '--to', SINK, '--order', 'order-1', '--json']
+  const refused = await platform.cli(...drain)
+  assert.equal(refused.status, 2, refused.stderr)
+  assert.match(refused.stderr, /signer 3: drain to 0x.*, order order-1, NOT APPROVED/)
+  assert.equal(await balanceOf(), balance)
+  const words = ['policy', 'approve-order', '--workspace', workspace, '--order', 'order-1']
+  for (const name of PEOPLE.slice(0, 2))
+    await result(...words, '--as', name, '--key', keyFile(name), '--confirm', SINK)
+  const drained = await result(...drain.slice(0, -1))
+  assert.equal(drained.status, 'confirmed')
+  assert.equal(Number(await balanceOf()), 0)
 })
