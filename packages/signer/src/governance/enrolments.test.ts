@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
-import { enrolmentApproval, type EnrolmentFacts, type Governance } from '@custody/policy'
+import {
+  enrolmentApproval,
+  PolicyError,
+  type EnrolmentFacts,
+  type Governance,
+} from '@custody/policy'
 import { fingerprintOfKey } from '@custody/request-auth'
 import { newKey } from '../../../policy/testing/documents.ts'
 import { DAY_S, signedBy } from '../../../policy/testing/governance.ts'
@@ -8,7 +13,7 @@ import { signWith } from '../../../policy/testing/statements.ts'
 import { rsaPair } from '../../../request-auth/testing/support.ts'
 import { PolicyNodes } from '../../testing/policy-nodes.ts'
 import type { Enrolment } from '../store/state-content.ts'
-import { lacksApproval } from './enrolments.ts'
+import { assertApproved, lacksApproval } from './enrolments.ts'
 import type { Item, ItemOf } from './items.ts'
 
 /** Approvals of enrolments on the records of three nodes, with real records and policies. */
@@ -68,6 +73,17 @@ const ALL = [true, true, true]
 const NONE = [false, false, false]
 
 const refusal = (item: Item, node = 1): string | null => nodes.refusal(item, node)
+
+/** Presents an item to node 1, and returns the text of its refusal without the path. */
+function refusalText(item: Item): string {
+  try {
+    nodes.node(1).exchange.present(item)
+  } catch (error) {
+    assert.ok(error instanceof PolicyError)
+    return error.message.replace(`${error.path}: `, '').replace(`${error.path} `, '')
+  }
+  return ''
+}
 
 test('an enrolment signs nothing until its approvals are at the node, and then after restarts too', async () => {
   await installed()
@@ -270,4 +286,40 @@ test('approvals count no more at a node that replaced their document by that of 
   assert.equal(lacksApproval({ governance: null, chain, enrolments }, enrolment), false)
   const other = [{ hash: 'cd'.repeat(32), before: null }]
   assert.equal(lacksApproval({ governance: null, chain: other, enrolments }, enrolment), true)
+})
+
+test('a refusal states what is missing, or that the enrolment must be entered again', async () => {
+  await installed()
+  assert.deepEqual(
+    [refusalText(approved(['dan'])), refusalText(approved(['dan', 'erin'], {}, { id: 'key-2' }))],
+    ['Approvals are missing: 1 of treasury', 'must be key-1, by the facts'],
+  )
+  const [one] = approved(['dan']).approvals
+  const [other] = approved(['erin'], { role: 'read-only' }).approvals
+  assert.equal(
+    refusalText({ kind: 'approved', workspace, approvals: [one!, other!] }),
+    'must approve the same enrolment under the same document as the first approval',
+  )
+  const held = nodes.node(1).policies.held(workspace)
+  assert.throws(() => {
+    assertApproved(held, enrolled())
+  }, /^Refusal: The enrolment of the API key key-1 requires approvals .*"policy approve-enrolment"$/)
+  assert.throws(() => {
+    assertApproved({ ...held, governance: null }, enrolled())
+  }, /^Refusal: The enrolment of the API key key-1 was never approved, .*enter the enrolment again/)
+  nodes.node(1).exchange.present(approved(['dan', 'erin']))
+  assertApproved(nodes.node(1).policies.held(workspace), enrolled())
+})
+
+test('a refusal names each group whose approvals are missing, and no other', async () => {
+  const approvals = [
+    { group: 'admins', k: 1 },
+    { group: 'treasury', k: 2 },
+    { group: 'compliance', k: 1 },
+  ]
+  await installed({ enrolment: { approvals } })
+  assert.equal(
+    refusalText(approved(['alice', 'dan'])),
+    'Approvals are missing: 1 of compliance and 1 of treasury',
+  )
 })

@@ -5,9 +5,11 @@ import { orderApproval, type Governance, type TankOrder } from '@custody/policy'
 import { DAY_S, signedBy } from '../../../policy/testing/governance.ts'
 import { PolicyNodes } from '../../testing/policy-nodes.ts'
 import { Refusal } from '../errors.ts'
+import type { State } from '../store/state.ts'
 import type { ItemOf } from './items.ts'
 import {
   assertOrderApproved,
+  awaitsApproval,
   drainToApprove,
   lacksOrderApproval,
   stakeToApprove,
@@ -126,6 +128,37 @@ test('an approval of an order counts for seven days, whenever a node is given th
   nodes.node(2).exchange.present(approved(['dan', 'erin']))
   await nodes.ping()
   assert.deepEqual(signs(), ALL)
+})
+
+test('an order of a network that the node no longer has is refused', () => {
+  const drain = { order: 'o', workspace, network: 'NONE', to_address: XRP, expires_at: 1 }
+  assert.throws(
+    () => drainToApprove(registry, drain),
+    /^Refusal: The network NONE is not in this node's registry$/,
+  )
+  assert.throws(
+    () => drainToApprove(registry, { ...drain, network: 'XRP', to_address: 'x' }),
+    /^Refusal: to_address: /,
+  )
+})
+
+test('an order that was signed awaits no approvals, and one that was only recorded does', async () => {
+  await installed()
+  const held = nodes.node(1).policies.held(workspace)
+  const awaits = (entries: readonly { signed: unknown }[], name = '["drain","order-1"]') =>
+    awaitsApproval(
+      held,
+      { steps: new Map([[name, entries]]) } as unknown as State,
+      order,
+      nodes.now,
+    )
+  assert.equal(awaits([]), true)
+  assert.equal(awaits([{ signed: null }]), true)
+  assert.equal(awaits([{ signed: null }, { signed: { height: 1 } }]), false)
+  assert.equal(awaits([{ signed: { height: 1 } }], '["tank-stake","order-1"]'), true)
+  nodes.node(1).exchange.present(approved(['dan', 'erin']))
+  const after = nodes.node(1).policies.held(workspace)
+  assert.equal(awaitsApproval(after, { steps: new Map() } as State, order, nodes.now), false)
 })
 
 test('the refusal names the order and the command', async () => {
