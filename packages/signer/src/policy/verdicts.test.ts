@@ -84,6 +84,7 @@ const NOTHING = {
   leftover: null,
   fuelled: null,
   rule: null,
+  ordered: null,
   policy: null,
 }
 function says(verdict: Verdict, said: Partial<Verdict>): void {
@@ -538,23 +539,38 @@ test("judges an operator's orders to empty a tank and to change its stake", asyn
   })
   says(await bench.verdict({ kind: 'drain', order: 'd' }, eth(tank, { value: 1n })), {
     step: names('drain', 'd'),
+    ordered: {
+      order: 'd',
+      action: 'drain',
+      facts: {
+        network: 'ETH',
+        asset: 'ETH',
+        decimals: 18,
+        amount: null,
+        to: SINK_ETH,
+        tag: null,
+        resource: null,
+      },
+    },
   })
-  bench.store.append('tank-stake', {
-    order: 't',
-    workspace: 'w',
-    network: 'TRX',
-    action: 'stake',
-    resource: 'ENERGY',
-    amount: '5',
-    expires_at: IAT,
+  const common = { workspace: 'w', network: 'TRX', resource: 'ENERGY', amount: '5' } as const
+  for (const [order, action] of [
+    ['t', 'stake'],
+    ['u', 'unstake'],
+  ] as const)
+    bench.store.append('tank-stake', { ...common, order, action, expires_at: IAT })
+  const verdictOf = (order: string, kind: 'freeze' | 'unfreeze') =>
+    bench.verdict({ kind: 'tank-stake', order }, staked(trxTank, { kind, amount: 5n }))
+  const { network, resource, amount } = common
+  says(await verdictOf('t', 'freeze'), {
+    step: names('tank-stake', 't'),
+    ordered: {
+      order: 't',
+      action: 'tank-stake',
+      facts: { network, asset: 'TRX', decimals: 6, amount, to: null, tag: null, resource },
+    },
   })
-  says(
-    await bench.verdict(
-      { kind: 'tank-stake', order: 't' },
-      staked(trxTank, { kind: 'freeze', amount: 5n }),
-    ),
-    { step: names('tank-stake', 't') },
-  )
+  says(await verdictOf('u', 'unfreeze'), { step: names('tank-stake', 'u') })
 })
 
 test('the rounds of a recovery order are identified by the addresses that they empty', async (t) => {
