@@ -22,7 +22,7 @@ import { accountOf, isNonceGap } from '../../signer/src/policy/nonce.ts'
 import type { Order, Verdict } from '../../signer/src/policy/order.ts'
 import { Store } from '../../signer/src/store/index.ts'
 import { NodeRefused, NodeUnavailable, type SignerNodes } from '../src/core/signing/nodes.ts'
-import { WholeKeys } from './whole-keys.ts'
+import { WholeKeys } from '../../signer/testing/whole-keys.ts'
 
 /**
  * Fixture with the rules and records of real signer nodes in this process, without their sockets

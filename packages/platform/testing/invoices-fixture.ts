@@ -14,7 +14,7 @@ import { markInvoice } from '../src/commerce/invoices/mark-invoice.ts'
 import { getInvoice } from '../src/commerce/invoices/read-invoice.ts'
 import { plain, PUBLIC_KEY } from './harness.ts'
 import { newId, DepositFixture } from './deposits-support.ts'
-import { WholeKeys } from './whole-keys.ts'
+import { WholeKeys } from '../../signer/testing/whole-keys.ts'
 
 export interface Invoice {
   inv_id: string

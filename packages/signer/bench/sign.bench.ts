@@ -29,7 +29,7 @@ const SOL_ASSET = registry.asset('SOL') as Asset
 const SOL_SINK = '9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM'
 const BLOCKHASH = 'CxKXFd1BtnMt1r8ugTnxoAcfs2vYNj3AyxuCU7p4mN5V'
 
-const cluster = await SignerCluster.start(() => {}, 'prepared', 'apart')
+const cluster = await SignerCluster.start({ where: 'apart' })
 /** Returns the processor time in milliseconds that the three nodes have used. */
 const nodesMs = (): number =>
   [...cluster.processes.values()].reduce((sum, { pid }) => {

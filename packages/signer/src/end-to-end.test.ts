@@ -25,7 +25,7 @@ let workspace: Workspace
 let caller: Caller
 
 before(async () => {
-  cluster = await SignerCluster.start(undefined, 'own')
+  cluster = await SignerCluster.start({ keys: 'own' })
   workspace = await cluster.workspace()
   caller = await workspace.caller()
 })

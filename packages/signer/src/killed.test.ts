@@ -60,16 +60,15 @@ let cluster: SignerCluster
 let link: HeldLink
 before(async () => {
   link = await HeldLink.start()
-  cluster = await SignerCluster.start(
-    ({ node, peers }: Json) => {
+  cluster = await SignerCluster.start({
+    edit: ({ node, peers }: Json) => {
       if (node !== 1) return
       const partner = peers.find((peer: Json) => peer.node === 2)
       link.target = partner.port
       partner.port = link.port
     },
-    'prepared',
-    'apart',
-  )
+    where: 'apart',
+  })
 })
 after(async () => {
   await cluster.stop()

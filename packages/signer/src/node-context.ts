@@ -14,6 +14,7 @@ import type { Coordinator } from './signing/coordinator.ts'
 import type { Participant } from './signing/participant.ts'
 import type { BanReports } from './sessions/ban-reports.ts'
 import type { Bans } from './sessions/bans.ts'
+import type { Engine } from './sessions/engine.ts'
 import type { Store } from './store/index.ts'
 import type { HostClock } from './transport/host-clock.ts'
 import type { Peers } from './transport/peers.ts'
@@ -25,6 +26,7 @@ export interface NodeContext {
   log: Log
   store: Store
   registry: Registry
+  engine: Engine
   vault: Vault
   peers: Peers
   hostClock: HostClock

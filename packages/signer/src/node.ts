@@ -32,6 +32,7 @@ import { Slots } from './signing/slots.ts'
 import { fingerprintsOf } from './fingerprints.ts'
 import { BanReports } from './sessions/ban-reports.ts'
 import { Bans } from './sessions/bans.ts'
+import { nativeEngine, type Engine } from './sessions/engine.ts'
 import { Store } from './store/index.ts'
 import { OwnCertificate } from './transport/own-certificate.ts'
 import { HostClock } from './transport/host-clock.ts'
@@ -61,6 +62,7 @@ export async function startNode(
   environment: Environment,
   log: Log,
   env: NodeJS.ProcessEnv,
+  engine: Engine = nativeEngine,
 ): Promise<RunningNode> {
   // Read before the record is locked, because the node may be waiting for a key rotation, which
   // needs that lock.
@@ -69,7 +71,7 @@ export async function startNode(
   const store = openStore(config, environment, written)
   const registry = loadRegistry(config.mode)
   freezeRegistry(registry, store)
-  const parts = connectModules({ config, environment, log, store, registry, vault })
+  const parts = connectModules({ config, environment, log, store, registry, engine, vault })
   const { server, channels } = openPeerServer(parts)
   const ownCertificate = new OwnCertificate({ config, server, now: () => environment.now(), log })
   const operator: Server = openOperator(parts)
@@ -130,10 +132,11 @@ function connectModules({
   log,
   store,
   registry,
+  engine,
   vault,
 }: Pick<
   NodeContext,
-  'config' | 'environment' | 'log' | 'store' | 'registry' | 'vault'
+  'config' | 'environment' | 'log' | 'store' | 'registry' | 'engine' | 'vault'
 >): NodeContext {
   const bans = new Bans({ config, store, log })
   const assertNotBanned = (node: number): void => {
@@ -141,8 +144,18 @@ function connectModules({
   }
   const peers = new Peers({ config, store, environment, log, assertNotBanned })
   const banReports = new BanReports({ config, store, peers, bans, log })
-  const tests = new PairTests({ config, environment, store, peers, vault, bans })
-  const ceremonies = new Ceremonies({ config, store, peers, environment, log, vault, bans, tests })
+  const tests = new PairTests({ config, environment, store, peers, engine, vault, bans })
+  const ceremonies = new Ceremonies({
+    config,
+    store,
+    peers,
+    environment,
+    log,
+    engine,
+    vault,
+    bans,
+    tests,
+  })
   const keyring = new Keyring({ config, store, peers, environment, log, ceremonies, bans })
   const governance = connectGovernance({
     config,
@@ -167,7 +180,19 @@ function connectModules({
   const catchUp = new CatchUp({ config, store, peers, log })
   const hostClock = new HostClock({ store, peers, log })
   const confirmation = new Confirmation({ config, store, peers })
-  const base = { config, environment, log, store, registry, vault, peers, bans, keyring, judge }
+  const base = {
+    config,
+    environment,
+    log,
+    store,
+    registry,
+    engine,
+    vault,
+    peers,
+    bans,
+    keyring,
+    judge,
+  }
   const signing = { ...base, catchUp, slots: new Slots(), spending, policies: governance.exchange }
   const parts: NodeContext = {
     ...base,

@@ -12,6 +12,7 @@ import { bindingOf, keyFileOf, openDataDir, kekContextOf } from '../src/kek/data
 import { hashOfUnsigned } from '../src/policy/order.ts'
 import type { Bans } from '../src/sessions/bans.ts'
 import { Batch, type RoundMessages } from '../src/sessions/batch.ts'
+import { nativeEngine } from '../src/sessions/engine.ts'
 import { sessionIds } from '../src/signing/items.ts'
 import { roundsOf, withRounds } from '../src/signing/rounds.ts'
 import { Store } from '../src/store/index.ts'
@@ -273,6 +274,7 @@ export class CheatingNode {
     const own = this.#store.shareOf(this.#workspace.set.key_id, o.epoch) ?? this.#material
     const key = this.hasOtherShare ? shiftedShare(this.#sealing, own) : own
     const run = new Batch({
+      engine: nativeEngine,
       vault: this.#vault,
       bans: NO_BANS,
       key,
@@ -318,6 +320,7 @@ export class CheatingNode {
     const key = this.#store.shares.read(keyId, epoch, session)!
     const item = { path: [], publicKey: this.#workspace.key.publicKey, message: digest }
     const run = new Batch({
+      engine: nativeEngine,
       vault: this.#vault,
       bans: NO_BANS,
       key,

@@ -9,7 +9,9 @@ import { loadConfig } from '../src/config.ts'
 import { realEnvironment } from '../src/environment.ts'
 import { openLog } from '../src/log.ts'
 import { startNode } from '../src/node.ts'
+import { nativeEngine, type Engine } from '../src/sessions/engine.ts'
 import { setup } from '../src/setup.ts'
+import { engineDouble } from './engine-double.ts'
 import { copyOf, prepared } from './prepared.ts'
 
 /**
@@ -25,7 +27,11 @@ const SOURCES = [
   'packages/key-encryption/src',
   'package-lock.json',
   'packages/signer/testing/data-dirs.ts',
+  'packages/signer/testing/engine-double.ts',
 ]
+/** Which engine the nodes of a test use. `double` needs nodes in the test's own process. */
+export type EngineName = 'native' | 'double'
+const ENGINES: Record<EngineName, Engine> = { native: nativeEngine, double: engineDouble }
 const NODES = [1, 2, 3] as const
 
 /** Returns the configuration of one node's home, as JSON. */
@@ -78,12 +84,14 @@ export async function runNode(
 /**
  * Runs a node in this process, for tests that neither kill a node nor inspect it from outside.
  * @param now the node's clock, in milliseconds since 1970
+ * @param engine the engine that created the keys of the home
  * @returns a function that stops the node
  */
 export async function nodeInProcess(
   home: string,
   hear: (text: string) => void = () => {},
   now: () => number = realEnvironment.now,
+  engine: EngineName = 'native',
 ): Promise<() => Promise<void>> {
   const config = loadConfig(home)
   const exit = (code: number): never => {
@@ -94,8 +102,18 @@ export async function nodeInProcess(
     { ...realEnvironment, now, exit },
     openLog(config.node, now, hear),
     process.env,
+    ENGINES[engine],
   )
   return stop
+}
+
+/** Stops a node's process, which completes what it is doing. */
+async function ended(node: ChildProcess): Promise<void> {
+  const exit = new Promise((resolve) => {
+    node.once('exit', resolve)
+  })
+  node.kill('SIGTERM')
+  await exit
 }
 
 const keysOf = (home: string): Promise<Record<keyof typeof KEYS, number>> =>
@@ -116,30 +134,27 @@ const keysOf = (home: string): Promise<Record<keyof typeof KEYS, number>> =>
       .end('{}')
   })
 
-async function make(folder: string): Promise<void> {
+/** Creates the homes with the keys of an engine. */
+async function make(folder: string, engine: EngineName): Promise<void> {
   const parent = mkdtempSync(join(tmpdir(), 'signer-'))
-  const nodes: ChildProcess[] = []
+  const stops: (() => Promise<void>)[] = []
   try {
     await setup({ home: parent, ports: await freePorts(3), mode: 'local' })
     editConfigs(parent, (config) => {
       config.pool = KEYS
     })
     const homes = NODES.map((node) => join(parent, `node-${node}`))
-    nodes.push(...(await Promise.all(homes.map((home) => runNode(home)))))
+    const run = (home: string) =>
+      engine === 'native'
+        ? runNode(home).then((node) => () => ended(node))
+        : nodeInProcess(home, undefined, undefined, engine)
+    stops.push(...(await Promise.all(homes.map(run))))
     const full = async () =>
       (await Promise.all(homes.map(keysOf))).every(
         (pool) => pool.secp256k1 === KEYS.secp256k1 && pool.ed25519 === KEYS.ed25519,
       )
     while (!(await full())) await sleep(100)
-    for (const node of nodes) node.kill('SIGTERM')
-    await Promise.all(
-      nodes.map(
-        (node) =>
-          new Promise((resolve) => {
-            node.once('exit', resolve)
-          }),
-      ),
-    )
+    await Promise.all(stops.splice(0).map((stop) => stop()))
     // Every copy gets its own ports, sockets, recovery keys and TLS keys.
     for (const home of homes) rmSync(join(home, 'config.json'))
     for (const name of ['platform/peers.json', ...NODES.map((node) => `recovery-${node}`)])
@@ -151,13 +166,16 @@ async function make(folder: string): Promise<void> {
     }
     copyOf(parent, folder)
   } finally {
-    for (const node of nodes) node.kill('SIGKILL')
+    await Promise.all(stops.map((stop) => stop()))
     rmSync(parent, { recursive: true, force: true })
   }
 }
 
-/** Returns the folder with the homes and keys that all tests copy, and creates it if necessary. */
-export const prepareKeys = (): Promise<string> => prepared('homes', SOURCES, make)
+/** Returns the folder with the homes and keys that tests copy, and creates it if necessary. */
+export const prepareKeys = (engine: EngineName = 'native'): Promise<string> =>
+  prepared(engine === 'native' ? 'homes' : `homes.${engine}`, SOURCES, (folder) =>
+    make(folder, engine),
+  )
 
 /**
  * Creates homes as `setup` does, in a folder that may exist. `prepared` keys: all tests share the
@@ -168,8 +186,9 @@ export async function createDataDirs(
   parent: string,
   ports: readonly number[],
   keys: 'prepared' | 'own' = 'prepared',
+  engine: EngineName = 'native',
 ): Promise<void> {
-  if (keys === 'prepared') copyOf(await prepareKeys(), parent)
+  if (keys === 'prepared') copyOf(await prepareKeys(engine), parent)
   await setup({ home: parent, ports, mode: 'local' })
   if (keys === 'prepared')
     editConfigs(parent, (config) => {

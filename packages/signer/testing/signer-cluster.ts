@@ -25,6 +25,7 @@ import {
   createDataDirs,
   nodeInProcess,
   runNode,
+  type EngineName,
   type HomeConfig,
 } from './data-dirs.ts'
 import { callerKey as preparedCallerKey } from './prepared.ts'
@@ -40,6 +41,15 @@ export interface Answer {
 export const registry = loadRegistry('local')
 export const BTC = registry.network('BTC') as Network
 export const ETH = registry.network('ETH') as Network
+
+interface ClusterOptions {
+  /** Changes the configuration of each node before it starts. */
+  edit?: (config: HomeConfig) => void
+  keys?: 'prepared' | 'own'
+  where?: 'here' | 'apart'
+  engine?: EngineName
+  beforeStart?: (parent: string) => Promise<void>
+}
 
 export class SignerCluster {
   readonly home: string
@@ -64,23 +74,29 @@ export class SignerCluster {
   /** Additional milliseconds for single nodes. */
   readonly aheadMsOf = new Map<number, number>()
 
-  constructor() {
+  readonly #engine: EngineName
+
+  constructor(engine: EngineName = 'native') {
+    this.#engine = engine
     this.home = mkdtempSync(join(tmpdir(), 'signer-'))
   }
 
   /**
    * Starts a cluster. With `own` keys no other test shares its nodes' identities or keys, and its
    * pool contains one key. The nodes run in this process; with `apart` each node has its own
-   * process, which can be killed, stopped and started again.
+   * process, which can be killed, stopped and started again. The `double` of the engine is for
+   * tests of what nodes permit and record; everything else about the nodes is real.
    */
-  static async start(
-    edit: (config: HomeConfig) => void = () => {},
-    keys: 'prepared' | 'own' = 'prepared',
-    where: 'here' | 'apart' = 'here',
-    beforeStart: (parent: string) => Promise<void> = async () => {},
-  ): Promise<SignerCluster> {
-    const cluster = new SignerCluster()
-    await createDataDirs(cluster.home, await freePorts(3), keys)
+  static async start({
+    edit = () => {},
+    keys = 'prepared',
+    where = 'here',
+    engine = 'native',
+    beforeStart = async () => {},
+  }: ClusterOptions = {}): Promise<SignerCluster> {
+    assert.ok(where === 'here' || engine === 'native', 'a node process uses the real engine')
+    const cluster = new SignerCluster(engine)
+    await createDataDirs(cluster.home, await freePorts(3), keys, engine)
     await beforeStart(cluster.home)
     cluster.peers = JSON.parse(readFileSync(join(cluster.home, 'platform', 'peers.json'), 'utf8'))
     editConfigs(cluster.home, (config) => {
@@ -91,9 +107,9 @@ export class SignerCluster {
       edit(config)
     })
     await Promise.all(
-      cluster.peers.nodes.map(async ({ node, home }) => {
+      cluster.peers.nodes.map(async ({ node }) => {
         if (where === 'apart') await cluster.run(node)
-        else await cluster.#runHere(node, home)
+        else await cluster.runHere(node)
       }),
     )
     return cluster
@@ -129,15 +145,17 @@ export class SignerCluster {
     await this.run(node)
   }
 
-  async #runHere(node: number, home: string): Promise<void> {
+  /** Starts a node in this process. */
+  async runHere(node: number): Promise<void> {
     this.#here.set(
       node,
       await nodeInProcess(
-        home,
+        this.peers.nodes[node - 1]!.home,
         (text) => {
           this.logs += text
         },
         () => Date.now() + this.aheadMs + (this.aheadMsOf.get(node) ?? 0),
+        this.#engine,
       ),
     )
   }
@@ -155,7 +173,7 @@ export class SignerCluster {
   async restartHere(node: number, between: () => Promise<void> = async () => {}): Promise<void> {
     await this.stopHere(node)
     await between()
-    await this.#runHere(node, this.peers.nodes[node - 1]!.home)
+    await this.runHere(node)
   }
 
   async stop(): Promise<void> {

@@ -33,7 +33,7 @@ import { truncateTables } from '../truncate-tables.ts'
 import { PRIVATE_KEY, PUBLIC_KEY } from '../harness.ts'
 import type { ManualClock } from '../manual-clock.ts'
 import { InProcessNodes } from '../in-process-nodes.ts'
-import { WholeKeys } from '../whole-keys.ts'
+import { WholeKeys } from '../../../signer/testing/whole-keys.ts'
 
 /**
  * Runs one family's transfers in one process, with the API's functions, the real steps, a real

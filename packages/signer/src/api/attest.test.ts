@@ -17,7 +17,7 @@ let cluster: SignerCluster
 let workspace: Workspace
 
 before(async () => {
-  cluster = await SignerCluster.start()
+  cluster = await SignerCluster.start({ engine: 'double' })
   workspace = await cluster.workspace()
 })
 after(async () => {

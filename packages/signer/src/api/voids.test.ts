@@ -19,7 +19,7 @@ let workspace: Workspace
 const ONE = 10n ** 18n
 
 before(async () => {
-  cluster = await SignerCluster.start(undefined, 'prepared', 'apart')
+  cluster = await SignerCluster.start({ engine: 'double' })
   workspace = await cluster.workspace()
 })
 after(async () => {
@@ -69,7 +69,7 @@ describe('rule 14: voids are final', () => {
         14,
       )
     }
-    await cluster.restart(2)
+    await cluster.restartHere(2)
     refused(await workspace.sign(pay(request), eth(path, { value: ONE }), [2, 3]), 'VOIDED', 14)
     refused(
       await workspace.sign(

@@ -41,7 +41,7 @@ const CHANGE = 0x7fffffff
 let next = 700
 
 before(async () => {
-  cluster = await SignerCluster.start()
+  cluster = await SignerCluster.start({ engine: 'double' })
   workspace = await cluster.workspace()
 })
 after(async () => {

@@ -25,7 +25,7 @@ const GWEI = 1_000_000_000n
 const CHANGE = 0x7fffffff
 
 before(async () => {
-  cluster = await SignerCluster.start()
+  cluster = await SignerCluster.start({ engine: 'double' })
   workspace = await cluster.workspace()
 })
 after(async () => {

@@ -1,10 +1,4 @@
-import {
-  startKeygen,
-  startRefresh,
-  type KeyMaterial,
-  type Session,
-  type Vault,
-} from '@custody/threshold'
+import type { KeyMaterial, Session, Vault } from '@custody/threshold'
 import { z } from 'zod'
 import { hex, sha256, verifyBytes } from '../canonical.ts'
 import type { Config } from '../config.ts'
@@ -12,6 +6,7 @@ import type { Environment } from '../environment.ts'
 import { Refusal, shapeOfAnswer } from '../errors.ts'
 import { reason, type Log } from '../log.ts'
 import type { Bans } from '../sessions/bans.ts'
+import type { Engine } from '../sessions/engine.ts'
 import type { Store } from '../store/index.ts'
 import type { NodeSignature } from '../store/state.ts'
 import { NO_BINDING, type Binding } from '../envelope.ts'
@@ -114,6 +109,7 @@ export class Ceremonies {
   readonly #peers: Peers
   readonly #environment: Environment
   readonly #log: Log
+  readonly #engine: Engine
   readonly #vault: Vault
   readonly #bans: Bans
   readonly #tests: PairTests
@@ -129,6 +125,7 @@ export class Ceremonies {
     peers: Peers
     environment: Environment
     log: Log
+    engine: Engine
     vault: Vault
     bans: Bans
     tests: PairTests
@@ -138,6 +135,7 @@ export class Ceremonies {
     this.#peers = parts.peers
     this.#environment = parts.environment
     this.#log = parts.log
+    this.#engine = parts.engine
     this.#vault = parts.vault
     this.#bans = parts.bans
     this.#tests = parts.tests
@@ -385,7 +383,7 @@ export class Ceremonies {
     const sessionId = new Uint8Array(Buffer.from(session, 'hex'))
     const { kind, curve, key_id: keyId } = opening
     if (kind === 'keygen') {
-      return startKeygen({
+      return this.#engine.startKeygen({
         vault: this.#vault,
         curve,
         keyId,
@@ -396,7 +394,7 @@ export class Ceremonies {
     this.#assertFits(opening)
     const key = this.#store.shareOf(keyId, opening.epoch)
     if (!key) throw new Refusal('KEY_CONFLICT', 'This node holds no share of that epoch')
-    return startRefresh({ vault: this.#vault, key, sessionId })
+    return this.#engine.startRefresh({ vault: this.#vault, key, sessionId })
   }
 
   async #rounds(run: Run, engine: Session<KeyMaterial>): Promise<KeyMaterial> {

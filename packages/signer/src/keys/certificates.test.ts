@@ -106,8 +106,10 @@ async function sign(
 }
 
 test('peers and platform refuse an expired certificate, and accept the renewed one live', async () => {
-  const cluster = await SignerCluster.start(undefined, 'prepared', 'here', async (parent) => {
-    for (const name of PARTIES) await expire(join(parent, name))
+  const cluster = await SignerCluster.start({
+    beforeStart: async (parent) => {
+      for (const name of PARTIES) await expire(join(parent, name))
+    },
   })
   try {
     const homeOf = (name: string) => join(cluster.home, name)
@@ -419,9 +421,11 @@ test('a running node loads a renewed certificate, and warns 30 days before expir
 })
 
 test('the configuration check reports certificates that expire soon or have expired', async () => {
-  const cluster = await SignerCluster.start(undefined, 'prepared', 'here', async (parent) => {
-    await renewCertificate(join(parent, 'node-2'), 20)
-    await expire(join(parent, 'node-3'))
+  const cluster = await SignerCluster.start({
+    beforeStart: async (parent) => {
+      await renewCertificate(join(parent, 'node-2'), 20)
+      await expire(join(parent, 'node-3'))
+    },
   })
   try {
     const { lines, ok } = await check(join(cluster.home, 'platform'))

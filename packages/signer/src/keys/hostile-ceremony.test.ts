@@ -18,7 +18,7 @@ let node: CheatingNode
 const fresh = () => randomBytes(32).toString('hex')
 
 before(async () => {
-  cluster = await SignerCluster.start(undefined, 'prepared', 'here')
+  cluster = await SignerCluster.start()
   workspace = await cluster.workspace()
   node = await CheatingNode.takeOver(cluster, workspace, (each) => cluster.stopHere(each))
 })

@@ -31,7 +31,7 @@ const PAIRS = [
 ] as const
 
 before(async () => {
-  cluster = await SignerCluster.start(undefined, 'prepared', 'apart')
+  cluster = await SignerCluster.start({ where: 'apart' })
   workspace = await cluster.workspace()
   caller = await workspace.caller()
 })

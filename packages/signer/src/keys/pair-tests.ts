@@ -7,6 +7,7 @@ import { NO_BINDING, type Binding } from '../envelope.ts'
 import { Refusal, shapeOfAnswer } from '../errors.ts'
 import type { Bans } from '../sessions/bans.ts'
 import { Batch, type RoundMessages } from '../sessions/batch.ts'
+import type { Engine } from '../sessions/engine.ts'
 import { verifyItems } from '../sessions/verify.ts'
 import type { Store } from '../store/index.ts'
 import type { Peers } from '../transport/peers.ts'
@@ -63,6 +64,7 @@ export class PairTests {
     environment: Environment
     store: Store
     peers: Peers
+    engine: Engine
     vault: Vault
     bans: Bans
   }
@@ -77,6 +79,7 @@ export class PairTests {
     environment: Environment
     store: Store
     peers: Peers
+    engine: Engine
     vault: Vault
     bans: Bans
   }) {
@@ -113,7 +116,7 @@ export class PairTests {
     id: string
     binding: (round: number) => Binding
   } {
-    const { config, vault, store, bans } = this.#parts
+    const { config, engine, vault, store, bans } = this.#parts
     const participants: [number, number] =
       config.node < partner ? [config.node, partner] : [partner, config.node]
     const sessionId = sha256(
@@ -130,6 +133,7 @@ export class PairTests {
     })
     const item = itemOf(name, { kind, material })
     const batch = new Batch({
+      engine,
       vault,
       bans,
       key: material,

@@ -18,7 +18,7 @@ import { callerPem, SignerCluster, type Json } from '../../testing/signer-cluste
  */
 let cluster: SignerCluster
 before(async () => {
-  cluster = await SignerCluster.start(undefined, 'prepared', 'apart')
+  cluster = await SignerCluster.start({ where: 'apart' })
 })
 after(async () => {
   await cluster.stop()

@@ -22,7 +22,7 @@ let workspace: Workspace
 let caller: Caller
 
 before(async () => {
-  cluster = await SignerCluster.start()
+  cluster = await SignerCluster.start({ engine: 'double' })
   workspace = await cluster.workspace()
   caller = await workspace.caller()
 })

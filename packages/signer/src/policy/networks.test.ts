@@ -25,7 +25,7 @@ let caller: Caller
 let next = 10
 
 before(async () => {
-  cluster = await SignerCluster.start()
+  cluster = await SignerCluster.start({ engine: 'double' })
   workspace = await cluster.workspace()
   caller = await workspace.caller()
 })

@@ -37,8 +37,11 @@ const ONE = 10n ** 18n
 let cluster: SignerCluster
 let workspace: Workspace
 before(async () => {
-  cluster = await SignerCluster.start((config) => {
-    config.budget_fee_caps = 4
+  cluster = await SignerCluster.start({
+    engine: 'double',
+    edit: (config) => {
+      config.budget_fee_caps = 4
+    },
   })
   workspace = await cluster.workspace()
 })

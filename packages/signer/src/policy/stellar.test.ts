@@ -42,7 +42,7 @@ let at: (path: readonly number[]) => Uint8Array
 let next = 1
 
 before(async () => {
-  cluster = await SignerCluster.start()
+  cluster = await SignerCluster.start({ engine: 'double' })
   const { status, body } = await cluster.post(1, '/key', { workspace: WORKSPACE, curve: 'ed25519' })
   assert.equal(status, 200, JSON.stringify(body))
   key = {

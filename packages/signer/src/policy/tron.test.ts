@@ -37,13 +37,12 @@ let next = 1
 let turn = 0
 
 before(async () => {
-  cluster = await SignerCluster.start(
-    (config) => {
+  cluster = await SignerCluster.start({
+    edit: (config) => {
       config.budget_fee_caps = 1
     },
-    'prepared',
-    'apart',
-  )
+    engine: 'double',
+  })
   workspace = await cluster.workspace()
 })
 after(async () => {
@@ -230,7 +229,7 @@ test('refuses a second transaction for a transfer, with another expiry or time',
     'NOT_EXCLUSIVE',
     6,
   )
-  await cluster.restart(2)
+  await cluster.restartHere(2)
   refused(await workspace.sign(request, built(path), [2, 3]), 'NOT_EXCLUSIVE', 6)
   signed(await workspace.sign(request, first))
 })

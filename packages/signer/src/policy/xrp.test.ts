@@ -24,7 +24,7 @@ let workspace: Workspace
 let next = 1
 
 before(async () => {
-  cluster = await SignerCluster.start()
+  cluster = await SignerCluster.start({ engine: 'double' })
   workspace = await cluster.workspace()
 })
 after(async () => {

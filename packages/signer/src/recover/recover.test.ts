@@ -66,7 +66,7 @@ async function refused(
 }
 
 before(async () => {
-  cluster = await SignerCluster.start(undefined, 'prepared', 'apart')
+  cluster = await SignerCluster.start({ where: 'apart' })
   workspace = await cluster.workspace()
   caller = await workspace.caller()
 })

@@ -26,9 +26,9 @@ import { TakenOver } from '../../testing/taken-over.ts'
 const path = [1, ETH.chain_index, 0]
 async function started(
   t: TestContext,
-  ...args: Parameters<typeof SignerCluster.start>
+  options: Parameters<typeof SignerCluster.start>[0] = {},
 ): Promise<SignerCluster> {
-  const cluster = await SignerCluster.start(...args)
+  const cluster = await SignerCluster.start(options)
   t.after(() => cluster.stop())
   return cluster
 }
@@ -200,7 +200,7 @@ test(
   'a forged, replayed, renumbered or foreign-signed ban report changes nothing',
   { timeout: 120_000 },
   async (t) => {
-    const cluster = await started(t, undefined, 'prepared', 'apart')
+    const cluster = await started(t, { where: 'apart' })
     const node1 = await TakenOver.start(cluster, 1)
     t.after(() => {
       node1.stop()
@@ -308,10 +308,12 @@ test(
   { timeout: 120_000 },
   async (t) => {
     const replaced = fingerprintOf(generateKeyPairSync('ed25519').publicKey)
-    const cluster = await started(t, undefined, 'prepared', 'here', async (parent) => {
-      const store = new Store(join(parent, 'node-2', 'record.sqlite'), () => Date.now())
-      store.append('ban', { node: 3, identity: replaced, reason: 'the identity before' })
-      store.close()
+    const cluster = await started(t, {
+      beforeStart: async (parent) => {
+        const store = new Store(join(parent, 'node-2', 'record.sqlite'), () => Date.now())
+        store.append('ban', { node: 3, identity: replaced, reason: 'the identity before' })
+        store.close()
+      },
     })
     const old = (await status(cluster, 1)).pool.secp256k1
     assert.ok(old > 0)

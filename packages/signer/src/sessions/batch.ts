@@ -1,5 +1,4 @@
 import {
-  startSign,
   ThresholdError,
   type InMessage,
   type KeyMaterial,
@@ -10,6 +9,7 @@ import {
 import type { SigningItem } from '@custody/chains'
 import { Refusal } from '../errors.ts'
 import type { Bans } from './bans.ts'
+import type { Engine } from './engine.ts'
 
 /** Returns the error that proves a cheat, if there is one among several errors. */
 export const gravest = (errors: readonly unknown[]): unknown =>
@@ -39,6 +39,7 @@ export class Batch {
 
   /** @throws Refusal BANNED */
   constructor(o: {
+    engine: Engine
     vault: Vault
     bans: Bans
     key: KeyMaterial
@@ -52,7 +53,7 @@ export class Batch {
     this.#isChecked = o.key.curve === 'secp256k1'
     o.bans.assertNot(o.partner)
     this.#sessions = o.items.map((item, at) =>
-      startSign({
+      o.engine.startSign({
         vault: o.vault,
         key: o.key,
         sessionId: new Uint8Array(o.sessionIds[at]!),

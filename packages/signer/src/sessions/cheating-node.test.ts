@@ -50,7 +50,7 @@ class Scene {
     meanwhile: (scene: Scene) => Promise<unknown> = async () => {},
   ): Promise<Scene> {
     const scene = new Scene()
-    scene.cluster = await SignerCluster.start(undefined, 'prepared', where)
+    scene.cluster = await SignerCluster.start({ where })
     scene.workspace = await scene.cluster.workspace()
     scene.caller = await scene.workspace.caller()
     await meanwhile(scene)

@@ -37,7 +37,7 @@ const large = {
 
 let cluster: SignerCluster
 before(async () => {
-  cluster = await SignerCluster.start()
+  cluster = await SignerCluster.start({ engine: 'double' })
 })
 after(async () => {
   await cluster.stop()

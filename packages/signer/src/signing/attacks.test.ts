@@ -32,13 +32,12 @@ const ONE = 10n ** 18n
 const from = [1, ETH.chain_index, 0]
 
 before(async () => {
-  cluster = await SignerCluster.start(
-    (config) => {
+  cluster = await SignerCluster.start({
+    edit: (config) => {
       config.budget_fee_caps = 3
     },
-    'prepared',
-    'apart',
-  )
+    where: 'apart',
+  })
   workspace = await cluster.workspace()
   caller = await workspace.caller()
 })

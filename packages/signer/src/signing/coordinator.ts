@@ -17,6 +17,7 @@ import type { Peers } from '../transport/peers.ts'
 import type { Binding } from '../envelope.ts'
 import type { Bans } from '../sessions/bans.ts'
 import { Batch, BATCH_ITEMS_MAX, isSilent, type RoundMessages } from '../sessions/batch.ts'
+import type { Engine } from '../sessions/engine.ts'
 import { lengthsSchema, roundsOf, withRounds } from './rounds.ts'
 import {
   bindingOf,
@@ -77,6 +78,7 @@ export interface SigningParts {
   environment: Environment
   store: Store
   registry: Registry
+  engine: Engine
   vault: Vault
   judge: Judge
   keyring: Keyring
@@ -244,7 +246,7 @@ export class Coordinator {
    * @throws Refusal
    */
   async #together(verdicts: readonly Verdict[], agreed: AgreedSession): Promise<SignAnswer[]> {
-    const { config, environment, vault, bans, judge, log } = this.#parts
+    const { config, environment, engine, vault, bans, judge, log } = this.#parts
     const { items, participants, opened, bytes, partner } = agreed
     const { ids, key, steps } = this.#admit(verdicts, agreed)
     const session = hex(ids[0]!)
@@ -253,6 +255,7 @@ export class Coordinator {
     for (let batch = 0; batch * BATCH_ITEMS_MAX < items.length; batch++) {
       const [from, to] = [batch * BATCH_ITEMS_MAX, (batch + 1) * BATCH_ITEMS_MAX]
       const run = new Batch({
+        engine,
         vault,
         bans,
         key,

@@ -38,7 +38,7 @@ let workspace: Workspace
 let caller: Caller
 let policy: TestPolicy
 before(async () => {
-  cluster = await SignerCluster.start()
+  cluster = await SignerCluster.start({ engine: 'double' })
   workspace = await cluster.workspace()
   caller = await workspace.caller()
   policy = new TestPolicy(cluster, workspace, RULES, caller.api_key)

@@ -37,7 +37,7 @@ const fingerprint = fingerprintOfKey(parsePublicKey(callerPem))
 
 let cluster: SignerCluster
 before(async () => {
-  cluster = await SignerCluster.start(undefined, 'prepared', 'apart')
+  cluster = await SignerCluster.start()
 })
 after(async () => {
   await cluster.stop()
@@ -218,12 +218,12 @@ test('a node restored from a backup has the same enrolments without approvals, a
   const file = join(cluster.home, `backup-${randomUUID()}.json`)
   signed(await cluster.operator(3, 'backup', { file }))
   signed(await made.present(1, made.approve(approved, ['dan', 'erin'])))
-  await cluster.kill(3)
+  await cluster.stopHere(3)
   const { home } = cluster.peers.nodes[2]!
   rmSync(home, { recursive: true })
   const recoverySecretFile = join(cluster.home, 'recovery-3')
   await restoreHome({ home, file, recoverySecretFile, print: null })
-  await cluster.run(3)
+  await cluster.runHere(3)
   signed(await cluster.operator(3, 'restore', { file, recovery_secret_file: recoverySecretFile }))
   // It reads the document and the approvals from its peers.
   for (let left = 600; (await made.pending(3)).length !== 1; left--) {
@@ -239,13 +239,13 @@ test('a node restored from a backup has the same enrolments without approvals, a
 test('a node that has not read its peers since its start enrols nothing for a workspace with a policy', async () => {
   const made = await Enrolling.start()
   const caller = { api_key: randomUUID(), sub_account: 1 }
-  await cluster.kill(1)
-  await cluster.restart(2)
+  await cluster.stopHere(1)
+  await cluster.restartHere(2)
   await assert.rejects(
     cluster.enrol(2, { ...caller, workspace: made.workspace.name }),
     /POLICY_BEHIND/,
   )
-  await cluster.run(1)
+  await cluster.runHere(1)
   await cluster.enrol(2, { ...caller, workspace: made.workspace.name })
   const { body } = await cluster.operator(2, 'enrolment', { api_key: caller.api_key })
   assert.equal(body.needs_approval, true)

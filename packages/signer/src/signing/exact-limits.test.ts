@@ -26,9 +26,12 @@ const PAIRS = [
   [1, 3],
 ] as const
 const started = (): Promise<SignerCluster> =>
-  SignerCluster.start((config) => {
-    // A sub-account's sweeps may use a quarter of this.
-    config.budget_fee_caps = 4 * FIT
+  SignerCluster.start({
+    engine: 'double',
+    edit: (config) => {
+      // A sub-account's sweeps may use a quarter of this.
+      config.budget_fee_caps = 4 * FIT
+    },
   })
 let cluster: SignerCluster
 before(async () => {

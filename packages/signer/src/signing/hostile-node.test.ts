@@ -37,7 +37,7 @@ const path = [1, ETH.chain_index, 0]
 const OTHER = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
 
 before(async () => {
-  cluster = await SignerCluster.start(undefined, 'prepared', 'apart')
+  cluster = await SignerCluster.start({ where: 'apart' })
   workspace = await cluster.workspace()
   caller = await workspace.caller()
   await workspace.caller(3)

@@ -33,13 +33,12 @@ const ONE = 10n ** 18n
 const secrets: string[] = []
 
 before(async () => {
-  cluster = await SignerCluster.start(
-    (config) => {
+  cluster = await SignerCluster.start({
+    edit: (config) => {
       config.timeouts_ms.round = ROUND_MS
     },
-    'prepared',
-    'apart',
-  )
+    where: 'apart',
+  })
   workspace = await cluster.workspace()
   callers = await Promise.all(Array.from({ length: 10 }, (_, at) => workspace.caller(100 + at)))
 })

@@ -34,7 +34,7 @@ const two = ['dan', 'erin']
 
 let cluster: SignerCluster
 before(async () => {
-  cluster = await SignerCluster.start()
+  cluster = await SignerCluster.start({ engine: 'double' })
 })
 after(async () => {
   await cluster.stop()

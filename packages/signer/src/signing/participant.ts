@@ -281,11 +281,12 @@ export class Participant {
   }
 
   #begin(open: Open): void {
-    const { vault, keyring, bans } = this.#parts
+    const { engine, vault, keyring, bans } = this.#parts
     open.batch++
     open.round = 0
     const [from, to] = [open.batch * BATCH_ITEMS_MAX, (open.batch + 1) * BATCH_ITEMS_MAX]
     open.run = new Batch({
+      engine,
       vault,
       bans,
       key: keyring.material(open.verdicts[0]!.key.key_id, open.epoch),

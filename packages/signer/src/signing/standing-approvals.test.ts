@@ -47,7 +47,7 @@ const rules = [
 
 let cluster: SignerCluster
 before(async () => {
-  cluster = await SignerCluster.start()
+  cluster = await SignerCluster.start({ engine: 'double' })
 })
 after(async () => {
   await cluster.stop()

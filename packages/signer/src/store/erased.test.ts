@@ -26,7 +26,7 @@ let caller: Caller
 let nonce = 0
 const images = mkdtempSync(join(tmpdir(), 'signer-images-'))
 before(async () => {
-  cluster = await SignerCluster.start(undefined, 'prepared', 'apart')
+  cluster = await SignerCluster.start({ where: 'apart' })
   workspace = await cluster.workspace()
   caller = await workspace.caller()
 })

@@ -27,7 +27,7 @@ import {
 let cluster: SignerCluster
 let workspace: Workspace
 before(async () => {
-  cluster = await SignerCluster.start(undefined, 'prepared', 'apart')
+  cluster = await SignerCluster.start({ where: 'apart' })
   workspace = await cluster.workspace()
 })
 after(async () => {

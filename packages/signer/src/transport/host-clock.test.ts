@@ -33,7 +33,7 @@ let caller: Caller
 let number = 0
 
 before(async () => {
-  cluster = await SignerCluster.start()
+  cluster = await SignerCluster.start({ engine: 'double' })
   workspace = await cluster.workspace()
   caller = await workspace.caller()
 })

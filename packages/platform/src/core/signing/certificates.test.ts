@@ -54,9 +54,11 @@ const expiryOf = (home: string): Date =>
   new X509Certificate(readFileSync(join(home, 'tls.crt'))).validToDate
 
 before(async () => {
-  cluster = await SignerCluster.start(undefined, 'prepared', 'here', async (parent) => {
-    await replace(join(parent, 'node-2'), 20)
-    await replace(join(parent, 'node-3'), -2)
+  cluster = await SignerCluster.start({
+    beforeStart: async (parent) => {
+      await replace(join(parent, 'node-2'), 20)
+      await replace(join(parent, 'node-3'), -2)
+    },
   })
   folder = join(cluster.home, 'platform')
 })

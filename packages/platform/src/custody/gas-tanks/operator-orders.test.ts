@@ -41,7 +41,7 @@ let lie: (command: string, input: Json) => Json = () => ({})
 
 before(async () => {
   writeFileSync(keyFile, mine)
-  cluster = await SignerCluster.start()
+  cluster = await SignerCluster.start({ engine: 'double' })
   platform = createServer((request, response) => {
     let text = ''
     request.setEncoding('utf8').on('data', (chunk: string) => {

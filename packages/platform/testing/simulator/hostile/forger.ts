@@ -13,7 +13,7 @@ import {
   type Workspace,
 } from '../../../../signer/testing/signer-cluster.ts'
 import type { OrderPolicy } from '../../../src/core/signing/approvals.ts'
-import type { WholeKeys } from '../../whole-keys.ts'
+import type { WholeKeys } from '../../../../signer/testing/whole-keys.ts'
 import type { SeededRandom } from '../seeded-random.ts'
 import type { People, PlannedRequest } from './requests.ts'
 import { SINKS } from './requests.ts'

@@ -3,7 +3,7 @@ import { NodeRefused, NodeUnavailable } from '../../../src/core/signing/nodes.ts
 import { InProcessNodes } from '../../in-process-nodes.ts'
 import { GovernedNodes } from '../policy/governed-nodes.ts'
 import { isGovernedSeed, isRestoringSeed } from '../policy/simulated-policy.ts'
-import { WholeKeys } from '../../whole-keys.ts'
+import { WholeKeys } from '../../../../signer/testing/whole-keys.ts'
 import { SeededRandom } from '../seeded-random.ts'
 import { HostilePolicy, UNIT } from './governed.ts'
 import { Forger, type Item } from './forger.ts'

@@ -23,7 +23,7 @@ let workspace: Workspace
 const ONE = 10n ** 18n
 
 before(async () => {
-  cluster = await SignerCluster.start()
+  cluster = await SignerCluster.start({ engine: 'double' })
   workspace = await cluster.workspace()
 })
 after(async () => {

@@ -48,7 +48,7 @@ const FEE = 21_000n * 2_000_000_000n
 const GWEI = 1_000_000_000n
 
 before(async () => {
-  cluster = await SignerCluster.start(undefined, 'prepared', 'apart')
+  cluster = await SignerCluster.start({ engine: 'double' })
   workspace = await cluster.workspace()
 })
 after(async () => {
@@ -426,7 +426,7 @@ describe('rule 13: limits when a rule is valid', () => {
       [id, id, id],
     )
     // A repeated request returns the same answer.
-    await cluster.restart(1)
+    await cluster.restartHere(1)
     assert.deepEqual(
       (await cluster.post(1, '/void', { request: await ending(mine, id) })).body.record.signed,
       hashes,
@@ -538,7 +538,7 @@ describe('rule 13: limits when a rule is valid', () => {
   })
   test('a recorded rule stays valid after its request expires and after a restart', async () => {
     const { path, rule } = await standing()
-    for (const node of [1, 2]) await cluster.restart(node)
+    for (const node of [1, 2]) await cluster.restartHere(node)
     signed(await workspace.sign(forward(rule), eth(path, { value: ONE })))
   })
 })

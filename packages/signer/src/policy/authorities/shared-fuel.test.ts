@@ -35,7 +35,7 @@ const MOST = (21_000n * 2_000_000_000n * 12n) / 10n
 let cluster: SignerCluster
 let workspace: Workspace
 before(async () => {
-  cluster = await SignerCluster.start()
+  cluster = await SignerCluster.start({ engine: 'double' })
   workspace = await cluster.workspace()
 })
 after(async () => {

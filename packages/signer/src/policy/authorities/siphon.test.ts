@@ -28,8 +28,11 @@ const ONE = 10n ** 18n
 const BASE = registry.network('BASE') as Network
 let cluster: SignerCluster
 before(async () => {
-  cluster = await SignerCluster.start((config) => {
-    config.budget_fee_caps = CAPS
+  cluster = await SignerCluster.start({
+    engine: 'double',
+    edit: (config) => {
+      config.budget_fee_caps = CAPS
+    },
   })
 })
 after(async () => {

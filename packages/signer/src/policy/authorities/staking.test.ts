@@ -28,13 +28,12 @@ let next = 1
 let turn = 0
 
 before(async () => {
-  cluster = await SignerCluster.start(
-    (config) => {
+  cluster = await SignerCluster.start({
+    edit: (config) => {
       config.budget_fee_caps = 1
     },
-    'prepared',
-    'apart',
-  )
+    engine: 'double',
+  })
   workspace = await cluster.workspace()
 })
 after(async () => {
@@ -491,7 +490,7 @@ test('a tank stakes only as the operator ordered at each node', async () => {
   refused(await (await cluster.workspace()).sign(purpose, freeze()), 'WORKSPACE_MISMATCH', 2)
   signed(await workspace.sign(purpose, freeze()))
   refused(await workspace.sign(purpose, freeze()), 'NOT_EXCLUSIVE', 6)
-  await cluster.restart(1)
+  await cluster.restartHere(1)
   refused(await workspace.sign(purpose, freeze()), 'NOT_EXCLUSIVE', 6)
 })
 

@@ -15,7 +15,7 @@ const CLI = fileURLToPath(new URL('../../../../bin/custody.mjs', import.meta.url
 const folder = mkdtempSync(join(tmpdir(), 'custody-policies-'))
 let cluster: SignerCluster
 before(async () => {
-  cluster = await SignerCluster.start()
+  cluster = await SignerCluster.start({ engine: 'double' })
 })
 after(async () => {
   await cluster.stop()

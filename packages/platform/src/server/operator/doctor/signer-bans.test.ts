@@ -21,7 +21,7 @@ import { readBans } from '../../../core/signing/status.ts'
 let cluster: SignerCluster
 let folder: string
 before(async () => {
-  cluster = await SignerCluster.start()
+  cluster = await SignerCluster.start({ engine: 'double' })
   folder = join(cluster.home, 'platform')
 })
 after(() => cluster.stop())

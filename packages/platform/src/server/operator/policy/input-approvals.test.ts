@@ -22,7 +22,7 @@ const workspace = 'acme'
 const home = mkdtempSync(join(tmpdir(), 'custody-inputs-'))
 let cluster: SignerCluster
 before(async () => {
-  cluster = await SignerCluster.start()
+  cluster = await SignerCluster.start({ engine: 'double' })
   const enrolment = { approvals: [{ group: 'treasury', k: 2 }] }
   await new TestPolicy(cluster, { name: workspace } as Workspace, [], 'api-frank', {
     enrolment,

@@ -24,7 +24,7 @@ const folder = mkdtempSync(join(tmpdir(), 'custody-reset-'))
 let cluster: SignerCluster
 let policy: TestPolicy
 before(async () => {
-  cluster = await SignerCluster.start()
+  cluster = await SignerCluster.start({ engine: 'double' })
   policy = new TestPolicy(cluster, { name: workspace } as Workspace, [], 'api-frank')
   await policy.install()
 })

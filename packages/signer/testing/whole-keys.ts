@@ -21,9 +21,10 @@ export class WholeKeys {
   readonly #secrets = new Map<string, Uint8Array>()
   readonly #scalars = new Map<string, bigint>()
 
-  constructor(seed: number) {
-    const bytes = Buffer.alloc(32)
-    bytes.fill(7).writeUInt32BE(seed)
+  /** @param seed 32 bytes, or a number for a test's own fixed seed */
+  constructor(seed: number | Uint8Array) {
+    const bytes = typeof seed === 'number' ? Buffer.alloc(32, 7) : Buffer.from(seed)
+    if (typeof seed === 'number') bytes.writeUInt32BE(seed)
     this.#master = HDKey.fromMasterSeed(bytes)
     this.#scalar = Fn.create(littleEndian(createHash('sha512').update(bytes).digest()))
     this.keys = {
