@@ -10,8 +10,31 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { root, underPinnedNode } from './pinned-node.mjs'
 
 await underPinnedNode(fileURLToPath(import.meta.url))
+// TypeScript, which the Node that runs npm may not read.
+const { HOW_TO_GET_A_BROWSER } = await import('../testing/browser.ts')
+const { provideBrowser } = await import('./browser.mjs')
 
 const TIMEOUT_MS = Number(process.env.CUSTODY_TEST_TIMEOUT_S ?? 1800) * 1000
+/**
+ * Tests of whole platforms, pages, local chains, the engine with real shares, programs that start
+ * others, and long attacks. They need `--all`, or a name in their path.
+ */
+const SLOW = new RegExp(
+  [
+    '/(browser|e2e)/',
+    '^packages/(devnet|threshold)/',
+    '^packages/client/src/package\\.',
+    '^packages/platform/testing/simulator/',
+    '^packages/platform/src/(server|core/families|core/engine/endpoints)/',
+    '^packages/platform/src/core/(database/(embedded-postgres|plans)|signing/hot-wallet)\\.',
+    '^packages/signer/src/(keys|kek|recover|sessions|set-up)/',
+    '^packages/signer/src/(end-to-end|hardening|killed)\\.',
+    '^packages/signer/src/operator/enrolment\\.',
+    '^packages/signer/src/signing/(attacks|enrolment-approvals|hostile-node|nodes)\\.',
+    '^packages/signer/src/store/(erased|rollback)\\.',
+    '^test/monitoring\\.',
+  ].join('|'),
+)
 const LONG = /\.long\./
 /** Long tests that protect money: kills, restores, upgrades, faults. */
 const DRILLS =
@@ -29,6 +52,8 @@ const TOGETHER = {
 /** Files that have their own process, because they start whole platforms or are slow. */
 const ALONE =
   /\/(e2e|browser)\/|\.long\.|devnet\/src\/control\.|signer\/src\/(signing\/nodes|store\/rollback)\.|\/(evm\/nonce-gaps|families\/steps|database\/plans|simulator)\./
+/** Import of the files whose tests start a browser. */
+const BROWSER = '/testing/browser.ts'
 /** Starts the database server and creates the keys that these files use. */
 const SETUP = join(root, 'packages/platform/testing/global-setup.ts')
 const NEEDS_SETUP = /^packages\/(platform|signer|checkout)\//
@@ -37,23 +62,40 @@ const MEMORY_BYTES_MIN = 4 * 1024 ** 3
 
 const options = process.argv.slice(2).filter((argument) => argument.startsWith('--'))
 const names = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
-const unknown = options.find((each) => !/^--(long|drills|times|order=\d+|test-.+)$/.test(each))
-const isChosen = (file) =>
-  (names.length === 0 || names.some((name) => file.includes(name))) &&
+const unknown = options.find((each) => !/^--(all|long|drills|times|order=\d+|test-.+)$/.test(each))
+const isNamed = (file) => names.length === 0 || names.some((name) => file.includes(name))
+const isChosen = (file) => {
   // The name of a package alone does not select its long tests: `threshold` means the usual ones.
-  (!LONG.test(file) ||
-    options.includes('--long') ||
-    (options.includes('--drills') && DRILLS.test(file)) ||
-    names.some((name) => name.includes('long') || basename(file).includes(name)))
+  if (LONG.test(file))
+    return (
+      options.includes('--long') ||
+      (options.includes('--drills') && DRILLS.test(file)) ||
+      names.some((name) => name.includes('long') || basename(file).includes(name))
+    )
+  return names.length > 0 || options.includes('--all') || !SLOW.test(file)
+}
 const pattern = '{packages/*/{src,testing,e2e,browser,drills},test}/**/*.test.ts'
 const exclude = (path) => basename(path) === 'node_modules'
-const files = [...new Set(fs.globSync(pattern, { cwd: root, exclude }))].filter(isChosen)
-const idle = names.find((name) => !files.some((file) => file.includes(name)))
+const named = [...new Set(fs.globSync(pattern, { cwd: root, exclude }))].filter(isNamed)
+const chosen = named.filter(isChosen)
+const idle = names.find((name) => !chosen.some((file) => file.includes(name)))
 if (unknown || idle) {
   console.error(unknown ? `Unknown option ${unknown}` : `No test file has ${idle} in its path.`)
-  console.error('npm test -- [--long | --drills] [--times] [--order=SEED] [--test-…] [NAME…]')
+  console.error(
+    'npm test -- [--all] [--long | --drills] [--times] [--order=SEED] [--test-…] [NAME…]',
+  )
   process.exit(1)
 }
+
+const needsBrowser = (file) => fs.readFileSync(join(root, file), 'utf8').includes(BROWSER)
+const hasBrowser = !chosen.some(needsBrowser) || provideBrowser()
+const files = hasBrowser ? chosen : chosen.filter((file) => !needsBrowser(file))
+if (!hasBrowser && process.env.CI) {
+  console.error(`The tests of pages need a browser: ${HOW_TO_GET_A_BROWSER}`)
+  process.exit(1)
+}
+if (files.some((file) => SLOW.test(file) || LONG.test(file)))
+  process.env.CUSTODY_TEST_REAL_KEYS = '1'
 
 // All files that tests write are in one folder, in memory if possible, and are removed at the end.
 const memory = fs.existsSync('/dev/shm') && fs.statfsSync('/dev/shm')
@@ -114,12 +156,13 @@ const stream = run({
   ],
   globalSetupPath: files.some((file) => NEEDS_SETUP.test(file)) ? SETUP : undefined,
 })
-const [totals, times] = [[], new Map()]
+const [totals, times, skipped] = [[], new Map(), new Map()]
 async function* events() {
   for await (const event of stream) {
     const { type, data } = event
     if (type === 'test:diagnostic' && data.nesting === 0 && !data.file) totals.push(data.message)
     else yield event
+    if (typeof data.skip === 'string') skipped.set(data.skip, (skipped.get(data.skip) ?? 0) + 1)
     // A file is a process of its own, or a suite of its group.
     const name = type === 'test:summary' ? relative(root, data.file ?? root) : data.name
     const ms = data.duration_ms ?? data.details?.duration_ms
@@ -132,5 +175,16 @@ for await (const text of compose(events, new spec())) process.stdout.write(text)
 const slowest = [...times].sort(([, a], [, b]) => b - a)
 if (options.includes('--times') || process.env.CI)
   for (const [name, seconds] of slowest) console.log(`${seconds.toFixed(1).padStart(8)} s  ${name}`)
-// The last lines, which other programs also read.
+const count = (number, noun) => `${number} ${noun}${number === 1 ? '' : 's'}`
+for (const [reason, number] of skipped) console.log(`skipped ${count(number, 'test')}: ${reason}`)
+if (!hasBrowser)
+  console.log(`skipped ${count(chosen.length - files.length, 'file')}: ${HOW_TO_GET_A_BROWSER}`)
+const leftOut = {
+  '--all': named.filter((file) => !LONG.test(file) && !isChosen(file)).length,
+  '--all --long': named.filter((file) => LONG.test(file) && !isChosen(file)).length,
+}
+const command = (option) => `npm test -- ${[option, ...names].join(' ')}`
+// The totals, which other programs also read.
 for (const line of totals) console.log(`ℹ ${line}`)
+for (const [option, number] of Object.entries(leftOut))
+  if (number > 0) console.log(`left out ${count(number, 'file')}: ${command(option)}`)

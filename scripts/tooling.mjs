@@ -1,6 +1,6 @@
 // Installs tools that neither the product nor the tests need. They have their own package.json and
 // package-lock.json, and are installed on first use: docs (the documentation site), scripts/lint,
-// scripts/api-types, scripts/mutation.
+// scripts/api-types, scripts/browser, scripts/mutation.
 import { spawnSync } from 'node:child_process'
 import {
   copyFileSync,
@@ -25,12 +25,20 @@ const STAMP = '.installed-from.json'
  * @param folder absolute path
  */
 export function installTools(folder) {
+  const problem = tryInstallTools(folder)
+  if (!problem) return
+  console.error(problem)
+  process.exit(1)
+}
+
+/** The same, but returns the message of the failure, or `undefined`. */
+export function tryInstallTools(folder) {
   const name = relative(root, folder)
   const modules = join(folder, 'node_modules')
   const lock = readFileSync(join(folder, 'package-lock.json'), 'utf8')
   const isCurrent = () =>
     existsSync(join(modules, STAMP)) && readFileSync(join(modules, STAMP), 'utf8') === lock
-  if (isCurrent()) return
+  if (isCurrent()) return undefined
   console.error(`installing the tools of ${name}`)
   // Ignored by git and by everything that walks the tree.
   const fresh = mkdtempSync(join(folder, 'node_modules.'))
@@ -40,10 +48,8 @@ export function installTools(folder) {
   const words = ['ci', '--ignore-scripts', '--no-fund', '--no-audit', '--loglevel=error']
   const { status, error } = spawnSync('npm', words, { cwd: fresh, stdio: ['ignore', 2, 2] })
   if (status !== 0) {
-    console.error(
-      `The tools of ${name} cannot be installed: ${error?.message ?? `npm ci ended with ${status}`}`,
-    )
-    process.exit(1)
+    rmSync(fresh, { recursive: true, force: true })
+    return `The tools of ${name} cannot be installed: ${error?.message ?? `npm ci ended with ${status}`}`
   }
   mkdirSync(join(fresh, 'node_modules'), { recursive: true })
   writeFileSync(join(fresh, 'node_modules', STAMP), lock)
@@ -55,4 +61,5 @@ export function installTools(folder) {
     if (!isCurrent()) throw reason
   }
   rmSync(fresh, { recursive: true, force: true })
+  return undefined
 }

@@ -26,7 +26,7 @@ type Lock = {
 }
 
 /** Folders with their own tools. */
-const TOOLS = ['docs', 'scripts/api-types', 'scripts/lint', 'scripts/mutation']
+const TOOLS = ['docs', 'scripts/api-types', 'scripts/browser', 'scripts/lint', 'scripts/mutation']
 
 test('development-only tools have their own, consistent lock files', () => {
   assert.deepEqual(find('{docs,scripts}/**/package.json').map(dirname).sort(), TOOLS)

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core'
 import { carriedApproval, compile, readSigned, verifyDecisions } from '@custody/policy'
-import { startBrowser } from '../../checkout/testing/browser.ts'
+import { startBrowser } from '../../../testing/browser.ts'
 import {
   approvalOf,
   documentOf,

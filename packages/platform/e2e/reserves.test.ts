@@ -18,7 +18,7 @@ import {
   type Statement,
 } from '@custody/client/verify-reserves'
 import { canonicalJson } from '@custody/request-auth'
-import { startBrowser } from '../../checkout/testing/browser.ts'
+import { startBrowser } from '../../../testing/browser.ts'
 import { PRIVATE_KEY, TestPlatform, waitFor, type User } from '../testing/harness.ts'
 
 const platform = new TestPlatform()

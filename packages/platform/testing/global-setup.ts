@@ -7,10 +7,15 @@ import { SERVER_URL, startTestServer, type TestServer } from './test-database.ts
  * PostgreSQL server that the files share, and creates the keys that all of them copy, so that they
  * do not create them concurrently.
  */
+/** Environment variable that the runner sets to `1` if it runs files that use the real engine. */
+export const NEEDS_REAL_KEYS = 'CUSTODY_TEST_REAL_KEYS'
 let server: TestServer | null = null
 
 export async function globalSetup(): Promise<void> {
-  await Promise.all([prepareKeys(), callerKey()])
+  await callerKey()
+  await prepareKeys('double')
+  // The keys of the real engine take half a minute of processor time.
+  if (process.env[NEEDS_REAL_KEYS] === '1') await prepareKeys()
   server = await startTestServer()
   process.env[SERVER_URL] = server.url
   // The run is ended by a signal. Nothing on the server is needed any more.
