@@ -139,7 +139,8 @@ const restore = (
 let copies = 0
 function copyOfWhole(): string {
   const copy = place(`copy-${copies++}`)
-  cpSync(whole, copy, { recursive: true })
+  // With the times of the files, by which `rehash` recognizes those that an attack has not changed.
+  execFileSync('cp', ['-a', whole, copy])
   return copy
 }
 
@@ -152,7 +153,10 @@ async function rehash(from: string, change: (manifest: Manifest) => void): Promi
   const listed = new Map(manifest.files.map((file) => [file.path, file]))
   for (const name of everything(from)) {
     if (name === 'manifest.json' || name === 'manifest.sig') continue
-    if (!statSync(join(from, name), { throwIfNoEntry: false })?.isFile()) continue
+    const stat = statSync(join(from, name), { throwIfNoEntry: false })
+    if (!stat?.isFile()) continue
+    const original = statSync(join(whole, name), { throwIfNoEntry: false })
+    if (stat.mtimeMs === original?.mtimeMs && stat.size === original.size) continue
     const bytes = readFileSync(join(from, name))
     listed.set(name, {
       path: name,
