@@ -3,16 +3,6 @@ import { paymentUri as stellarUri } from './stellar/payment-uri.ts'
 import type { Asset, Network } from './types.ts'
 import { paymentUri as xrpUri } from './xrp/payment-uri.ts'
 
-/**
- * URI schemes of BIP21 and of the coins that adopted it. CashAddr addresses carry their own prefix.
- */
-const BIP21_SCHEMES: Record<string, string> = {
-  BTC: 'bitcoin',
-  LTC: 'litecoin',
-  DASH: 'dash',
-  DOGE: 'dogecoin',
-}
-
 /** Builds a query string from the values that are present, in the given order. */
 function query(values: Record<string, string | null>): string {
   const words = Object.entries(values)
@@ -41,10 +31,9 @@ export function paymentUri(
   const token = asset.type === 'token'
   switch (network.family) {
     case 'utxo': {
-      // A CashAddr address is written with its prefix, which is the scheme.
-      const scheme = o.address.includes(':')
-        ? ''
-        : `${BIP21_SCHEMES[network.code] ?? network.code.toLowerCase()}:`
+      // A CashAddr address is written with its prefix, which is the scheme. Other coins adopted BIP21
+      // with their network's name as the scheme.
+      const scheme = o.address.includes(':') ? '' : `${network.name.toLowerCase()}:`
       return `${scheme}${o.address}${query({ amount: decimal })}`
     }
     case 'evm': {
