@@ -1,7 +1,8 @@
-// Generates the TypeScript types of both OpenAPI documents. Run scripts/openapi.mjs first. Each
-// file contains the hash of its document, which a test compares without generating the types.
-//   node scripts/api-types.mjs            generates the types of both documents
-//   node scripts/api-types.mjs FROM TO    generates the types of one document
+// Generates what the client takes from the OpenAPI document: its TypeScript types, and the names of
+// the fields whose numbers are counts. Run scripts/openapi.mjs first. The types contain the hash of
+// the document, which a test compares without generating them.
+//   node scripts/api-types.mjs            generates both
+//   node scripts/api-types.mjs FROM TO    generates the types of another document
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -11,19 +12,27 @@ import { installTools } from './tooling.mjs'
 
 await underPinnedNode(fileURLToPath(import.meta.url))
 installTools(join(root, 'scripts/api-types'))
+const { countsOf } = await import('./api-types/counts.mjs')
 const { generateTypes } = await import('./api-types/generate.mjs')
 
 const [from, to] = process.argv.slice(2)
-const files =
-  from === undefined || to === undefined
-    ? [[join(root, 'docs/openapi.json'), join(root, 'packages/client/src/api.d.ts')]]
-    : [[resolve(from), resolve(to)]]
+const isOwn = from === undefined || to === undefined
+const document = isOwn ? join(root, 'docs/openapi.json') : resolve(from)
 const sha256 = (text) => createHash('sha256').update(text).digest('hex')
-for (const [document, types] of files) {
-  const text = readFileSync(document, 'utf8')
-  const made = await generateTypes(JSON.parse(text))
+const text = readFileSync(document, 'utf8')
+const made = await generateTypes(JSON.parse(text))
+writeFileSync(
+  isOwn ? join(root, 'packages/client/src/api.d.ts') : resolve(to),
+  `// Made by scripts/api-types.mjs.\n// document ${sha256(text)}\n// types ${sha256(made)}\n${made}`,
+)
+if (isOwn)
   writeFileSync(
-    types,
-    `// Made by scripts/api-types.mjs.\n// document ${sha256(text)}\n// types ${sha256(made)}\n${made}`,
+    join(root, 'packages/client/src/counts.ts'),
+    `// Made by scripts/api-types.mjs.
+/** Fields of responses whose numbers are counts, by the OpenAPI document. */
+export const API_COUNTS: readonly string[] = [
+${countsOf(JSON.parse(text))
+  .map((name) => `  '${name}',\n`)
+  .join('')}]
+`,
   )
-}

@@ -612,6 +612,7 @@ test('the client returns counts and decimals as the OpenAPI document defines the
   assert.deepEqual(
     [...counts].filter((name) => !COUNTS.has(name)),
     ['total'],
+    'run: npx node scripts/api-types.mjs',
   )
   assert.deepEqual(
     [...decimals].filter((name) => COUNTS.has(name)),

@@ -1,4 +1,6 @@
-export { CustodyClient, type CustodyClientOptions, type WaitOptions } from './client.ts'
+export { CustodyClient } from './client.ts'
+export type { CustodyClientOptions } from './methods/base.ts'
+export type { WaitOptions } from './methods/transfers.ts'
 export { paginate } from './paginate.ts'
 export { CustodyError, IdempotencyMismatch } from './errors.ts'
 export { isReplayed } from './replay.ts'

@@ -1,60 +1,16 @@
 import { JsonNumber, parseJson } from '@custody/request-auth/web'
+import { API_COUNTS } from './counts.ts'
 import { CustodyError } from './errors.ts'
 import type { Decimal } from './types.ts'
 
 const DECIMAL = /^(?:0|[1-9]\d*)(?:\.\d+)?$/
+/** Counts in policy documents and decisions, which the OpenAPI document does not describe. */
+const POLICY_COUNTS = ['v', 'delay_s', 'approval_s', 'count']
 /**
  * Fields whose numbers are counts. All other numbers are amounts and rates, which are returned as
  * decimal strings.
  */
-export const COUNTS: ReadonlySet<string> = new Set([
-  'decimals',
-  'confirmations',
-  'page',
-  'limit',
-  'status',
-  'held',
-  'basis_points',
-  'path',
-  'node',
-  'epoch',
-  'height',
-  'voided_at',
-  'unfinished',
-  'version',
-  'failures',
-  'tries',
-  'tries_left',
-  'duration_ms',
-  'percent',
-  'required',
-  'expires_in',
-  'max_slippage_bps',
-  'balances_age_ms',
-  'vout',
-  'block_height',
-  'at',
-  'expires',
-  'ends_at',
-  'fee_decimals',
-  'k',
-  'have',
-  'number',
-  'v',
-  'acts_at',
-  // Signer nodes, as `held`.
-  'resumed',
-  'stopped',
-  'suspended',
-  'vetoed',
-  'given_by',
-  // Fields of policy documents, and the number of transfers with the same result.
-  'delay_s',
-  'approval_s',
-  'hours',
-  'count',
-  'same',
-])
+export const COUNTS: ReadonlySet<string> = new Set([...API_COUNTS, ...POLICY_COUNTS])
 
 /**
  * Returns path and query exactly as fetch will send them, so that the signature covers that

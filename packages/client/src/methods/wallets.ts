@@ -1,0 +1,134 @@
+import { query } from '../wire.ts'
+import type { Keys } from '../trust/keys.ts'
+import type {
+  Address,
+  AddressPage,
+  AddressValidation,
+  Asset,
+  BalancePage,
+  CoinAsideFilter,
+  CoinAsidePage,
+  CursorQuery,
+  Wallet,
+  WalletBalance,
+} from '../types.ts'
+import { ClientBase } from './base.ts'
+
+/** Assets, wallets, balances and addresses. */
+export abstract class WalletMethods extends ClientBase {
+  /** Lists the assets that can be transacted. Needs no API key. */
+  assets(): Promise<Asset[]> {
+    return this.request('GET', '/assets', undefined, { public: true })
+  }
+
+  /** Lists the same assets as {@link assets}, in a signed request. */
+  supportedAssets(): Promise<Asset[]> {
+    return this.request('GET', '/dac/v1/supported-assets')
+  }
+
+  /**
+   * Creates a wallet. A sub-account has at most one wallet per asset.
+   * @param asset ticker
+   * @throws CustodyError `WALLET_EXISTS`; with `trust`, VerificationError if the omnibus address is
+   *   not the sub-account's own
+   */
+  async createWallet(asset: string): Promise<Wallet> {
+    const wallet = await this.request<Wallet>('POST', '/dac/v1/create-wallet', { asset })
+    await this.checks?.wallets(asset, [wallet])
+    return wallet
+  }
+
+  /**
+   * Lists the sub-account's wallet of an asset with its balances; the list is empty if it has none.
+   * @param asset ticker
+   * @throws CustodyError; with `trust`, {@link VerificationError} if the omnibus address is not the
+   *   sub-account's own
+   */
+  async wallets(asset: string): Promise<WalletBalance[]> {
+    const wallets = await this.request<WalletBalance[]>('GET', `/dac/v1/wallets${query({ asset })}`)
+    await this.checks?.wallets(asset, wallets)
+    return wallets
+  }
+
+  /**
+   * Lists the balances of every wallet of the sub-account, ordered by asset name. Pass the result's
+   * `next` as `after` to continue.
+   */
+  balances(page: CursorQuery = {}): Promise<BalancePage> {
+    return this.request('GET', `/dac/v1/balances${query(page)}`)
+  }
+
+  /**
+   * Lists coins that are in no balance and are never spent, such as those with CashTokens. Newest
+   * first; pass the result's `next` as `after` to continue.
+   */
+  coinsAside(filter: CoinAsideFilter = {}): Promise<CoinAsidePage> {
+    return this.request('GET', `/dac/v1/coins-aside${query(filter)}`)
+  }
+
+  /**
+   * Creates a deposit address.
+   * @param asset ticker
+   * @param label text of your own, which is stored with the address
+   * @throws CustodyError; with `trust`, {@link VerificationError} if the address is not the
+   *   sub-account's own
+   */
+  async createAddress(asset: string, label?: string): Promise<Address> {
+    const address = await this.request<Address>('POST', '/dac/v1/address', { asset, label })
+    await this.checks?.addresses(asset, [address])
+    return address
+  }
+
+  /**
+   * Lists the deposit addresses of an asset, the omnibus address first, at most 10,000. Use {@link
+   * addressPage} for more.
+   * @param asset ticker
+   * @throws CustodyError; with `trust`, {@link VerificationError} for an address that is not the
+   *   sub-account's own
+   */
+  async addresses(asset: string): Promise<Address[]> {
+    const addresses = await this.request<Address[]>('GET', `/dac/v1/addresses${query({ asset })}`)
+    await this.checks?.addresses(asset, addresses)
+    return addresses
+  }
+
+  /**
+   * Lists deposit addresses, oldest first, 100 or `limit` at a time. Pass the result's `next` as
+   * `after` to continue.
+   * @param asset ticker
+   * @throws CustodyError; with `trust`, {@link VerificationError} for an address that is not the
+   *   sub-account's own
+   */
+  async addressPage(asset: string, page: CursorQuery = {}): Promise<AddressPage> {
+    const { after, limit = 100 } = page
+    const answer = await this.request<AddressPage>(
+      'GET',
+      `/dac/v1/addresses${query({ asset, after, limit })}`,
+    )
+    await this.checks?.addresses(asset, answer.data)
+    return answer
+  }
+
+  /**
+   * Returns the workspace's public keys with the signer nodes' certificates, with which addresses
+   * can be verified without the service.
+   */
+  keys(): Promise<Keys> {
+    return this.request('GET', '/dac/v1/keys')
+  }
+
+  /**
+   * Checks whether an address, with its tag, can be paid on the asset's network; `reason` says why
+   * not.
+   * @param asset ticker
+   * @param addressTag destination tag or memo, if the address has one
+   */
+  validateAddress(asset: string, address: string, addressTag?: string): Promise<AddressValidation> {
+    return this.request(
+      'POST',
+      '/dac/v1/validate-address',
+      { asset, address, address_tag: addressTag },
+      { repeatable: true },
+    )
+  }
+}
