@@ -1,8 +1,10 @@
 // Every network and asset in the registry is available, without additional code.
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import { address as solanaAddress } from '@solana/kit'
 import { TronWeb } from 'tronweb'
+import { UTXO_NETWORKS } from './bitcoin/networks.ts'
 import { localContract as contractOn } from './contracts.ts'
 import { FAMILIES } from './devnet.ts'
 import { EthereumChain } from './ethereum/chain.ts'
@@ -111,4 +113,40 @@ test('deploys a token that was added to the registry later on the existing chain
   } finally {
     removeHome(home)
   }
+})
+
+const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest()
+
+test('every local UTXO network of the registry has a local chain with its parameters', () => {
+  const problems = REGISTRY.networks.flatMap(({ code, family, local }) => {
+    if (family !== 'utxo' || local === undefined) return []
+    const chain = UTXO_NETWORKS.find((each) => each.code === code)
+    if (!chain)
+      return [
+        `${code}: has no local chain; add an entry to packages/devnet/src/bitcoin/networks.ts, or remove "local" from its entry in packages/chains/data/registry.json`,
+      ]
+    const { address, maturity, genesis, replacement, segwit } = chain
+    const expected = {
+      bech32_hrp: address.hrp,
+      p2pkh_version: address.p2pkh,
+      p2sh_version: address.p2sh,
+      cashaddr_prefix: address.cashaddr ?? undefined,
+      coinbase_maturity: maturity,
+      replaceable: replacement === 'full',
+      script: segwit ? 'p2wpkh' : 'p2pkh',
+      genesis: sha256(sha256(genesis.subarray(0, 80)))
+        .reverse()
+        .toString('hex'),
+    }
+    const stated: Record<string, unknown> = { ...local.utxo, genesis: local.genesis }
+    return Object.entries(expected).flatMap(([field, value]) =>
+      stated[field] === value
+        ? []
+        : [
+            `${code}: ${field} is ${String(stated[field])} in "local" of packages/chains/data/registry.json, and ${String(value)} in packages/devnet/src/bitcoin/networks.ts; correct the wrong one`,
+          ],
+    )
+  })
+  assert.ok(problems.length === 0, problems.join('\n'))
+  assert.ok(REGISTRY.networks.some(({ family }) => family === 'utxo'))
 })

@@ -9,7 +9,7 @@ export interface RegistryData {
     confirmations: number | null
     l1_fee_oracle?: `0x${string}`
     legacy_gas_price?: boolean
-    local?: { chain_id?: number }
+    local?: { chain_id?: number; genesis?: string; utxo?: object }
   }[]
   assets: {
     asset_name: string

@@ -555,11 +555,15 @@ test('the example configuration has a valid entry for each supported mainnet net
     new URL('../../../../../custody.config.example.json', import.meta.url),
   )
   const { endpoints } = readSettings({ CUSTODY_NETWORK: 'mainnet', CUSTODY_CONFIG: example })
-  assert.deepEqual(
-    Object.keys(endpoints).sort(),
-    loadRegistry('mainnet')
-      .networks.filter(({ status }) => status === undefined)
-      .map(({ code }) => code)
-      .sort(),
-  )
+  const configured = Object.keys(endpoints)
+  const active = loadRegistry('mainnet')
+    .networks.filter(({ status }) => status === undefined)
+    .map(({ code }) => code)
+  const add = active
+    .filter((code) => !configured.includes(code))
+    .map((code) => `add to custody.config.example.json: "${code}": { "url": "…" }`)
+  const remove = configured
+    .filter((code) => !active.includes(code))
+    .map((code) => `remove from custody.config.example.json: ${code}`)
+  assert.deepEqual([...add, ...remove], [])
 })
