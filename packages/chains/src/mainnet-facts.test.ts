@@ -12,10 +12,17 @@ test('main networks, tokens and coins are those that their projects publish', ()
   assert.ok(problems.length === 0, problems.join('\n'))
 })
 
-type Lines = Record<'networks' | 'assets' | 'coins', Record<string, any>[]>
+/** An entry of the registry that a test may change in any way. */
+interface Line {
+  [field: string]: unknown
+  mainnet: { [field: string]: unknown; utxo: Record<string, unknown> }
+  contract_address: Record<string, string>
+  decimals: number
+}
+type Lines = Record<'networks' | 'assets' | 'coins', Line[]>
 
 /** Returns the problems of a registry after a change. */
-function problemsAfter(change: (find: (name: string) => any, lines: Lines) => void): string[] {
+function problemsAfter(change: (find: (name: string) => Line, lines: Lines) => void): string[] {
   const lines = readRegistryFile() as unknown as Lines
   const find = (name: string) =>
     [...lines.networks, ...lines.assets, ...lines.coins].find((each) =>
@@ -27,34 +34,38 @@ function problemsAfter(change: (find: (name: string) => any, lines: Lines) => vo
 
 test('reports each false fact of a main network, whatever its family', () => {
   const GENESIS = 'ab'.repeat(32)
-  const mistakes: [string, RegExp, (network: any) => unknown][] = [
+  const mistakes: [string, RegExp, (network: Line) => unknown][] = [
     [
       'BTC',
       /p2pkh_version is 1 .* 0 in .*facts/,
-      ({ mainnet }) => (mainnet.utxo.p2pkh_version = 1),
+      ({ mainnet }) => (mainnet.utxo['p2pkh_version'] = 1),
     ],
-    ['LTC', /p2sh_version is 5 .* coininfo/, ({ mainnet }) => (mainnet.utxo.p2sh_version = 5)],
-    ['LTC', /bech32_hrp is "lct"/, ({ mainnet }) => (mainnet.utxo.bech32_hrp = 'lct')],
-    ['DASH', /genesis is "abab/, ({ mainnet }) => (mainnet.genesis = GENESIS)],
-    ['DOGE', /genesis is absent/, ({ mainnet }) => delete mainnet.genesis],
-    ['BCH', /cashaddr_prefix is "cash"/, ({ mainnet }) => (mainnet.utxo.cashaddr_prefix = 'cash')],
-    ['BCH', /checkpoints is absent/, ({ mainnet }) => delete mainnet.checkpoints],
-    ['DOGE', /chain_index is 2 .* LTC; use the index of DOGE/, (line) => (line.chain_index = 2)],
-    ['BASE', /chain_id is 8454 .* 8453 in .*viem/, ({ mainnet }) => (mainnet.chain_id = 8454)],
-    ['BASE', /l1_fee_oracle is absent/, (line) => delete line.l1_fee_oracle],
-    ['POL', /chain_index is 966/, (line) => (line.chain_index = 966)],
+    ['LTC', /p2sh_version is 5 .* coininfo/, ({ mainnet }) => (mainnet.utxo['p2sh_version'] = 5)],
+    ['LTC', /bech32_hrp is "lct"/, ({ mainnet }) => (mainnet.utxo['bech32_hrp'] = 'lct')],
+    ['DASH', /genesis is "abab/, ({ mainnet }) => (mainnet['genesis'] = GENESIS)],
+    ['DOGE', /genesis is absent/, ({ mainnet }) => delete mainnet['genesis']],
+    [
+      'BCH',
+      /cashaddr_prefix is "cash"/,
+      ({ mainnet }) => (mainnet.utxo['cashaddr_prefix'] = 'cash'),
+    ],
+    ['BCH', /checkpoints is absent/, ({ mainnet }) => delete mainnet['checkpoints']],
+    ['DOGE', /chain_index is 2 .* LTC; use the index of DOGE/, (line) => (line['chain_index'] = 2)],
+    ['BASE', /chain_id is 8454 .* 8453 in .*viem/, ({ mainnet }) => (mainnet['chain_id'] = 8454)],
+    ['BASE', /l1_fee_oracle is absent/, (line) => delete line['l1_fee_oracle']],
+    ['POL', /chain_index is 966/, (line) => (line['chain_index'] = 966)],
     [
       'ETH',
       /explorer_transaction_url/,
-      ({ mainnet }) => (mainnet.explorer_transaction_url = 'https://etherscan.example/tx/'),
+      ({ mainnet }) => (mainnet['explorer_transaction_url'] = 'https://etherscan.example/tx/'),
     ],
-    ['TRX', /genesis is "abab/, ({ mainnet }) => (mainnet.genesis = GENESIS)],
-    ['XRP', /network_id is 1 /, ({ mainnet }) => (mainnet.network_id = 1)],
-    ['XRP', /chain_index is 145/, (line) => (line.chain_index = 145)],
-    ['XLM', /passphrase is "Test.*stellar-sdk/, ({ mainnet }) => (mainnet.passphrase = 'Test')],
-    ['ADA', /network_id is 1 .*cardano-ser/, ({ mainnet }) => (mainnet.network_id = 1)],
-    ['ADA', /slot_zero is 0 .* 1591566291/, ({ mainnet }) => (mainnet.slot_zero = 0)],
-    ['SOL', /genesis is "abab/, ({ mainnet }) => (mainnet.genesis = GENESIS)],
+    ['TRX', /genesis is "abab/, ({ mainnet }) => (mainnet['genesis'] = GENESIS)],
+    ['XRP', /network_id is 1 /, ({ mainnet }) => (mainnet['network_id'] = 1)],
+    ['XRP', /chain_index is 145/, (line) => (line['chain_index'] = 145)],
+    ['XLM', /passphrase is "Test.*stellar-sdk/, ({ mainnet }) => (mainnet['passphrase'] = 'Test')],
+    ['ADA', /network_id is 1 .*cardano-ser/, ({ mainnet }) => (mainnet['network_id'] = 1)],
+    ['ADA', /slot_zero is 0 .* 1591566291/, ({ mainnet }) => (mainnet['slot_zero'] = 0)],
+    ['SOL', /genesis is "abab/, ({ mainnet }) => (mainnet['genesis'] = GENESIS)],
   ]
   for (const [code, expected, change] of mistakes) {
     const problems = problemsAfter((find) => change(find(code)))
@@ -71,10 +82,9 @@ test('reports each false fact of a main network, whatever its family', () => {
 
 test('reports false decimals of each native coin', () => {
   for (const { code, native_asset } of registry.networks) {
-    const problems = problemsAfter((find, { assets }) => {
+    const problems = problemsAfter((_find, { assets }) => {
       const native = assets.find((each) => each['asset_name'] === native_asset)
-      if (native) native['decimals'] += 1
-      find(code)
+      if (native) native.decimals += 1
     })
     assert.ok(
       problems.some((problem) => problem.startsWith(`${code}: decimals is`)),
@@ -84,7 +94,7 @@ test('reports false decimals of each native coin', () => {
 })
 
 test('reports a network, token or coin without published facts, and where to add them', () => {
-  const added = (from: string, list: keyof Lines, change: (line: any) => void) =>
+  const added = (from: string, list: keyof Lines, change: (line: Line) => unknown) =>
     problemsAfter((find, lines) => {
       const line = structuredClone(find(from))
       change(line)
@@ -92,28 +102,28 @@ test('reports a network, token or coin without published facts, and where to add
     }).join('\n')
   const to = / in packages\/chains\/testing\/mainnet-facts\.ts: NEW: /
   for (const { code } of registry.networks) {
-    const problems = added(code, 'networks', (line) => (line.code = 'NEW'))
+    const problems = added(code, 'networks', (line) => (line['code'] = 'NEW'))
     assert.match(problems, /^NEW: has no published facts; add to NETWORKS/m)
     assert.match(problems, to)
   }
   assert.match(
-    added('BTC', 'networks', (line) => (line.code = 'NEW')),
+    added('BTC', 'networks', (line) => (line['code'] = 'NEW')),
     /NEW: \{ source, decimals, genesis, checkpoints, p2pkh_version, p2sh_version, bech32_hrp \}/,
   )
-  const token = added('USDC_ETH', 'assets', (line) => (line.asset_name = 'NEW'))
+  const token = added('USDC_ETH', 'assets', (line) => (line['asset_name'] = 'NEW'))
   assert.match(token, /^NEW: has no published facts; add to TOKENS/m)
   assert.match(token, to)
-  const coin = added('USDC', 'coins', (line) => (line.ticker = 'NEW'))
+  const coin = added('USDC', 'coins', (line) => (line['ticker'] = 'NEW'))
   assert.match(coin, /^NEW: has no published facts; add to COINGECKO_IDS/m)
   assert.match(coin, to)
 })
 
 test('reports a false contract, issuer, price id, and facts of a removed entry', () => {
   const token = problemsAfter((find) => {
-    find('USDC_ETH').contract_address.mainnet = '0xdAC17F958D2ee523a2206206994597C13D831ec7'
+    find('USDC_ETH').contract_address['mainnet'] = '0xdAC17F958D2ee523a2206206994597C13D831ec7'
     find('USDC_BSC').decimals = 6
-    find('USDT_POL').bridged = false
-    find('USDT_ETH').issuer = 'Circle'
+    find('USDT_POL')['bridged'] = false
+    find('USDT_ETH')['issuer'] = 'Circle'
   })
   for (const name of ['USDC_ETH', 'USDC_BSC', 'USDT_POL', 'USDT_ETH'])
     assert.ok(
