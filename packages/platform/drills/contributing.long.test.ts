@@ -1,59 +1,32 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
 import { after, test } from 'node:test'
 import { ModifiedCopy, fencedBlocks } from '../testing/modified-copy.ts'
 
-// Carries out the examples of CONTRIBUTING.md in a copy of the source tree: writes the printed
-// files, applies the patches and runs the commands that follow.
+// Carries out the examples of CONTRIBUTING.md and docs/adding-a-chain.md in a copy of the source
+// tree, one after the other: adds the printed files and registry entries, applies the patches, and
+// runs the printed check. new-family.long adds a family of chains.
 const copy = new ModifiedCopy()
 after(() => copy.remove())
 
-/**
- * Writes the files and applies the patches below a heading.
- * @returns the paths of the new files
- */
-function follow(heading: string): string[] {
-  const paths = fencedBlocks('CONTRIBUTING.md', heading, 'ts').map((block) => {
-    const [, path, text] = /^\/\/ (packages\/\S+)\n([^]*)$/.exec(block) ?? []
-    assert.ok(path !== undefined && text !== undefined, `no path in the first line of ${block}`)
-    mkdirSync(dirname(join(copy.root, path)), { recursive: true })
-    writeFileSync(join(copy.root, path), text)
-    return path
-  })
-  for (const patch of fencedBlocks('CONTRIBUTING.md', heading, 'diff')) {
-    const { status, stderr } = spawnSync('git', ['apply', '-'], {
-      cwd: copy.root,
-      encoding: 'utf8',
-      input: patch,
-    })
-    assert.equal(status, 0, `${heading}: ${stderr}`)
-  }
-  return paths
-}
-
-const PROGRAMS = ['scripts/openapi.mjs', 'scripts/events-table.mjs']
-
-for (const [heading, program, name] of [
-  ['Add an endpoint', 'scripts/openapi.mjs', 'core/http/openapi/openapi'],
-  ['Add an event', 'scripts/events-table.mjs', 'events/events/events-registry'],
+for (const [document, heading, own] of [
+  ['CONTRIBUTING.md', 'Add an endpoint', 'lists the networks of the registry'],
+  ['CONTRIBUTING.md', 'Add an event', 'deleting a webhook emits webhook.deleted once'],
+  ['docs/adding-a-chain.md', 'A token', 'main networks, tokens and coins are those that'],
+  ['docs/adding-a-chain.md', 'An EVM network', 'the example configuration has a valid entry'],
+  ['docs/adding-a-chain.md', 'A UTXO coin', 'every local UTXO network of the registry has'],
 ] as const)
-  test(`the example of "${heading}" compiles, and its tests pass`, () => {
-    const paths = follow(heading)
-    const commands = fencedBlocks('CONTRIBUTING.md', heading, 'sh').at(-1) ?? ''
-    assert.ok(commands.includes(`npx node ${program}\n`), commands)
-    for (const each of PROGRAMS.filter((name) => commands.includes(name))) {
-      const { status, output } = copy.node(each)
-      assert.equal(status, 0, output)
+  test(`the change "${heading}" passes its check when carried out as written`, () => {
+    const blocks = (language: string) => fencedBlocks(document, heading, language)
+    for (const block of blocks('ts')) {
+      const [, path, text] = /^\/\/ (packages\/\S+)\n([^]*)$/.exec(block) ?? []
+      assert.ok(path !== undefined && text !== undefined, `no path in the first line of ${block}`)
+      copy.write(path, text)
     }
-    const types = copy.checkTypes(...paths)
-    assert.equal(types.status, 0, types.output)
-    const own = paths.filter((path) => path.endsWith('.test.ts'))
-    assert.equal(own.length, 1)
-    for (const path of [...own, `packages/platform/src/${name}.test.ts`]) {
-      const { status, output } = copy.test(path)
-      assert.equal(status, 0, output)
-      assert.match(output, /^ℹ pass [1-9]/m)
-    }
+    const entries = blocks('json')
+    if (entries.length > 0)
+      copy.addToRegistry(entries.map((block) => JSON.parse(block) as Record<string, unknown>))
+    for (const patch of blocks('diff')) copy.apply(patch)
+    const output = copy.check(blocks('sh').join('\n'))
+    assert.ok(output.includes(`✔ ${own}`), output)
+    assert.match(output, /^ℹ fail 0$/m)
   })

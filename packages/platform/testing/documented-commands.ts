@@ -6,11 +6,13 @@ export const TESTED_ELSEWHERE: Record<string, string> = {
   'npm ci && npm test': 'this is it',
   'npm start': 'the platform of this test',
   'npm run docs': '.ci/run builds the site, and a link that leads nowhere fails it',
-  'npm test -- registry': 'evm-networks.long follows docs/adding-a-chain.md in a copy of the tree',
+  'npm run check -- token':
+    'contributing.long follows docs/adding-a-chain.md in a copy of the tree',
+  'npm run check -- network': 'there, too',
+  'npm run check -- coin': 'there, too',
   'npx node scripts/new-family.mjs toy':
     'new-family follows docs/adding-a-chain.md in a copy of the tree',
-  'npm run typecheck': 'there, too',
-  'npm test -- toy registry': 'there, too',
+  'npm run check -- family toy': 'there, too',
 }
 
 /** Pages whose commands continue the session of README. */

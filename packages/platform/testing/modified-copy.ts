@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import {
   appendFileSync,
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -12,12 +13,14 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { SERVER_URL } from './test-database.ts'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
-const HEAVY = new Set(['node_modules', 'target'])
+const HEAVY = new Set(['node_modules', 'target', '.git', '.custody'])
+
+const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
 
 type Registry = Record<'networks' | 'assets' | 'coins', Record<string, unknown>[]>
 
@@ -28,17 +31,17 @@ export class ModifiedCopy {
   readonly root = mkdtempSync(join(tmpdir(), 'custody-copy-'))
 
   constructor() {
-    for (const name of ['packages', 'scripts', 'test', 'testing']) {
+    for (const name of readdirSync(ROOT)) {
+      if (HEAVY.has(name)) continue
       cpSync(join(ROOT, name), join(this.root, name), {
         recursive: true,
         filter: (path) => !HEAVY.has(basename(path)),
       })
     }
-    for (const name of ['package.json', 'package-lock.json', 'tsconfig.json'])
-      cpSync(join(ROOT, name), join(this.root, name))
-    // Documents that tests and scripts of the copy read.
-    for (const name of ['openapi.json', 'events.md'])
-      cpSync(join(ROOT, 'docs', name), join(this.root, 'docs', name))
+    for (const tools of readdirSync(join(ROOT, 'scripts'))) {
+      const own = join(ROOT, 'scripts', tools, 'node_modules')
+      if (existsSync(own)) symlinkSync(own, join(this.root, 'scripts', tools, 'node_modules'))
+    }
     const modules = join(this.root, 'node_modules')
     mkdirSync(join(modules, '@custody'), { recursive: true })
     for (const name of readdirSync(join(ROOT, 'node_modules')))
@@ -61,28 +64,9 @@ export class ModifiedCopy {
       encoding: 'utf8',
       env,
       cwd: this.root,
+      maxBuffer: OUTPUT_BYTES_MAX,
     })
     return { status, output: stdout + stderr }
-  }
-
-  /**
-   * Checks the types of the sources and of these tests and their support, not of the other tests,
-   * which were checked before.
-   */
-  checkTypes(...files: string[]): { status: number | null; output: string } {
-    const { exclude } = JSON.parse(readFileSync(join(this.root, 'tsconfig.json'), 'utf8')) as {
-      exclude: string[]
-    }
-    const config = {
-      extends: './tsconfig.json',
-      include: ['packages/*/src/**/*.ts'],
-      exclude: [...exclude, '**/*.test.ts'],
-      files,
-    }
-    writeFileSync(join(this.root, 'tsconfig.copy.json'), JSON.stringify(config))
-    const tsc = 'node_modules/typescript/bin/tsc'
-    // One type checker, because several would each check the same libraries.
-    return this.node(tsc, '--noEmit', '-p', 'tsconfig.copy.json', '--checkers', '1')
   }
 
   /**
@@ -111,6 +95,39 @@ export class ModifiedCopy {
     }
   }
 
+  /** Applies a patch. @throws Error if it does not fit */
+  apply(patch: string): void {
+    const { status, stderr } = spawnSync('git', ['apply', '-'], {
+      cwd: this.root,
+      encoding: 'utf8',
+      input: patch,
+    })
+    if (status !== 0) throw new Error(`${stderr}\n${patch}`)
+  }
+
+  /** Writes a new file. */
+  write(path: string, text: string): void {
+    mkdirSync(dirname(join(this.root, path)), { recursive: true })
+    writeFileSync(join(this.root, path), text)
+  }
+
+  /**
+   * Runs the commands `npm run check` of a shell block.
+   * @returns the output
+   * @throws Error if a check fails, or the block has none
+   */
+  check(block: string): string {
+    const commands = [...block.matchAll(/^npm run check -- (.+)$/gm)]
+    if (commands.length === 0) throw new Error(`no check in ${block}`)
+    return commands
+      .map(([line, args = '']) => {
+        const { status, output } = this.node('scripts/check.mjs', ...args.split(' '))
+        if (status !== 0) throw new Error(`${line}\n${output}`)
+        return output
+      })
+      .join('\n')
+  }
+
   /** Adds a line to the end of a file. */
   append(path: string, line: string): void {
     appendFileSync(join(this.root, path), line)
@@ -123,6 +140,7 @@ export class ModifiedCopy {
     for (const line of lines)
       registry['asset_name' in line ? 'assets' : 'code' in line ? 'networks' : 'coins'].push(line)
     writeFileSync(file, JSON.stringify(registry))
+    this.node('node_modules/oxfmt/bin/oxfmt', file)
   }
 
   /** Runs one test file of the copy. */
