@@ -64,7 +64,7 @@ const evm = (chain_id: number, viem: chains.Chain): NetworkFacts => ({
 })
 
 /** Main networks by their codes in the registry. */
-export const NETWORKS: Readonly<Record<string, NetworkFacts>> = {
+const NETWORKS: Readonly<Record<string, NetworkFacts>> = {
   BTC: {
     source: 'bitcoin/bitcoin, src/kernel/chainparams.cpp',
     decimals: 8,
@@ -165,7 +165,7 @@ export const NETWORKS: Readonly<Record<string, NetworkFacts>> = {
  * documentation (docs.cronos.org), Kaia and Stargate token lists; compared with the Uniswap default
  * token list 22.21.0 and trustwallet/assets on 25 Nov 2026.
  */
-export const TOKENS: Readonly<
+const TOKENS: Readonly<
   Record<string, [contract: string, decimals: number, issuer: string, bridged: boolean]>
 > = {
   USDT_ETH: ['0xdAC17F958D2ee523a2206206994597C13D831ec7', 6, 'Tether', false],
@@ -198,7 +198,7 @@ export const TOKENS: Readonly<
  * "API ID" of each coin's page at coingecko.com. CoinGecko renamed klay-token when Klaytn became
  * Kaia (docs.kaia.io links coingecko.com/en/coins/kaia).
  */
-export const COINGECKO_IDS: Readonly<Record<string, string>> = {
+const COINGECKO_IDS: Readonly<Record<string, string>> = {
   BTC: 'bitcoin',
   LTC: 'litecoin',
   DASH: 'dash',
