@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 4e2fd7d5dbc859af89c57dd07a28befd7cd6cfd8fa2a55afcdc2cbfba00a1e7a
-// types a2af4ff6126a0f3ed49bb79ffde4080f9d4771ec79c648da278cd75f96cc7533
+// document 60f8525321990de89e4116da347b6477c19a55a9279721956de0e8a59b253ff1
+// types f9d51f1fcc7f8e130127aa5a613a3a20b0cfe8b7c8586a64fcbf7950a8b1c6b4
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -148,11 +148,13 @@ export interface components {
             network: string;
             contract: string | null;
             decimals: number;
+            /** @example 600000000000000000 */
             amount: string | null;
             to: string;
             tag: string | null;
             fee_asset: string;
             fee_decimals: number;
+            /** @example 600000000000000000 */
             fee_max: string | null;
             standing: {
                 /** @example 600000000000000000 */
@@ -308,6 +310,7 @@ export interface components {
             memo: string | null;
             order_id: string | null;
             fiat: string | null;
+            /** @description Exact decimal as a string, because browsers parse numbers as doubles */
             fiat_amount: string | null;
             /** Format: date-time */
             created_at: string;
@@ -341,6 +344,7 @@ export interface components {
                 /** @description Exact decimal as a string, because browsers parse numbers as doubles */
                 due_amount: string;
                 payment_uri: string | null;
+                /** @description Exact decimal as a string, because browsers parse numbers as doubles */
                 rate: string | null;
                 /** Format: date-time */
                 rate_at: string | null;
@@ -452,6 +456,10 @@ export interface components {
              * @description Amount of to_asset after the exchange’s fee, from the order book at that time
              */
             receive: Decimal;
+            /**
+             * Format: decimal
+             * @description Exact decimal
+             */
             price: Decimal | null;
             exchange_account: string;
             exchange: string;
@@ -474,6 +482,10 @@ export interface components {
             others: {
                 exchange_account: string;
                 exchange: string;
+                /**
+                 * Format: decimal
+                 * @description Exact decimal
+                 */
                 receive: Decimal | null;
                 reason: string | null;
             }[];
@@ -544,6 +556,7 @@ export interface components {
             /** @description Incoming funds are forwarded when their total reaches this amount */
             min_amount: Decimal | string;
             destination_address: string;
+            /** @description Destination tag or memo, for networks that have one */
             address_tag?: string | null;
             /** @description Maximum total of all forwards in any 24 hours */
             daily_cap: Decimal | string;
@@ -557,7 +570,11 @@ export interface components {
             fiat?: "USD" | null;
             /** @description Amount due, in the currency `fiat`; at most six decimals */
             fiat_amount?: (Decimal | string) | null;
-            /** @description Asset in which `amount` is denominated, instead of a currency */
+            /**
+             * @description Asset in which `amount` is denominated, instead of a currency
+             * @example BTC
+             * @example USDT_ETH
+             */
             asset?: string | null;
             amount?: (Decimal | string) | null;
             /** @description Assets that the payer can select; by default every asset with an active wallet in the sub-account, or only `asset` */
@@ -570,9 +587,22 @@ export interface components {
                 email?: string | null;
                 name?: string | null;
             } | null;
+            /**
+             * Format: uri
+             * @description URL that receives this invoice’s events, in addition to the webhooks of the sub-account
+             */
             webhook_url?: string | null;
+            /**
+             * Format: uri
+             * @description URL to which the checkout redirects a payer who has paid
+             */
             success_url?: string | null;
+            /**
+             * Format: uri
+             * @description URL to which the checkout redirects a payer who has not paid
+             */
             failed_url?: string | null;
+            /** @description Seconds until the invoice expires; at least 60 on real networks */
             expires_in?: number | null;
             tolerance?: (Decimal | string) | null;
             /** @description Idempotency key, unique within the sub-account */
@@ -744,6 +774,7 @@ export interface components {
             sequence_id?: string | null;
             /** @description Your own note; never written to the chain. Rejected if it looks like a tag and the asset’s tag is missing */
             memo?: string | null;
+            /** @description Destination tag or memo, for networks that have one */
             address_tag?: string | null;
             /** @description Id of an exchange account; required if destination_type is EXCHANGE */
             destination_id?: string | null;
@@ -917,6 +948,7 @@ export interface components {
             refusal: {
                 code: string;
                 message: string;
+                /** Format: date-time */
                 frees_at: string | null;
             } | null;
             policy: components["schemas"]["PolicyReference"] | null;
@@ -1123,9 +1155,15 @@ export interface components {
              * @description Exact decimal
              */
             amount: Decimal;
-            /** @description Amount that the exchange credited */
+            /**
+             * Format: decimal
+             * @description Amount that the exchange credited
+             */
             credited: Decimal | null;
-            /** @description Fee that the exchange charged for a withdrawal, deducted from the amount or in addition to it */
+            /**
+             * Format: decimal
+             * @description Fee that the exchange charged for a withdrawal, deducted from the amount or in addition to it
+             */
             fee: Decimal | null;
             address: string;
             address_tag: string | null;
@@ -1248,8 +1286,20 @@ export interface components {
             address: string | null;
             address_tag: string | null;
             path: number[] | null;
+            /**
+             * Format: decimal
+             * @description Exact decimal in the asset’s native unit
+             */
             crypto_amount: Decimal | null;
+            /**
+             * Format: decimal
+             * @description Exact decimal in the asset’s native unit
+             */
             paid_amount: Decimal | null;
+            /**
+             * Format: decimal
+             * @description Exact decimal in the asset’s native unit
+             */
             due_amount: Decimal | null;
             payment_uri: string | null;
             /** Format: date-time */
@@ -1268,6 +1318,7 @@ export interface components {
                 crypto_amount: Decimal;
                 /** Format: decimal */
                 rate: Decimal | null;
+                /** Format: date-time */
                 rate_at: string | null;
                 address: string | null;
                 address_tag: string | null;
@@ -1323,6 +1374,7 @@ export interface components {
             sequence_id: string | null;
             /** @description Increases with every change */
             version: number;
+            /** Format: date-time */
             cancelled_at: string | null;
             marked: {
                 /** @enum {string} */
@@ -1522,11 +1574,30 @@ export interface components {
                  * @description Exact decimal
                  */
                 price_step: Decimal;
+                /**
+                 * Format: decimal
+                 * @description Exact decimal
+                 */
                 min_amount: Decimal | null;
+                /**
+                 * Format: decimal
+                 * @description Exact decimal
+                 */
                 max_amount: Decimal | null;
+                /**
+                 * Format: decimal
+                 * @description Exact decimal
+                 */
                 min_cost: Decimal | null;
+                /**
+                 * Format: decimal
+                 * @description Exact decimal
+                 */
                 maker_fee: Decimal | null;
-                /** @description Fraction of the cost before any discount, for example 0.0026 */
+                /**
+                 * Format: decimal
+                 * @description Fraction of the cost before any discount, for example 0.0026
+                 */
                 taker_fee: Decimal | null;
             }[];
         };
@@ -1638,9 +1709,20 @@ export interface components {
              * @description Exact decimal
              */
             amount: Decimal;
+            /**
+             * Format: decimal
+             * @description Exact decimal
+             */
             quote_amount: Decimal | null;
+            /**
+             * Format: decimal
+             * @description Exact decimal
+             */
             price: Decimal | null;
-            /** @description For a market order: no part is executed at a worse price */
+            /**
+             * Format: decimal
+             * @description For a market order: no part is executed at a worse price
+             */
             protection_price: Decimal | null;
             /** @enum {string} */
             time_in_force: "GTC" | "IOC" | "FOK";
@@ -1656,6 +1738,10 @@ export interface components {
              * @description Exact decimal
              */
             remaining: Decimal;
+            /**
+             * Format: decimal
+             * @description Exact decimal
+             */
             average_price: Decimal | null;
             /**
              * Format: decimal
@@ -1709,9 +1795,20 @@ export interface components {
              * @description Exact decimal
              */
             amount: Decimal;
+            /**
+             * Format: decimal
+             * @description Exact decimal
+             */
             quote_amount: Decimal | null;
+            /**
+             * Format: decimal
+             * @description Exact decimal
+             */
             price: Decimal | null;
-            /** @description For a market order: no part is executed at a worse price */
+            /**
+             * Format: decimal
+             * @description For a market order: no part is executed at a worse price
+             */
             protection_price: Decimal | null;
             /** @enum {string} */
             time_in_force: "GTC" | "IOC" | "FOK";
@@ -1727,6 +1824,10 @@ export interface components {
              * @description Exact decimal
              */
             remaining: Decimal;
+            /**
+             * Format: decimal
+             * @description Exact decimal
+             */
             average_price: Decimal | null;
             /**
              * Format: decimal
@@ -2192,7 +2293,10 @@ export interface components {
              *     ]
              */
             changes: string[];
-            /** @description Person whom the change removes and who has vetoed it: the operators of two nodes must confirm it */
+            /**
+             * @description Person whom the change removes and who has vetoed it: the operators of two nodes must confirm it
+             * @example alice
+             */
             vetoed_by: string | null;
             /**
              * @description Signer nodes that have it
@@ -2234,6 +2338,7 @@ export interface components {
              */
             given_by: number[];
             /**
+             * Format: date-time
              * @description Time from which it is in force, unless a change of the policy is approved before; null while an operator is missing
              * @example 2026-12-04T12:00:00.000Z
              */
@@ -2482,10 +2587,16 @@ export interface components {
              * @example 1.5
              */
             used: string;
-            /** @description null: the window does not name the asset, so the request does not fit */
+            /**
+             * @description null: the window does not name the asset, so the request does not fit
+             * @example 1.5
+             */
             max: string | null;
             fits: boolean;
-            /** @description Time from which the request would fit; null: now, or never */
+            /**
+             * Format: date-time
+             * @description Time from which the request would fit; null: now, or never
+             */
             frees_at: string | null;
         };
         /**
@@ -2676,7 +2787,12 @@ export interface components {
             at: string;
         };
         ReadPolicyResponse: {
+            /** @description Number of the document */
             number: number | null;
+            /**
+             * @description Hash of the document, which people sign
+             * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
+             */
             hash: string | null;
             document: {
                 [key: string]: unknown;
@@ -2771,8 +2887,20 @@ export interface components {
         };
         ReadTickerResponse: {
             market: string;
+            /**
+             * Format: decimal
+             * @description Exact decimal
+             */
             bid: Decimal | null;
+            /**
+             * Format: decimal
+             * @description Exact decimal
+             */
             ask: Decimal | null;
+            /**
+             * Format: decimal
+             * @description Exact decimal
+             */
             last: Decimal | null;
             at: string;
         };
@@ -2809,6 +2937,7 @@ export interface components {
             sequence_id?: string | null;
             /** @description Your own note; never written to the chain. Rejected if it looks like a tag and the asset’s tag is missing */
             memo?: string | null;
+            /** @description Destination tag or memo, for networks that have one */
             address_tag?: string | null;
             /** @description Id of an exchange account; required if destination_type is EXCHANGE */
             destination_id?: string | null;
@@ -2946,6 +3075,7 @@ export interface components {
                 confirmations: number;
             }[] | null;
             tolerance?: (Decimal | string) | null;
+            /** @description Seconds until the invoice expires; at least 60 on real networks */
             expires_in?: number | null;
         };
         SimulatePolicyRequest: {

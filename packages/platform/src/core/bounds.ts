@@ -22,3 +22,30 @@ export const NODES = 3
  * (`packages/signer/src/api/void.ts`).
  */
 export const NAMED_MAX = 1000
+/** Maximum length of an ID: a UUID, `inv_` with 32 digits, or the number of a ledger entry. */
+export const ID_MAX = 64
+/** Maximum length of a single word: a code, ticker, state, or a list that may grow. */
+export const WORD_MAX = 100
+/** Maximum length of a name, label or title that people read. */
+export const NAME_MAX = 200
+/** Maximum length of an email address (RFC 5321). */
+export const EMAIL_MAX = 320
+/** Maximum length of an address of a chain, or of an ID that an exchange assigns. */
+export const ADDRESS_MAX = 500
+/** Maximum length of a memo, and of an RSA modulus in base64. */
+export const MEMO_MAX = 1000
+/** Maximum length of a hash in hexadecimal or base64. */
+export const HASH_MAX = 128
+/** Maximum length of a key, nonce or signature in hexadecimal or base64. */
+export const KEY_MAX = 256
+/** Maximum length of a commitment of a threshold key. */
+export const COMMITMENT_MAX = 2048
+/** Maximum length of a URL. */
+export const URL_MAX = 4096
+/** Maximum length of a time or date in ISO 8601. */
+export const TIME_MAX = 30
+/** Maximum length of signed JSON. */
+export const SIGNED_MAX = 16 * 1024 * 1024
+/** Maximum of a 32-bit integer of the database, and of an index of an output. */
+export const INT_MAX = 2_147_483_647
+export const UINT_MAX = 4_294_967_295

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { WORD_MAX } from './bounds.ts'
 
 /** A position in a list that is sorted by time and then by ID. */
 interface Position {
@@ -29,6 +30,7 @@ export const after = (follows: string) =>
 export const pageFields = {
   next: z
     .string()
+    .max(WORD_MAX)
     .nullable()
     .meta({
       description: 'Cursor of the next page: pass it as `after`; null on the last page',

@@ -28,9 +28,11 @@ export const apiKey = z
 export const assetName = z
   .string()
   .regex(/^[A-Za-z0-9_.-]{1,64}$/, 'must be 1 to 64 of A-Z, a-z, 0-9, "_", ".", "-"')
+  .meta({ maxLength: 64 })
 export const networkCode = z
   .string()
   .regex(/^[A-Za-z0-9_.-]{1,32}$/, 'must be 1 to 32 of A-Z, a-z, 0-9, "_", ".", "-"')
+  .meta({ maxLength: 32 })
 
 /**
  * An address or contract: visible characters of ASCII without spaces, so that it cannot imitate the
@@ -39,6 +41,7 @@ export const networkCode = z
 export const addressText = z
   .string()
   .regex(/^[!-~]{1,256}$/, 'must be 1 to 256 visible ASCII characters without spaces')
+  .meta({ maxLength: 256 })
 
 /** Decimal amount in the asset's unit. */
 const amount = z.string().max(80).regex(AMOUNT, 'must be a decimal number as text, such as "0.5"')

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ADDRESS_MAX, NAME_MAX, WORD_MAX } from '../../core/bounds.ts'
 import { findAsset } from '../../custody/assets/find-asset.ts'
 import { findAccount, idParam } from '../exchanges/account.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
@@ -20,7 +21,10 @@ interface Services {
   exchanges: Venues
 }
 
-const place = z.object({ address: z.string(), address_tag: z.string().nullable() })
+const place = z.object({
+  address: z.string().max(ADDRESS_MAX),
+  address_tag: z.string().max(NAME_MAX).nullable(),
+})
 
 /**
  * Returns the exchange's deposit address for an asset. A transfer to the exchange must contain it,
@@ -48,8 +52,8 @@ export const readExchangeAddress = endpoint({
   query: z.strictObject({ asset: assetName }),
   response: place
     .extend({
-      asset: z.string(),
-      network: z.string(),
+      asset: z.string().max(WORD_MAX),
+      network: z.string().max(WORD_MAX),
       changed: z.boolean().meta({
         description:
           'Whether the address differs from that of the last transfer; if so, `confirm_address` must repeat it',

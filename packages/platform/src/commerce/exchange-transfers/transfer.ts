@@ -1,6 +1,14 @@
 import { stringifyJson } from '@custody/request-auth'
 import type { Asset } from '@custody/chains'
 import { z } from 'zod'
+import {
+  ADDRESS_MAX,
+  HASH_MAX,
+  ID_MAX,
+  MESSAGE_MAX,
+  NAME_MAX,
+  WORD_MAX,
+} from '../../core/bounds.ts'
 import type { Queryable } from '../../core/database/pool.ts'
 import { exact } from '../../core/decimals.ts'
 import { ApiError } from '../../core/errors.ts'
@@ -51,36 +59,37 @@ export interface ExchangeTransferRow {
 
 export const exchangeTransferShape = z
   .object({
-    id: z.string(),
-    exchange_account: z.string(),
-    exchange: z.string(),
+    id: z.string().max(ID_MAX),
+    exchange_account: z.string().max(ID_MAX),
+    exchange: z.string().max(WORD_MAX),
     direction: z.enum(DIRECTIONS),
-    asset: z.string(),
+    asset: z.string().max(WORD_MAX),
     amount: units,
     credited: units.nullable().meta({ description: 'Amount that the exchange credited' }),
     fee: units.nullable().meta({
       description:
         'Fee that the exchange charged for a withdrawal, deducted from the amount or in addition to it',
     }),
-    address: z.string(),
-    address_tag: z.string().nullable(),
+    address: z.string().max(ADDRESS_MAX),
+    address_tag: z.string().max(NAME_MAX).nullable(),
     status: z.enum(TRANSFER_STATUSES),
     sub_status: z.enum(STATES).meta({
       description:
         'NEW: not requested yet; SENDING: the request is being sent; ASKING: the response was lost, and the exchange is queried; WITHDRAWING: the exchange accepted it; MOVING: on the chain; DONE: credited at the destination; FAILED',
     }),
-    transaction_id: z.string().nullable().meta({
+    transaction_id: z.string().max(ID_MAX).nullable().meta({
       description: 'The transfer to the exchange, or the deposit that the withdrawal arrived as',
     }),
     exchange_transfer_id: z
       .string()
+      .max(ADDRESS_MAX)
       .nullable()
       .meta({ description: 'The exchange’s id of the transfer' }),
-    hash: z.string().nullable(),
-    reason: z.string().nullable(),
+    hash: z.string().max(HASH_MAX).nullable(),
+    reason: z.string().max(MESSAGE_MAX).nullable(),
     overdue: z.boolean().meta({ description: 'Whether the transfer takes longer than expected' }),
-    sequence_id: z.string().nullable(),
-    version: z.int(),
+    sequence_id: z.string().max(NAME_MAX).nullable(),
+    version: z.int().min(0),
     created_at: z.string(),
     updated_at: z.string(),
   })

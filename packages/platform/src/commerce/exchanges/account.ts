@@ -1,6 +1,6 @@
 import { stringifyJson } from '@custody/request-auth'
 import { z } from 'zod'
-import { LIST_MAX } from '../../core/bounds.ts'
+import { ID_MAX, LIST_MAX, MESSAGE_MAX, NAME_MAX, WORD_MAX } from '../../core/bounds.ts'
 import type { EventType } from '../../core/database/event-types.ts'
 import type { Queryable } from '../../core/database/pool.ts'
 import { exact } from '../../core/decimals.ts'
@@ -70,20 +70,27 @@ const coins = z.number().meta({ description: 'Exact decimal' })
 
 export const accountShape = z
   .object({
-    id: z.string(),
-    exchange: z.string(),
-    label: z.string(),
+    id: z.string().max(ID_MAX),
+    exchange: z.string().max(WORD_MAX),
+    label: z.string().max(NAME_MAX),
     status: z
       .enum(['active', 'failing'])
       .meta({ description: 'failing: the exchange rejected the key at the last request' }),
-    reason: z.string().nullable(),
-    key_hint: z.string().meta({ description: 'Last characters of the key' }),
+    reason: z.string().max(MESSAGE_MAX).nullable(),
+    key_hint: z.string().max(NAME_MAX).meta({ description: 'Last characters of the key' }),
     permissions: z.object({ trade: reported, withdraw: reported, ip_restricted: reported }),
     allow_withdrawal: z.boolean(),
-    warnings: z.array(z.string()).max(WARNINGS_MAX),
+    warnings: z.array(z.string().max(MESSAGE_MAX)).max(WARNINGS_MAX),
     checked_at: z.string(),
     difference: z
-      .array(z.object({ asset: z.string(), ledger: coins, venue: coins, difference: coins }))
+      .array(
+        z.object({
+          asset: z.string().max(WORD_MAX),
+          ledger: coins,
+          venue: coins,
+          difference: coins,
+        }),
+      )
       .max(LIST_MAX)
       .meta({
         description: 'Persistent difference between the total at the exchange and the ledger',

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { LIST_MAX } from '../../core/bounds.ts'
+import { LIST_MAX, WORD_MAX } from '../../core/bounds.ts'
 import type { Queryable, Database } from '../../core/database/pool.ts'
 import { exact, exactUsd, USD_DECIMALS } from '../../core/decimals.ts'
 import type { Prices } from '../../custody/prices/prices.ts'
@@ -17,7 +17,7 @@ const coins = z.number().meta({ description: 'Exact decimal' })
 
 export const balanceShape = z
   .object({
-    asset: z.string(),
+    asset: z.string().max(WORD_MAX),
     available: coins,
     total: coins,
     usd: z.number().nullable().meta({ description: 'null: no current price is available' }),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ID_MAX } from '../../core/bounds.ts'
 import { ApiError } from '../../core/errors.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { findAccount, idParam, tellAccount, type AccountRow } from './account.ts'
@@ -27,7 +28,7 @@ export const deleteAccount = endpoint({
   access: 'write',
   isSetting: true,
   params: idParam,
-  response: z.object({ id: z.string(), deleted: z.literal(true) }),
+  response: z.object({ id: z.string().max(ID_MAX), deleted: z.literal(true) }),
   async handler({ caller, params }, services: Services) {
     const { id } = await services.database.transaction(async (tx) => {
       const row = await findAccount(tx, caller, params.id, 'id', true)

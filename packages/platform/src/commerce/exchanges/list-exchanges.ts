@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
-import { EXCHANGES_MAX } from '../../core/bounds.ts'
+import { EXCHANGES_MAX, NAME_MAX, WORD_MAX } from '../../core/bounds.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { MANNERS, type Venues } from './venues.ts'
 
@@ -31,15 +31,15 @@ export const listExchanges = endpoint({
     data: z
       .array(
         z.object({
-          exchange: z.string(),
-          name: z.string(),
+          exchange: z.string().max(WORD_MAX),
+          name: z.string().max(NAME_MAX),
           support: z.enum(['tested', 'generic', 'read-only']).meta({
             description:
               'tested: order handling is verified against the exchange’s own error codes; generic: order handling relies on ccxt; read-only: no orders, because the outcome of an order could not be queried',
           }),
           passphrase: z.boolean().meta({ description: 'Whether a key requires a passphrase' }),
           features: z
-            .record(z.string(), z.boolean())
+            .record(z.string().max(NAME_MAX), z.boolean())
             .meta({ maxProperties: EXCHANGES_MAX, description: 'Features according to ccxt' }),
         }),
       )

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { LIST_MAX } from '../../core/bounds.ts'
+import { LIST_MAX, WORD_MAX } from '../../core/bounds.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { text } from '../../core/http/schemas.ts'
-import { callExchange, decimalOrNull, marketQuery, units } from './market-data.ts'
+import { callExchange, decimalOrNull, marketQuery, units, unsignedUnits } from './market-data.ts'
 import type { Venues } from './venues.ts'
 
 interface Services {
@@ -29,15 +29,15 @@ export const listMarkets = endpoint({
     data: z
       .array(
         z.object({
-          market: z.string(),
-          base: z.string(),
-          quote: z.string(),
+          market: z.string().max(WORD_MAX),
+          base: z.string().max(WORD_MAX),
+          quote: z.string().max(WORD_MAX),
           active: z.boolean(),
-          amount_step: units,
-          price_step: units,
-          min_amount: units.nullable(),
-          max_amount: units.nullable(),
-          min_cost: units.nullable(),
+          amount_step: unsignedUnits,
+          price_step: unsignedUnits,
+          min_amount: unsignedUnits.nullable(),
+          max_amount: unsignedUnits.nullable(),
+          min_cost: unsignedUnits.nullable(),
           maker_fee: units.nullable(),
           taker_fee: units
             .nullable()

@@ -23,6 +23,8 @@ export const marketQuery = {
 export const decimalOrNull = (units: bigint | null) =>
   units === null ? null : exact(showUnits(units))
 export const units = z.number().meta({ description: 'Exact decimal' })
+/** A price or a limit of a market, which is never negative. */
+export const unsignedUnits = z.number().min(0).meta({ description: 'Exact decimal' })
 
 /** Runs a query to an exchange and converts its errors into API errors. */
 export async function callExchange<T>(

@@ -44,7 +44,7 @@ export const readAccount = endpoint({
     .extend({
       balances: z.array(balanceShape).max(LIST_MAX),
       balances_at: z.string(),
-      balances_age_ms: z.int().meta({ description: 'Age of the balances, in milliseconds' }),
+      balances_age_ms: z.int().min(0).meta({ description: 'Age of the balances, in milliseconds' }),
     })
     .meta({ id: 'ExchangeAccountWithBalances' }),
   async handler({ caller, params }, services: Services) {

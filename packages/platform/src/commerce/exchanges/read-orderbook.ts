@@ -1,7 +1,15 @@
 import { z } from 'zod'
+import { TIME_MAX, WORD_MAX } from '../../core/bounds.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { integer } from '../../core/http/schemas.ts'
-import { callExchange, decimalOrNull, findMarket, marketQuery, units } from './market-data.ts'
+import {
+  callExchange,
+  decimalOrNull,
+  findMarket,
+  marketQuery,
+  units,
+  unsignedUnits,
+} from './market-data.ts'
 import type { Level } from './venue.ts'
 import type { Venues } from './venues.ts'
 
@@ -11,7 +19,7 @@ interface Services {
 
 const DEPTH_MAX = 500
 
-const levels = z.array(z.object({ price: units, amount: units })).max(DEPTH_MAX)
+const levels = z.array(z.object({ price: unsignedUnits, amount: units })).max(DEPTH_MAX)
 
 /** Returns the open orders of a market, best price first. */
 export const readOrderBook = endpoint({
@@ -32,10 +40,10 @@ export const readOrderBook = endpoint({
     ).default(20),
   }),
   response: z.object({
-    market: z.string(),
+    market: z.string().max(WORD_MAX),
     bids: levels,
     asks: levels,
-    at: z.string(),
+    at: z.string().max(TIME_MAX),
   }),
   async handler({ query: { exchange, market, depth } }, services: Services) {
     const { symbol } = await findMarket(services, exchange, market)

@@ -1,6 +1,13 @@
 import { z } from 'zod'
+import { TIME_MAX, WORD_MAX } from '../../core/bounds.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
-import { callExchange, decimalOrNull, findMarket, marketQuery, units } from './market-data.ts'
+import {
+  callExchange,
+  decimalOrNull,
+  findMarket,
+  marketQuery,
+  unsignedUnits,
+} from './market-data.ts'
 import type { Venues } from './venues.ts'
 
 interface Services {
@@ -19,11 +26,11 @@ export const readTicker = endpoint({
   access: 'read',
   query: z.strictObject(marketQuery),
   response: z.object({
-    market: z.string(),
-    bid: units.nullable(),
-    ask: units.nullable(),
-    last: units.nullable(),
-    at: z.string(),
+    market: z.string().max(WORD_MAX),
+    bid: unsignedUnits.nullable(),
+    ask: unsignedUnits.nullable(),
+    last: unsignedUnits.nullable(),
+    at: z.string().max(TIME_MAX),
   }),
   async handler({ query: { exchange, market } }, services: Services) {
     const { symbol } = await findMarket(services, exchange, market)

@@ -1,5 +1,6 @@
 import { reasonOf } from '@custody/chains/reason'
 import { z } from 'zod'
+import { MESSAGE_MAX } from '../../core/bounds.ts'
 import type { Database } from '../../core/database/pool.ts'
 import type { Aml } from '../../custody/aml/aml.ts'
 import type { Venues } from './venues.ts'
@@ -43,6 +44,7 @@ export const testAccount = endpoint({
       ok: z.boolean(),
       error: z
         .string()
+        .max(MESSAGE_MAX)
         .nullable()
         .meta({ description: 'Why the exchange did not respond, or why it rejected the key' }),
     })

@@ -1,6 +1,17 @@
 import { formatAmount, type Registry } from '@custody/chains'
 import { z } from 'zod'
-import { LIST_MAX } from '../../core/bounds.ts'
+import {
+  ADDRESS_MAX,
+  HASH_MAX,
+  ID_MAX,
+  INT_MAX,
+  LIST_MAX,
+  MEMO_MAX,
+  NAME_MAX,
+  TIME_MAX,
+  URL_MAX,
+  WORD_MAX,
+} from '../../core/bounds.ts'
 import { showUsd } from '../../core/decimals.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import type { Environment } from '../../core/environment.ts'
@@ -22,29 +33,33 @@ interface Services {
 
 const amount = z
   .string()
+  .max(WORD_MAX)
   .meta({ description: 'Exact decimal as a string, because browsers parse numbers as doubles' })
 const coin = {
-  asset: z.string(),
-  ticker: z.string(),
-  name: z.string(),
-  network: z.string(),
-  network_name: z.string(),
+  asset: z.string().max(WORD_MAX),
+  ticker: z.string().max(WORD_MAX),
+  name: z.string().max(NAME_MAX),
+  network: z.string().max(WORD_MAX),
+  network_name: z.string().max(NAME_MAX),
 }
 
 /** The payer's view of an invoice. The merchant is the only party that it identifies. */
 export const checkoutShape = z
   .object({
-    inv_id: z.string(),
+    inv_id: z.string().max(ID_MAX),
     inv_status: z.enum(INVOICE_STATUSES),
     exception: z.enum(EXCEPTIONS).nullable(),
-    merchant: z.string(),
-    memo: z.string().nullable(),
-    order_id: z.string().nullable(),
-    fiat: z.string().nullable(),
+    merchant: z.string().max(NAME_MAX),
+    memo: z.string().max(MEMO_MAX).nullable(),
+    order_id: z.string().max(NAME_MAX).nullable(),
+    fiat: z.string().max(WORD_MAX).nullable(),
     fiat_amount: amount.nullable(),
     created_at: z.string(),
-    expiry: z.string(),
-    now: z.string().meta({ description: 'The platform’s current time, for a countdown' }),
+    expiry: z.string().max(TIME_MAX),
+    now: z
+      .string()
+      .max(TIME_MAX)
+      .meta({ description: 'The platform’s current time, for a countdown' }),
     assets: z
       .array(
         z.object({
@@ -58,13 +73,13 @@ export const checkoutShape = z
     selected: z
       .object({
         ...coin,
-        address: z.string(),
-        address_tag: z.string().nullable(),
-        tag_name: z.string().nullable(),
+        address: z.string().max(ADDRESS_MAX),
+        address_tag: z.string().max(NAME_MAX).nullable(),
+        tag_name: z.string().max(NAME_MAX).nullable(),
         crypto_amount: amount,
         paid_amount: amount,
         due_amount: amount,
-        payment_uri: z.string().nullable(),
+        payment_uri: z.string().max(URL_MAX).nullable(),
         rate: amount.nullable(),
         rate_at: z.string().nullable(),
       })
@@ -72,21 +87,21 @@ export const checkoutShape = z
     payments: z
       .array(
         z.object({
-          hash: z.string(),
-          asset: z.string(),
-          ticker: z.string(),
+          hash: z.string().max(HASH_MAX),
+          asset: z.string().max(WORD_MAX),
+          ticker: z.string().max(WORD_MAX),
           amount,
           status: z.enum(PAYMENT_STATUSES),
-          confirmations: z.int(),
-          required: z.int(),
+          confirmations: z.int().min(0).max(INT_MAX),
+          required: z.int().min(0).max(INT_MAX),
           counts: z.boolean(),
           seen_at: z.string(),
-          explorer_url: z.string().nullable(),
+          explorer_url: z.string().max(URL_MAX).nullable(),
         }),
       )
       .max(LIST_MAX),
-    success_url: z.string().nullable(),
-    failed_url: z.string().nullable(),
+    success_url: z.string().max(URL_MAX).nullable(),
+    failed_url: z.string().max(URL_MAX).nullable(),
     cancelled: z.boolean(),
   })
   .meta({ id: 'Checkout' })

@@ -1,7 +1,20 @@
 import { formatAmount, paymentUri, type Asset, type Network, type Registry } from '@custody/chains'
 import { z } from 'zod'
 import { pathShape } from '../../custody/addresses/present.ts'
-import { ASSETS_MAX, LIST_MAX } from '../../core/bounds.ts'
+import {
+  ADDRESS_MAX,
+  ASSETS_MAX,
+  EMAIL_MAX,
+  HASH_MAX,
+  ID_MAX,
+  INT_MAX,
+  LIST_MAX,
+  MEMO_MAX,
+  MESSAGE_MAX,
+  NAME_MAX,
+  URL_MAX,
+  WORD_MAX,
+} from '../../core/bounds.ts'
 import { exact, exactUsd } from '../../core/decimals.ts'
 import type { Notifier } from '../../core/ledger/notifier.ts'
 import { OFFERS_MAX, TOLERANCE_PERCENT } from './body.ts'
@@ -28,55 +41,56 @@ const paymentShape = z
   .object({
     transaction_id: z
       .string()
+      .max(ID_MAX)
       .nullable()
       .meta({ description: 'Null until the payment is in a block' }),
-    hash: z.string(),
-    asset: z.string(),
+    hash: z.string().max(HASH_MAX),
+    asset: z.string().max(WORD_MAX),
     amount: coins,
     status: z.enum(PAYMENT_STATUSES),
-    confirmations: z.int(),
-    required: z.int(),
+    confirmations: z.int().min(0).max(INT_MAX),
+    required: z.int().min(0).max(INT_MAX),
     counts: z.boolean().meta({
       description:
         'False: paid in an asset that was not offered; it does not count towards the invoice',
     }),
     note: z.enum(['other_asset', 'late']).nullable(),
     seen_at: time,
-    explorer_url: z.string().nullable(),
+    explorer_url: z.string().max(URL_MAX).nullable(),
   })
   .meta({ id: 'InvoicePayment' })
 
 export const invoiceShape = z
   .object({
-    inv_id: z.string(),
+    inv_id: z.string().max(ID_MAX),
     inv_status: z.enum(INVOICE_STATUSES),
     exception: z.enum(EXCEPTIONS).nullable(),
-    fiat: z.string().nullable(),
+    fiat: z.string().max(WORD_MAX).nullable(),
     fiat_amount: z.number().nullable(),
-    asset: z.string().nullable().meta({
+    asset: z.string().max(WORD_MAX).nullable().meta({
       description: 'The asset that was selected last; null: the payer has not selected one',
     }),
-    address: z.string().nullable(),
-    address_tag: z.string().nullable(),
+    address: z.string().max(ADDRESS_MAX).nullable(),
+    address_tag: z.string().max(NAME_MAX).nullable(),
     path: pathShape.nullable(),
     crypto_amount: coins.nullable(),
     paid_amount: coins.nullable(),
     due_amount: coins.nullable(),
-    payment_uri: z.string().nullable(),
+    payment_uri: z.string().max(URL_MAX).nullable(),
     expiry: time,
-    checkout_url: z.string(),
+    checkout_url: z.string().max(URL_MAX),
     assets: z
       .array(
         z.object({
-          asset: z.string(),
-          network: z.string(),
+          asset: z.string().max(WORD_MAX),
+          network: z.string().max(WORD_MAX),
           takes_tag: z.boolean(),
           requires_tag: z.boolean(),
           crypto_amount: coins,
-          rate: z.number().nullable(),
+          rate: z.number().min(0).nullable(),
           rate_at: time.nullable(),
-          address: z.string().nullable(),
-          address_tag: z.string().nullable(),
+          address: z.string().max(ADDRESS_MAX).nullable(),
+          address_tag: z.string().max(NAME_MAX).nullable(),
           path: pathShape.nullable(),
         }),
       )
@@ -91,41 +105,50 @@ export const invoiceShape = z
     refunds: z
       .array(
         z.object({
-          transaction_id: z.string(),
-          asset: z.string(),
+          transaction_id: z.string().max(ID_MAX),
+          asset: z.string().max(WORD_MAX),
           amount: coins,
           status: z.enum(['pending', 'confirmed', 'failed']),
-          hash: z.string().nullable(),
+          hash: z.string().max(HASH_MAX).nullable(),
         }),
       )
       .max(LIST_MAX)
       .meta({ description: `The latest ${LIST_MAX}` }),
     refundable: z
-      .array(z.object({ asset: z.string(), amount: coins }))
+      .array(z.object({ asset: z.string().max(WORD_MAX), amount: coins }))
       .max(ASSETS_MAX)
       .meta({ description: 'Credited amount that has not been refunded' }),
     excess: z
-      .array(z.object({ asset: z.string(), amount: coins }))
+      .array(z.object({ asset: z.string().max(WORD_MAX), amount: coins }))
       .max(ASSETS_MAX)
       .meta({
         description: 'The part of it that exceeds the invoice amount',
       }),
-    memo: z.string().nullable(),
-    order_id: z.string().nullable(),
-    payer: z.object({ email: z.string().nullable(), name: z.string().nullable() }).nullable(),
-    webhook_url: z.string().nullable(),
-    success_url: z.string().nullable(),
-    failed_url: z.string().nullable(),
+    memo: z.string().max(MEMO_MAX).nullable(),
+    order_id: z.string().max(NAME_MAX).nullable(),
+    payer: z
+      .object({
+        email: z.string().max(EMAIL_MAX).nullable(),
+        name: z.string().max(NAME_MAX).nullable(),
+      })
+      .nullable(),
+    webhook_url: z.string().max(URL_MAX).nullable(),
+    success_url: z.string().max(URL_MAX).nullable(),
+    failed_url: z.string().max(URL_MAX).nullable(),
     tolerance: z
       .number()
       .min(0)
       .max(TOLERANCE_PERCENT.most)
       .meta({ description: 'Permitted underpayment in percent of the amount' }),
-    sequence_id: z.string().nullable(),
-    version: z.int().meta({ description: 'Increases with every change' }),
+    sequence_id: z.string().max(NAME_MAX).nullable(),
+    version: z.int().min(0).meta({ description: 'Increases with every change' }),
     cancelled_at: time.nullable(),
     marked: z
-      .object({ status: z.enum(['settled', 'invalid']), reason: z.string(), at: time })
+      .object({
+        status: z.enum(['settled', 'invalid']),
+        reason: z.string().max(MESSAGE_MAX),
+        at: time,
+      })
       .nullable(),
     created_at: time,
     updated_at: time,

@@ -1,5 +1,6 @@
 import { formatAmount } from '@custody/chains'
 import { z } from 'zod'
+import { NAME_MAX } from '../../core/bounds.ts'
 import { exact, exactUsd } from '../../core/decimals.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import {
@@ -20,8 +21,8 @@ interface Services {
 
 export const settingsShape = z
   .object({
-    display_name: z.string().nullable(),
-    allowed_origins: z.array(z.string()).max(ORIGINS_MAX),
+    display_name: z.string().max(NAME_MAX).nullable(),
+    allowed_origins: z.array(z.string().max(NAME_MAX)).max(ORIGINS_MAX),
     confirmations: z
       .array(
         z.object({

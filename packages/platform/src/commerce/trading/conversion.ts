@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ID_MAX, MESSAGE_MAX, WORD_MAX } from '../../core/bounds.ts'
 import type { Queryable, Database } from '../../core/database/pool.ts'
 import { exact } from '../../core/decimals.ts'
 import type { Environment } from '../../core/environment.ts'
@@ -6,7 +7,7 @@ import type { Registry } from '@custody/chains'
 import type { Venues } from '../exchanges/venues.ts'
 import { ApiError } from '../../core/errors.ts'
 import type { AccountRow } from '../exchanges/account.ts'
-import { units } from '../exchanges/market-data.ts'
+import { units, unsignedUnits } from '../exchanges/market-data.ts'
 import { divide, showUnits } from '../exchanges/units.ts'
 import type { Market, Side } from '../exchanges/venue.ts'
 import type { Caller } from '../../core/http/endpoint.ts'
@@ -85,29 +86,29 @@ export interface ConversionParams {
 
 export const conversionShape = z
   .object({
-    id: z.string(),
+    id: z.string().max(ID_MAX),
     status: z.enum(['quoted', 'expired', 'ordered']),
-    from_asset: z.string(),
-    to_asset: z.string(),
+    from_asset: z.string().max(WORD_MAX),
+    to_asset: z.string().max(WORD_MAX),
     amount: units.meta({ description: 'Amount of from_asset in the request' }),
     receive: units.meta({
       description: 'Amount of to_asset after the exchange’s fee, from the order book at that time',
     }),
-    price: units.nullable(),
-    exchange_account: z.string(),
-    exchange: z.string(),
-    market: z.string(),
+    price: unsignedUnits.nullable(),
+    exchange_account: z.string().max(ID_MAX),
+    exchange: z.string().max(WORD_MAX),
+    market: z.string().max(WORD_MAX),
     side: z.enum(['buy', 'sell']),
     order_amount: units,
-    limit_price: units.meta({ description: 'No part is executed at a worse price' }),
+    limit_price: unsignedUnits.meta({ description: 'No part is executed at a worse price' }),
     expires_at: z.string(),
     others: z
       .array(
         z.object({
-          exchange_account: z.string(),
-          exchange: z.string(),
+          exchange_account: z.string().max(ID_MAX),
+          exchange: z.string().max(WORD_MAX),
           receive: units.nullable(),
-          reason: z.string().nullable(),
+          reason: z.string().max(MESSAGE_MAX).nullable(),
         }),
       )
       .max(ACCOUNTS_MAX)

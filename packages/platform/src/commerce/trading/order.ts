@@ -1,9 +1,10 @@
 import { stringifyJson } from '@custody/request-auth'
 import { z } from 'zod'
+import { ADDRESS_MAX, ID_MAX, MESSAGE_MAX, NAME_MAX, WORD_MAX } from '../../core/bounds.ts'
 import type { Queryable } from '../../core/database/pool.ts'
 import { exact, exactUsd } from '../../core/decimals.ts'
 import { ApiError } from '../../core/errors.ts'
-import { decimalOrNull, units } from '../exchanges/market-data.ts'
+import { decimalOrNull, units, unsignedUnits } from '../exchanges/market-data.ts'
 import { divide, showUnits } from '../exchanges/units.ts'
 import type { Side, TimeInForce } from '../exchanges/venue.ts'
 import type { Caller } from '../../core/http/endpoint.ts'
@@ -77,10 +78,10 @@ const FEES_MAX = 100
 
 export const orderShape = z
   .object({
-    id: z.string(),
-    exchange_account: z.string(),
-    exchange: z.string(),
-    market: z.string(),
+    id: z.string().max(ID_MAX),
+    exchange_account: z.string().max(ID_MAX),
+    exchange: z.string().max(WORD_MAX),
+    market: z.string().max(WORD_MAX),
     side: z.enum(['buy', 'sell']),
     type: z.enum(['market', 'limit']),
     status: z.enum(ORDER_STATUSES),
@@ -90,34 +91,35 @@ export const orderShape = z
     }),
     amount: units,
     quote_amount: units.nullable(),
-    price: units.nullable(),
-    protection_price: units
+    price: unsignedUnits.nullable(),
+    protection_price: unsignedUnits
       .nullable()
       .meta({ description: 'For a market order: no part is executed at a worse price' }),
     time_in_force: z.enum(['GTC', 'IOC', 'FOK']),
     post_only: z.boolean(),
-    max_slippage_bps: z.int().nullable(),
+    max_slippage_bps: z.int().min(0).max(10_000).nullable(),
     filled: units,
     remaining: units,
-    average_price: units.nullable(),
+    average_price: unsignedUnits.nullable(),
     cost: units,
     fees: z
-      .array(z.object({ asset: z.string(), amount: units }))
+      .array(z.object({ asset: z.string().max(WORD_MAX), amount: units }))
       .max(FEES_MAX)
       .meta({ description: 'Fees that the exchange charged' }),
     reason: z
       .string()
+      .max(MESSAGE_MAX)
       .nullable()
       .meta({ description: 'Why the order was rejected, or ended without being filled' }),
-    client_order_id: z.string(),
-    exchange_order_id: z.string().nullable(),
+    client_order_id: z.string().max(ID_MAX),
+    exchange_order_id: z.string().max(ADDRESS_MAX).nullable(),
     platform_fee: z.number().meta({
       description:
         'USD: the amount reserved while the order is open, then the fee for the filled amount',
     }),
     cancel_requested: z.boolean(),
-    sequence_id: z.string().nullable(),
-    version: z.int(),
+    sequence_id: z.string().max(NAME_MAX).nullable(),
+    version: z.int().min(0),
     created_at: z.string(),
     updated_at: z.string(),
   })

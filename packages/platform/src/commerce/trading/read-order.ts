@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { LIST_MAX } from '../../core/bounds.ts'
+import { ADDRESS_MAX, LIST_MAX, TIME_MAX, WORD_MAX } from '../../core/bounds.ts'
 import { exact } from '../../core/decimals.ts'
-import { units } from '../exchanges/market-data.ts'
+import { units, unsignedUnits } from '../exchanges/market-data.ts'
 import { showUnits } from '../exchanges/units.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { pathId } from '../../core/http/schemas.ts'
@@ -39,14 +39,14 @@ export const readOrder = endpoint({
       fills: z
         .array(
           z.object({
-            id: z.string(),
-            price: units,
+            id: z.string().max(ADDRESS_MAX),
+            price: unsignedUnits,
             amount: units,
             cost: units,
             fee: units,
-            fee_asset: z.string(),
+            fee_asset: z.string().max(WORD_MAX),
             maker: z.boolean().nullable(),
-            at: z.string(),
+            at: z.string().max(TIME_MAX),
           }),
         )
         .max(LIST_MAX)

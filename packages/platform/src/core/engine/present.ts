@@ -1,6 +1,16 @@
 import { formatAmount, type Registry } from '@custody/chains'
 import { z } from 'zod'
-import { NODES } from '../bounds.ts'
+import {
+  ADDRESS_MAX,
+  HASH_MAX,
+  ID_MAX,
+  INT_MAX,
+  MEMO_MAX,
+  MESSAGE_MAX,
+  NAME_MAX,
+  NODES,
+  WORD_MAX,
+} from '../bounds.ts'
 import { exact, exactUsd } from '../decimals.ts'
 import { waitingShape } from './waiting.ts'
 import { voidShape } from '../signing/void.ts'
@@ -29,29 +39,29 @@ export const STATUSES = ['pending', 'confirmed', 'failed'] as const
 
 export const transactionShape = z
   .object({
-    id: z.string(),
-    type: z.string(),
-    hash: z.string().nullable(),
-    asset: z.string(),
+    id: z.string().max(ID_MAX),
+    type: z.string().max(WORD_MAX),
+    hash: z.string().max(HASH_MAX).nullable(),
+    asset: z.string().max(WORD_MAX),
     amount: z.number(),
     fee: z.number().meta({
       description:
         'Network fee: an estimate until confirmation, then the fee paid; 0 if the transaction failed before it reached a chain',
     }),
-    fee_asset: z.string(),
-    source_type: z.string(),
-    source_id: z.string().nullable(),
-    destination_type: z.string(),
-    destination_id: z.string().nullable(),
-    address_tag: z.string().nullable(),
+    fee_asset: z.string().max(WORD_MAX),
+    source_type: z.string().max(WORD_MAX),
+    source_id: z.string().max(ADDRESS_MAX).nullable(),
+    destination_type: z.string().max(WORD_MAX),
+    destination_id: z.string().max(ADDRESS_MAX).nullable(),
+    address_tag: z.string().max(NAME_MAX).nullable(),
     status: z.enum(STATUSES),
-    sub_status: z.string(),
-    confirmations: z.int(),
-    memo: z.string().meta({
+    sub_status: z.string().max(WORD_MAX),
+    confirmations: z.int().min(0).max(INT_MAX),
+    memo: z.string().max(MEMO_MAX).meta({
       description: 'The memo in the request; empty if there was none, and for deposits',
     }),
-    sequence_id: z.string().nullable(),
-    failure_reason: z.string().nullable(),
+    sequence_id: z.string().max(NAME_MAX).nullable(),
+    failure_reason: z.string().max(MESSAGE_MAX).nullable(),
     amount_in_usd: z.number().nullable().meta({
       description:
         'Value at the price when the transaction was created, or when the deposit was first seen in a block; it never changes. null if there was no current price',

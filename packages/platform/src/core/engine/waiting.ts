@@ -1,5 +1,6 @@
 import { ChainError } from '@custody/chains'
 import { z } from 'zod'
+import { MESSAGE_MAX, TIME_MAX, WORD_MAX } from '../bounds.ts'
 import { NodeRefused, NodeUnavailable } from '../signing/nodes.ts'
 
 /**
@@ -41,11 +42,17 @@ export interface Waiting {
 
 export const waitingShape = z
   .object({
-    code: z.string().meta({
-      description: `Reason code. Currently ${WAIT_CODES.join(', ')}; further codes may be added`,
-    }),
-    reason: z.string().meta({ description: 'A sentence for people; may change' }),
-    since: z.string().meta({ description: 'Time since when it has been waiting for this reason' }),
+    code: z
+      .string()
+      .max(WORD_MAX)
+      .meta({
+        description: `Reason code. Currently ${WAIT_CODES.join(', ')}; further codes may be added`,
+      }),
+    reason: z.string().max(MESSAGE_MAX).meta({ description: 'A sentence for people; may change' }),
+    since: z
+      .string()
+      .max(TIME_MAX)
+      .meta({ description: 'Time since when it has been waiting for this reason' }),
   })
   .meta({ id: 'Waiting' })
 

@@ -2,6 +2,7 @@ import { asInstalled } from '@custody/chains/terminal'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
+import { MESSAGE_MAX, NAME_MAX } from '../bounds.ts'
 import { ApiError } from '../errors.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { Environment } from '../environment.ts'
@@ -66,17 +67,21 @@ const DOCUMENT = z.strictObject({
 })
 
 const INDEX_SHAPE = z.object({
-  name: z.string(),
-  description: z.string(),
-  links: z.record(z.string(), z.string()).meta({ maxProperties: Object.keys(INDEX.links).length }),
-  authentication: z.string(),
-  documentation: z.array(z.string()).max(INDEX.documentation.length),
+  name: z.string().max(NAME_MAX),
+  description: z.string().max(MESSAGE_MAX),
+  links: z
+    .record(z.string().max(NAME_MAX), z.string().max(MESSAGE_MAX))
+    .meta({ maxProperties: Object.keys(INDEX.links).length }),
+  authentication: z.string().max(MESSAGE_MAX),
+  documentation: z.array(z.string().max(NAME_MAX)).max(INDEX.documentation.length),
 })
 /** Maximum number of readiness checks: the database, each signer node, and the roles. */
 const CHECKS_MAX = 50
 const READINESS_SHAPE = z.object({
   status: z.enum(['ok', 'unavailable']),
-  checks: z.record(z.string(), z.string()).meta({ maxProperties: CHECKS_MAX }),
+  checks: z
+    .record(z.string().max(NAME_MAX), z.string().max(MESSAGE_MAX))
+    .meta({ maxProperties: CHECKS_MAX }),
 })
 
 /** The routes that need no key, for the OpenAPI document. */

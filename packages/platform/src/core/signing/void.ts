@@ -1,6 +1,6 @@
 import { claimedNonceAndSubject, type SignedRequest } from '@custody/request-auth'
 import { z } from 'zod'
-import { NAMED_MAX } from '../bounds.ts'
+import { HASH_MAX, ID_MAX, KEY_MAX, NAMED_MAX, SIGNED_MAX } from '../bounds.ts'
 import type { Signing } from './signing.ts'
 import { NodeRefused, type SignerNodes } from './nodes.ts'
 
@@ -9,19 +9,19 @@ import { NodeRefused, type SignerNodes } from './nodes.ts'
  */
 const recordShape = z
   .object({
-    node: z.int(),
-    intent: z.string(),
-    transaction_id: z.string(),
-    rule: z.string().nullable().meta({
+    node: z.int().min(1).max(3),
+    intent: z.string().max(SIGNED_MAX),
+    transaction_id: z.string().max(ID_MAX),
+    rule: z.string().max(ID_MAX).nullable().meta({
       description: 'The standing rule whose forward was voided; null: a request of the caller',
     }),
-    height: z.int(),
-    voided_at: z.int(),
-    signed: z.array(z.string()).meta({
+    height: z.int().min(0),
+    voided_at: z.int().min(0),
+    signed: z.array(z.string().max(HASH_MAX)).meta({
       maxItems: NAMED_MAX,
       description: 'Hashes of the transactions that the node signed for it, without fuel and loans',
     }),
-    unfinished: z.int().meta({
+    unfinished: z.int().min(0).meta({
       description: 'Transactions that entered signing and whose outcome the node does not know',
     }),
   })
@@ -30,7 +30,7 @@ const recordShape = z
 export const voidShape = z
   .object({
     record: recordShape,
-    signature: z.string().meta({
+    signature: z.string().max(KEY_MAX).meta({
       description:
         'Ed25519, lower-case hex, over custody/void/v2, a line feed, and the JSON of the record',
     }),

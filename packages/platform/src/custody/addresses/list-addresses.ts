@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { WORD_MAX } from '../../core/bounds.ts'
 import { findAsset } from '../assets/find-asset.ts'
 import { ApiError } from '../../core/errors.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
@@ -23,6 +24,7 @@ const pageShape = z
     data: z.array(addressShape).max(LIMIT_MAX),
     next: z
       .string()
+      .max(WORD_MAX)
       .nullable()
       .meta({ description: 'Cursor of the next page: pass it as `after`; null on the last page' }),
     has_more: z.boolean().meta({ description: 'Whether there are more records' }),

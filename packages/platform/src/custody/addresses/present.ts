@@ -1,5 +1,6 @@
 import { paymentUri, pathOf, type Asset, type Network } from '@custody/chains'
 import { z } from 'zod'
+import { ADDRESS_MAX, ID_MAX, INT_MAX, NAME_MAX, URL_MAX, WORD_MAX } from '../../core/bounds.ts'
 
 export interface AddressRow {
   id: string
@@ -12,19 +13,19 @@ export interface AddressRow {
 }
 
 /** Derivation path of an address, relative to the workspace's key. */
-export const pathShape = z.array(z.int()).length(3).meta({
+export const pathShape = z.array(z.int().min(0).max(INT_MAX)).length(3).meta({
   description:
     'Derivation path [sub-account, chain, index], not hardened, relative to the key in GET /dac/v1/keys',
 })
 
 export const addressShape = z
   .object({
-    id: z.string(),
-    asset: z.string(),
-    address: z.string(),
-    address_tag: z.string().nullable(),
-    label: z.string().nullable(),
-    payment_uri: z.string().nullable().meta({
+    id: z.string().max(ID_MAX),
+    asset: z.string().max(WORD_MAX),
+    address: z.string().max(ADDRESS_MAX),
+    address_tag: z.string().max(NAME_MAX).nullable(),
+    label: z.string().max(NAME_MAX).nullable(),
+    payment_uri: z.string().max(URL_MAX).nullable().meta({
       description:
         'Payment URI for a QR code: BIP21, EIP-681, Solana Pay, SEP-7, CIP-13, xrpl:; null if there is no common format (TRX)',
     }),

@@ -1,5 +1,6 @@
 import { familyOf, validateAddress, type Asset, type Network, type Registry } from '@custody/chains'
 import { z } from 'zod'
+import { ADDRESS_MAX, MESSAGE_MAX, NAME_MAX } from '../../core/bounds.ts'
 import { findAsset } from '../assets/find-asset.ts'
 import { withTimeout } from '../../core/engine/with-timeout.ts'
 import type { Environment } from '../../core/environment.ts'
@@ -36,12 +37,12 @@ export const postValidateAddress = endpoint({
   }),
   response: z.object({
     valid: z.boolean(),
-    reason: z.string().optional(),
-    address: z.string().optional().meta({
+    reason: z.string().max(MESSAGE_MAX).optional(),
+    address: z.string().max(ADDRESS_MAX).optional().meta({
       description:
         'The address as transactions list it (`destination_id`), present if the request spells it differently',
     }),
-    address_tag: z.string().nullable().optional().meta({
+    address_tag: z.string().max(NAME_MAX).nullable().optional().meta({
       description:
         'Tag that a payment would carry: the one in the request, or the one inside an X-address; null: none',
     }),

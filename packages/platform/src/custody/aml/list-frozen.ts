@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ADDRESS_MAX, ID_MAX, NAME_MAX, WORD_MAX } from '../../core/bounds.ts'
 import { findAsset } from '../assets/find-asset.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { assetName } from '../../core/http/schemas.ts'
@@ -18,15 +19,18 @@ const ROWS_MAX = 10_000
 
 const frozenShape = z
   .object({
-    asset: z.string(),
-    network: z.string(),
-    address: z.string(),
-    address_tag: z.string().nullable(),
-    source: z.string(),
-    risk_level: z.string(),
-    transaction_id: z.string(),
+    asset: z.string().max(WORD_MAX),
+    network: z.string().max(WORD_MAX),
+    address: z.string().max(ADDRESS_MAX),
+    address_tag: z.string().max(NAME_MAX).nullable(),
+    source: z.string().max(WORD_MAX),
+    risk_level: z.string().max(WORD_MAX),
+    transaction_id: z.string().max(ID_MAX),
     frozen_at: z.string(),
-    held: z.int().meta({ description: 'Transactions that are on hold because of this address' }),
+    held: z
+      .int()
+      .min(0)
+      .meta({ description: 'Transactions that are on hold because of this address' }),
   })
   .meta({ id: 'FrozenAddress' })
 

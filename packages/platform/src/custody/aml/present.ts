@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { MESSAGE_MAX, NAME_MAX, WORD_MAX } from '../../core/bounds.ts'
 import { warningOf } from './levels.ts'
 import type { AmlRow } from './policy.ts'
 
@@ -6,13 +7,13 @@ const SHOWN_LEAST = 16
 
 export const amlShape = z
   .object({
-    provider: z.string(),
-    aml_token: z.string().meta({ description: 'The token, masked' }),
-    aml_risk_levels: z.string(),
+    provider: z.string().max(WORD_MAX),
+    aml_token: z.string().max(NAME_MAX).meta({ description: 'The token, masked' }),
+    aml_risk_levels: z.string().max(WORD_MAX),
     aml_deposit: z.boolean(),
     aml_withdrawal: z.boolean(),
     updated_at: z.string(),
-    warning: z.string().nullable().meta({
+    warning: z.string().max(MESSAGE_MAX).nullable().meta({
       description:
         'Warning, present if a level passes although a lower level is held; otherwise null',
     }),

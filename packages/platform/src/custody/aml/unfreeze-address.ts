@@ -1,5 +1,6 @@
 import { stringifyJson } from '@custody/request-auth'
 import { z } from 'zod'
+import { ADDRESS_MAX, NAME_MAX, WORD_MAX } from '../../core/bounds.ts'
 import { findAsset } from '../assets/find-asset.ts'
 import { ApiError } from '../../core/errors.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
@@ -38,9 +39,9 @@ export const unfreezeAddress = endpoint({
   isSetting: true,
   body: z.strictObject({ asset: assetName, address: text(200), address_tag: text(200).optional() }),
   response: z.object({
-    asset: z.string(),
-    address: z.string(),
-    address_tag: z.string().nullable(),
+    asset: z.string().max(WORD_MAX),
+    address: z.string().max(ADDRESS_MAX),
+    address_tag: z.string().max(NAME_MAX).nullable(),
     unfrozen_at: z.string(),
   }),
   async handler({ caller, body }, services: Services) {

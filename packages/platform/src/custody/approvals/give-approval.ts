@@ -1,6 +1,7 @@
 import type { Registry } from '@custody/chains'
 import { carriedApproval, LIMITS } from '@custody/policy'
 import { z } from 'zod'
+import { ID_MAX } from '../../core/bounds.ts'
 import type { Database } from '../../core/database/pool.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { pathId, wholeNumber } from '../../core/http/schemas.ts'
@@ -51,7 +52,7 @@ export const giveApproval = endpoint({
       'kq3mT0bPzV7m0cB7aF2r1sXo9pQeYw8uG5hJ4nL6dKcRtZvM1iN0oPxS3fUyE2aWgHjB7kQ9lDzC5vXbN8mTAw==',
   },
   response: z.object({
-    id: z.string(),
+    id: z.string().max(ID_MAX),
     state: z.enum(['open', 'approved', 'rejected']).meta({
       description: '`open`: further approvals are missing',
     }),

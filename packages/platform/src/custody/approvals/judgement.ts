@@ -1,5 +1,6 @@
 import { actFacts, LIMITS } from '@custody/policy'
 import { z } from 'zod'
+import { ID_MAX, MESSAGE_MAX } from '../../core/bounds.ts'
 
 const policy = z.strictObject({
   number: z.int().min(1).max(1_000_000_000),
@@ -77,7 +78,7 @@ const judgement = z.object({
   tried: z
     .array(
       z.object({
-        rule: z.string(),
+        rule: z.string().max(ID_MAX),
         effect: z.string(),
         fits: z.boolean(),
         why: z.string().nullable(),
@@ -90,7 +91,11 @@ const judgement = z.object({
     .array(z.object({ by: z.string(), key: z.string(), why: z.string() }))
     .max(LIMITS.people),
   refusal: z
-    .object({ code: z.string().max(64), message: z.string(), frees_at: z.int().nullable() })
+    .object({
+      code: z.string().max(64),
+      message: z.string().max(MESSAGE_MAX),
+      frees_at: z.int().nullable(),
+    })
     .nullable(),
 })
 export type Judgement = z.output<typeof judgement>

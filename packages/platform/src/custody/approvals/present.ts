@@ -1,5 +1,6 @@
 import { assertion, LIMITS, type CarriedApproval } from '@custody/policy'
 import { z } from 'zod'
+import { ID_MAX, KEY_MAX, SIGNED_MAX } from '../../core/bounds.ts'
 import { changeStatementShape, missingShape } from './change-shapes.ts'
 import { factsShape, needShape, statementShape } from './judgement.ts'
 import { REQUEST_STATES, type ApprovalRequest } from './approval-request.ts'
@@ -30,7 +31,7 @@ export const decisionShape = z
       .min(0)
       .max(SECONDS_MAX)
       .meta({ description: 'Time at which it stops counting, in Unix seconds' }),
-    signature: z.string().optional().meta({
+    signature: z.string().max(KEY_MAX).optional().meta({
       description: 'Base64 of 64 bytes, by a key that signs itself; absent for a passkey',
     }),
     passkey: assertionShape.optional(),
@@ -55,6 +56,7 @@ export const approvalShape = z
   .object({
     id: z
       .string()
+      .max(ID_MAX)
       .meta({ description: 'ID of the transfer, the forwarding rule or the policy change' }),
     state: z.enum(REQUEST_STATES).meta({
       description:
@@ -94,7 +96,7 @@ export const approvalDetailShape = approvalShape
         token: z.string().max(16_384),
         method: z.string().max(10),
         uri: z.string().max(2048),
-        body: z.string(),
+        body: z.string().max(SIGNED_MAX),
       })
       .meta({
         description:

@@ -1,5 +1,12 @@
 import { z } from 'zod'
-import { ASSETS_MAX } from '../../core/bounds.ts'
+import {
+  ADDRESS_MAX,
+  ASSETS_MAX,
+  MESSAGE_MAX,
+  NAME_MAX,
+  TIME_MAX,
+  WORD_MAX,
+} from '../../core/bounds.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { exact } from '../../core/decimals.ts'
 import type { Settings } from '../../core/settings/settings.ts'
@@ -17,16 +24,20 @@ export const assetShape = z
   .object({
     asset_name: z
       .string()
+      .max(WORD_MAX)
       .meta({ description: 'Asset name that all other operations accept as `asset`' }),
-    name: z.string(),
-    ticker: z.string(),
-    blockchain: z.string(),
-    network: z.string(),
-    family: z.string().meta({ examples: ['utxo'] }),
-    decimals: z.int(),
+    name: z.string().max(NAME_MAX),
+    ticker: z.string().max(WORD_MAX),
+    blockchain: z.string().max(NAME_MAX),
+    network: z.string().max(WORD_MAX),
+    family: z
+      .string()
+      .max(WORD_MAX)
+      .meta({ examples: ['utxo'] }),
+    decimals: z.int().min(0).max(100),
     type: z.enum(['native', 'token']),
-    contract_address: z.string().nullable(),
-    fee_asset: z.string(),
+    contract_address: z.string().max(ADDRESS_MAX).nullable(),
+    fee_asset: z.string().max(WORD_MAX),
     takes_tag: z.boolean().meta({
       description:
         'Payments of the asset may carry an `address_tag`: a destination tag (XRP) or a memo (XLM)',
@@ -35,8 +46,8 @@ export const assetShape = z
       description:
         'Many addresses of the asset, in particular those of exchanges, are complete only with their `address_tag`: ask the payee for both, and omit the tag only if the payee has none',
     }),
-    min_withdrawal: z.number().meta({ description: 'Decimal, in the asset’s native unit' }),
-    issuer: z.string().nullable().meta({
+    min_withdrawal: z.number().min(0).meta({ description: 'Decimal, in the asset’s native unit' }),
+    issuer: z.string().max(NAME_MAX).nullable().meta({
       description:
         'Issuer of the token on this network, or operator of its bridge; null for native coins',
     }),
@@ -48,10 +59,10 @@ export const assetShape = z
       description:
         'deprecated: new wallets and addresses only if the operator allows them; the balance can be sent. Retired assets are not listed',
     }),
-    status_since: z.string().nullable().meta({
+    status_since: z.string().max(TIME_MAX).nullable().meta({
       description: 'Date from which `status` applies, YYYY-MM-DD; null while the asset is active',
     }),
-    status_reason: z.string().nullable(),
+    status_reason: z.string().max(MESSAGE_MAX).nullable(),
     is_active: z
       .boolean()
       .meta({ description: 'Whether new wallets and addresses can be created' }),

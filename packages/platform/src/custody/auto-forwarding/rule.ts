@@ -2,7 +2,16 @@ import { formatAmount, type Registry } from '@custody/chains'
 import { LIMITS } from '@custody/policy'
 import type { SignedRequest } from '@custody/request-auth'
 import { z } from 'zod'
-import { NAMED_MAX, NODES } from '../../core/bounds.ts'
+import {
+  ADDRESS_MAX,
+  HASH_MAX,
+  ID_MAX,
+  MESSAGE_MAX,
+  NAMED_MAX,
+  NAME_MAX,
+  NODES,
+  WORD_MAX,
+} from '../../core/bounds.ts'
 import type { Queryable, Database } from '../../core/database/pool.ts'
 import { ApiError } from '../../core/errors.ts'
 import type { Caller } from '../../core/http/endpoint.ts'
@@ -75,18 +84,18 @@ export const STATE_OF_STATUS = new Map(
 
 export const ruleShape = z
   .object({
-    id: z.string(),
-    asset: z.string(),
+    id: z.string().max(ID_MAX),
+    asset: z.string().max(WORD_MAX),
     status: z.enum(STATUSES),
-    min_amount: z.number(),
-    daily_cap: z.number(),
-    destination_address: z.string(),
-    address_tag: z.string().nullable(),
+    min_amount: z.number().min(0),
+    daily_cap: z.number().min(0),
+    destination_address: z.string().max(ADDRESS_MAX),
+    address_tag: z.string().max(NAME_MAX).nullable(),
     expires_at: z.string(),
     waiting: z.number().meta({
       description: 'Amount received since the rule was created that is not forwarded yet',
     }),
-    reason: z.string().nullable().meta({
+    reason: z.string().max(MESSAGE_MAX).nullable().meta({
       description:
         'Why the waiting amount has not been forwarded, or why the platform ended the rule',
     }),
@@ -95,7 +104,7 @@ export const ruleShape = z
         'Approvals of people that the policy requires; present if the status is `awaiting_approval`. `GET /dac/v1/approvals/{id}` with the ID of the rule returns what they sign',
     }),
     outstanding: z
-      .array(z.string())
+      .array(z.string().max(HASH_MAX))
       .max(NODES * NAMED_MAX)
       .meta({
         description:

@@ -1,5 +1,6 @@
 import { formatAmount, traitsOf, validateAddress, type Asset, type Registry } from '@custody/chains'
 import { z } from 'zod'
+import { WORD_MAX } from '../../core/bounds.ts'
 import { findAsset } from '../assets/find-asset.ts'
 import { readAmount } from '../assets/read-amount.ts'
 import { ApiError } from '../../core/errors.ts'
@@ -44,14 +45,14 @@ export const estimateFeeEndpoint = endpoint({
     }),
   }),
   response: z.object({
-    asset: z.string(),
+    asset: z.string().max(WORD_MAX),
     fee: z.number().meta({
       description:
         'Total network fee of the transfer, in the network’s native coin; includes `rent`, `activation` and `l1_fee`',
     }),
-    fee_rate: z.number(),
-    fee_rate_unit: z.string(),
-    fee_asset: z.string(),
+    fee_rate: z.number().min(0),
+    fee_rate_unit: z.string().max(WORD_MAX),
+    fee_asset: z.string().max(WORD_MAX),
     basis: z.enum(['wallet', 'typical']).meta({
       description:
         '`wallet`: calculated from the caller’s own coins; `typical`: one input and two outputs, or usual gas',

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { MESSAGE_MAX, WORD_MAX } from '../../core/bounds.ts'
 import { findAsset } from '../assets/find-asset.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { exact } from '../../core/decimals.ts'
@@ -29,16 +30,16 @@ export const networkFeeRates = endpoint({
   access: 'read',
   params: z.strictObject({ asset: z.string().max(64) }),
   response: z.object({
-    asset: z.string(),
-    fee_rate_unit: z.string(),
-    low: z.number(),
-    medium: z.number(),
-    high: z.number(),
+    asset: z.string().max(WORD_MAX),
+    fee_rate_unit: z.string().max(WORD_MAX),
+    low: z.number().min(0),
+    medium: z.number().min(0),
+    high: z.number().min(0),
     updated_at: z.string().meta({
       description:
         'When the rates were read from the node; if it has no estimate now, when it last had one',
     }),
-    warning: z.string().optional().meta({
+    warning: z.string().max(MESSAGE_MAX).optional().meta({
       description:
         'Present only if the node has no estimate now: explains which rates are returned instead',
     }),

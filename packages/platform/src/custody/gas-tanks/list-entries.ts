@@ -1,5 +1,6 @@
 import { formatAmount, type Asset, type Registry } from '@custody/chains'
 import { z } from 'zod'
+import { ID_MAX, WORD_MAX } from '../../core/bounds.ts'
 import { ApiError } from '../../core/errors.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { exact } from '../../core/decimals.ts'
@@ -55,8 +56,8 @@ export const listTankEntries = endpoint({
   query: z.strictObject(pageQuery),
   response: pageOf(
     z.object({
-      id: z.string(),
-      type: z.string(),
+      id: z.string().max(ID_MAX),
+      type: z.string().max(WORD_MAX),
       balance_change: z
         .number()
         .meta({ description: 'Change of the amount that the tank can spend' }),
@@ -64,8 +65,8 @@ export const listTankEntries = endpoint({
         .number()
         .meta({ description: 'Change of the amount reserved for transactions in progress' }),
       float_change: z.number().meta({ description: 'Change of the tank’s fuel at addresses' }),
-      transaction_id: z.string().nullable(),
-      for_transaction_id: z.string().nullable(),
+      transaction_id: z.string().max(ID_MAX).nullable(),
+      for_transaction_id: z.string().max(ID_MAX).nullable(),
       created_at: z.string(),
     }),
   ),

@@ -1,6 +1,6 @@
 import { formatAmount, traitsOf, type Registry } from '@custody/chains'
 import { z } from 'zod'
-import { ASSETS_MAX } from '../../core/bounds.ts'
+import { ADDRESS_MAX, ASSETS_MAX, ID_MAX, WORD_MAX } from '../../core/bounds.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { exact } from '../../core/decimals.ts'
 import type { Settings } from '../../core/settings/settings.ts'
@@ -17,12 +17,12 @@ interface Services {
 
 export const tankShape = z
   .object({
-    id: z.string().nullable(),
-    network: z.string(),
-    asset: z.string(),
-    address: z.string().nullable(),
+    id: z.string().max(ID_MAX).nullable(),
+    network: z.string().max(WORD_MAX),
+    asset: z.string().max(WORD_MAX),
+    address: z.string().max(ADDRESS_MAX).nullable(),
     balance: z.number(),
-    threshold: z.number(),
+    threshold: z.number().min(0),
     status: z.enum(['ok', 'low', 'empty']),
     float: z.number().meta({
       description: 'Fuel of the tank that transactions left at addresses; it is used first',

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { NODES } from '../../core/bounds.ts'
+import { INT_MAX, KEY_MAX, NAME_MAX, NODES, WORD_MAX } from '../../core/bounds.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import type { Settings } from '../../core/settings/settings.ts'
 import type { Database } from '../../core/database/pool.ts'
@@ -14,20 +14,26 @@ const HEX = 'lower-case hex'
 const CURVES = ['secp256k1', 'ed25519'] as const
 const keyShape = z
   .object({
-    workspace: z.string(),
+    workspace: z.string().max(NAME_MAX),
     curve: z.enum(CURVES),
-    key_id: z.string(),
-    public_key: z.string().meta({ description: HEX }),
-    chain_code: z.string().meta({ description: HEX }),
-    mode: z.string().meta({ description: 'Network mode for which the nodes certified the key' }),
-    epoch: z.int(),
+    key_id: z.string().max(WORD_MAX),
+    public_key: z.string().max(KEY_MAX).meta({ description: HEX }),
+    chain_code: z.string().max(KEY_MAX).meta({ description: HEX }),
+    mode: z
+      .string()
+      .max(WORD_MAX)
+      .meta({ description: 'Network mode for which the nodes certified the key' }),
+    epoch: z.int().min(0).max(INT_MAX),
     certificates: z
       .array(
         z.object({
-          node: z.int(),
-          signature: z.string().meta({
-            description: `Ed25519, ${HEX}, over custody/key-certificate/v1, a line feed, and the JSON of the fields above`,
-          }),
+          node: z.int().min(1).max(3),
+          signature: z
+            .string()
+            .max(KEY_MAX)
+            .meta({
+              description: `Ed25519, ${HEX}, over custody/key-certificate/v1, a line feed, and the JSON of the fields above`,
+            }),
         }),
       )
       .max(NODES),
@@ -56,7 +62,10 @@ export const listKeys = endpoint({
   path: '/dac/v1/keys',
   summary: "List the workspace's keys with the signer nodes' certificates",
   access: 'read',
-  response: z.object({ network: z.string(), keys: z.array(keyShape).max(CURVES.length) }),
+  response: z.object({
+    network: z.string().max(WORD_MAX),
+    keys: z.array(keyShape).max(CURVES.length),
+  }),
   async handler({ caller }, services: Services) {
     const mode = services.settings.network
     const rows = await services.database.query<KeyRow>(

@@ -1,5 +1,6 @@
 import { LIMITS } from '@custody/policy'
 import { z } from 'zod'
+import { MESSAGE_MAX } from '../../core/bounds.ts'
 import { needShape } from '../approvals/judgement.ts'
 import { policyRef } from './shapes.ts'
 
@@ -95,7 +96,7 @@ const judged = z.object({
   tried: z.array(z.object({ ...triedShape.shape, why: z.string().nullable() })).max(TRIED_MAX),
   windows: z.array(windowShape.extend({ frees_at: seconds })).max(WINDOWS_MAX),
   refusal: z
-    .object({ code: z.string().max(64), message: z.string(), frees_at: seconds })
+    .object({ code: z.string().max(64), message: z.string().max(MESSAGE_MAX), frees_at: seconds })
     .nullable(),
 })
 /** Response of a node to `POST /policy/evaluate` (packages/signer/README.md). */

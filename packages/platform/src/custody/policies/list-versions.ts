@@ -1,5 +1,6 @@
 import type { PolicyDocument } from '@custody/policy'
 import { z } from 'zod'
+import { TIME_MAX, WORD_MAX } from '../../core/bounds.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { integer } from '../../core/http/schemas.ts'
 import type { SignerNodes } from '../../core/signing/nodes.ts'
@@ -25,14 +26,14 @@ const versionShape = z
       description:
         '`first`: the operators of two signer nodes entered it. `change`: people approved it. `reset`: the operators of all three signer nodes replaced the policy by it',
     }),
-    since: z.string().meta({ description: 'Time from which it was in force' }),
+    since: z.string().max(TIME_MAX).meta({ description: 'Time from which it was in force' }),
     document: documentShape,
     signed_by: z
       .array(
         z.object({
           person: personId,
           key: z.string().max(64).meta({ description: 'ID of the key of that person' }),
-          at: z.string().nullable(),
+          at: z.string().max(TIME_MAX).nullable(),
         }),
       )
       .max(SIGNERS_MAX)
@@ -99,6 +100,7 @@ export const listPolicyVersions = endpoint({
     data: z.array(versionShape).max(PAGE_MAX),
     next: z
       .string()
+      .max(WORD_MAX)
       .nullable()
       .meta({
         description: 'Cursor of the next page: pass it as `after`; null on the last page',

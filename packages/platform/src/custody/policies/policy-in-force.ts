@@ -6,6 +6,7 @@ import {
   type PolicyDocument,
 } from '@custody/policy'
 import { z } from 'zod'
+import { KEY_MAX } from '../../core/bounds.ts'
 import type { SignerNodes } from '../../core/signing/nodes.ts'
 import { agreedOf, askAll, disagreement } from './node-answers.ts'
 
@@ -40,7 +41,10 @@ const inForceShape = z.object({
   number: z.int().min(1),
   hash,
   at: seconds,
-  signature: z.string().regex(/^[0-9a-f]{128}$/),
+  signature: z
+    .string()
+    .max(KEY_MAX)
+    .regex(/^[0-9a-f]{128}$/),
 })
 type Statement = z.output<typeof inForceShape>
 

@@ -1,5 +1,6 @@
 import { diff, LIMITS, ruleSentence } from '@custody/policy'
 import { z } from 'zod'
+import { NAME_MAX, TIME_MAX } from '../../core/bounds.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import type { SignerNodes } from '../../core/signing/nodes.ts'
 import { policyInForce, timeOf } from './policy-in-force.ts'
@@ -84,10 +85,11 @@ const stopShape = z
     hash: policyHash,
     sub_account: z
       .string()
+      .max(NAME_MAX)
       .nullable()
       .meta({ description: 'null: the stop is for the whole workspace' }),
     by: personId,
-    at: z.string(),
+    at: z.string().max(TIME_MAX),
   })
   .meta({ id: 'PolicyStop' })
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ID_MAX, NAME_MAX } from '../../core/bounds.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { pageOf, pageQuery } from '../../core/http/schemas.ts'
 import { exactUsd } from '../../core/decimals.ts'
@@ -34,13 +35,13 @@ export const listPrepaidEntries = endpoint({
   query: z.strictObject(pageQuery),
   response: pageOf(
     z.object({
-      id: z.string(),
+      id: z.string().max(ID_MAX),
       type: z.enum(['reservation', 'charge', 'refund', 'adjustment', 'subscription']),
       amount: z.number(),
       balance_change: z.number(),
       balance_after: z.number().meta({ description: 'Balance of the account after the movement' }),
-      transaction_id: z.string().nullable(),
-      order_id: z.string().nullable(),
+      transaction_id: z.string().max(ID_MAX).nullable(),
+      order_id: z.string().max(NAME_MAX).nullable(),
       created_at: z.string(),
     }),
   ),

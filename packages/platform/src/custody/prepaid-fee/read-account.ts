@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { WORD_MAX } from '../../core/bounds.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { accountOf } from './account.ts'
 import type { Settings } from '../../core/settings/settings.ts'
@@ -30,10 +31,10 @@ export const readPrepaidFee = endpoint({
     reserved: z.number(),
     currency: z.literal('USD'),
     status: z.enum(['ok', 'low', 'empty']),
-    tier: z.string(),
+    tier: z.string().max(WORD_MAX),
     fees: z.object({
-      basis_points: z.int(),
-      percent: z.number().meta({ format: 'double' }),
+      basis_points: z.int().min(0).max(10_000),
+      percent: z.number().min(0).max(100).meta({ format: 'double' }),
       minimum: z.number(),
       monthly: z.number(),
     }),

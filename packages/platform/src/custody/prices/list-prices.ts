@@ -1,7 +1,7 @@
 import { formatAmount, type Registry } from '@custody/chains'
 import { z } from 'zod'
 import { findAsset, listAssets } from '../assets/find-asset.ts'
-import { ASSETS_MAX as REGISTRY_MAX, EXCHANGES_MAX } from '../../core/bounds.ts'
+import { ASSETS_MAX as REGISTRY_MAX, EXCHANGES_MAX, WORD_MAX } from '../../core/bounds.ts'
 import { ApiError } from '../../core/errors.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { exact } from '../../core/decimals.ts'
@@ -26,9 +26,9 @@ const SOURCES_MAX = 1 + EXCHANGES_MAX
 
 const priceShape = z
   .object({
-    asset: z.string(),
-    price_usd: z.number(),
-    sources: z.array(z.string()).max(SOURCES_MAX),
+    asset: z.string().max(WORD_MAX),
+    price_usd: z.number().min(0),
+    sources: z.array(z.string().max(WORD_MAX)).max(SOURCES_MAX),
     updated_at: z.string(),
     stale: z.boolean(),
   })

@@ -2,6 +2,7 @@ import { validateAddress, type Asset, type Registry } from '@custody/chains'
 import type { SignedRequest } from '@custody/request-auth'
 import { STAKED_ASSET, type stakeBody } from '@custody/request-auth/bodies'
 import { z } from 'zod'
+import { HASH_MAX, ID_MAX } from '../../core/bounds.ts'
 import { readAmount } from '../assets/read-amount.ts'
 import { ApiError } from '../../core/errors.ts'
 import type { Caller } from '../../core/http/endpoint.ts'
@@ -16,9 +17,9 @@ interface Services {
  */
 export const stakingShape = z
   .object({
-    id: z.string(),
+    id: z.string().max(ID_MAX),
     status: z.enum(['pending', 'confirmed', 'failed']),
-    hash: z.string().nullable(),
+    hash: z.string().max(HASH_MAX).nullable(),
   })
   .meta({ id: 'StakingAnswer' })
 

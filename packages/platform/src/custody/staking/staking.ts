@@ -44,7 +44,7 @@ export const readStaking = endpoint({
     address: text(500).meta({ description: 'Address that has the resource' }),
   }),
   response: z.object({
-    staked: z.object({ ENERGY: z.number(), BANDWIDTH: z.number() }),
+    staked: z.object({ ENERGY: z.number().min(0), BANDWIDTH: z.number().min(0) }),
     cooling: z
       .array(
         z.object({

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { MESSAGE_MAX, WORD_MAX } from '../../core/bounds.ts'
 import { exact } from '../../core/decimals.ts'
 import type { Replacement } from '../../core/engine/replacement.ts'
 
@@ -9,9 +10,9 @@ export const replacementShape = z
   .object({
     kind: z.enum(['speed-up', 'cancel', 'automatic']),
     state: z.enum(['pending', 'done', 'refused']),
-    fee_rate: z.number().nullable(),
-    fee_level: z.string().nullable(),
-    reason: z.string().nullable(),
+    fee_rate: z.number().min(0).nullable(),
+    fee_level: z.string().max(WORD_MAX).nullable(),
+    reason: z.string().max(MESSAGE_MAX).nullable(),
     created_at: z.string(),
   })
   .meta({ id: 'Replacement' })

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ID_MAX, WORD_MAX } from '../../core/bounds.ts'
 import type { Database } from '../../core/database/pool.ts'
 import type { Registry } from '@custody/chains'
 import type { Networks } from '../../core/engine/networks.ts'
@@ -16,9 +17,12 @@ interface Services {
 
 const balanceShape = z
   .object({
-    wallet_id: z.string(),
-    asset: z.string(),
-    network: z.string().meta({ examples: ['BTC'] }),
+    wallet_id: z.string().max(ID_MAX),
+    asset: z.string().max(WORD_MAX),
+    network: z
+      .string()
+      .max(WORD_MAX)
+      .meta({ examples: ['BTC'] }),
     status: z.enum(['active', 'inactive']),
     available: z
       .number()
@@ -65,6 +69,7 @@ export const listBalances = endpoint({
     data: z.array(balanceShape).max(LIMIT_MAX),
     next: z
       .string()
+      .max(WORD_MAX)
       .nullable()
       .meta({
         description: 'Cursor of the next page: pass it as `after`; null on the last page',

@@ -1,5 +1,14 @@
 import { formatAmount, type Asset, type Registry } from '@custody/chains'
 import { z } from 'zod'
+import {
+  ADDRESS_MAX,
+  COMMITMENT_MAX,
+  HASH_MAX,
+  ID_MAX,
+  KEY_MAX,
+  UINT_MAX,
+  WORD_MAX,
+} from '../../core/bounds.ts'
 import { assertKnownAsset } from '../assets/find-asset.ts'
 import { exact } from '../../core/decimals.ts'
 import type { Database } from '../../core/database/pool.ts'
@@ -17,21 +26,37 @@ interface Services {
 
 const coinShape = z
   .object({
-    id: z.string(),
-    asset: z.string().meta({
-      description: 'The native coin of the network, in which `amount` is denominated',
-      examples: ['BCH'],
-    }),
-    network: z.string().meta({ examples: ['BCH'] }),
-    txid: z.string().meta({
-      description: 'The transaction that created the output',
-      examples: ['5f1c8a7d0e3b49d2a6c4f7b8e9d0c1a2b3f4e5d6c7a8b9f0e1d2c3b4a5f6e7d8'],
-    }),
-    vout: z.int().meta({ description: 'Index of the output in its transaction' }),
-    address: z.string().meta({
-      description: 'Address of the sub-account that received the output',
-      examples: ['bitcoincash:qpm2qsznhks23z7629mms6s0cwef74vcwvy22gdx6a'],
-    }),
+    id: z.string().max(ID_MAX),
+    asset: z
+      .string()
+      .max(WORD_MAX)
+      .meta({
+        description: 'The native coin of the network, in which `amount` is denominated',
+        examples: ['BCH'],
+      }),
+    network: z
+      .string()
+      .max(WORD_MAX)
+      .meta({ examples: ['BCH'] }),
+    txid: z
+      .string()
+      .max(HASH_MAX)
+      .meta({
+        description: 'The transaction that created the output',
+        examples: ['5f1c8a7d0e3b49d2a6c4f7b8e9d0c1a2b3f4e5d6c7a8b9f0e1d2c3b4a5f6e7d8'],
+      }),
+    vout: z
+      .int()
+      .min(0)
+      .max(UINT_MAX)
+      .meta({ description: 'Index of the output in its transaction' }),
+    address: z
+      .string()
+      .max(ADDRESS_MAX)
+      .meta({
+        description: 'Address of the sub-account that received the output',
+        examples: ['bitcoincash:qpm2qsznhks23z7629mms6s0cwef74vcwvy22gdx6a'],
+      }),
     amount: z
       .number()
       .meta({ description: 'Amount of `asset` in the output. It is not part of any balance' }),
@@ -41,19 +66,26 @@ const coinShape = z
     }),
     token: z
       .object({
-        category: z.string().meta({
-          description: 'Token category, 64 hexadecimal digits',
-          examples: ['89cad9e3e34280eb1e8bc420542c00a7fcc01002b663dbf7f38bceddf80e680c'],
-        }),
-        amount: z.string().meta({
-          description: 'Fungible tokens in base units, as decimal digits; `0` if there are none',
-          examples: ['150000000'],
-        }),
+        category: z
+          .string()
+          .max(KEY_MAX)
+          .meta({
+            description: 'Token category, 64 hexadecimal digits',
+            examples: ['89cad9e3e34280eb1e8bc420542c00a7fcc01002b663dbf7f38bceddf80e680c'],
+          }),
+        amount: z
+          .string()
+          .max(WORD_MAX)
+          .meta({
+            description: 'Fungible tokens in base units, as decimal digits; `0` if there are none',
+            examples: ['150000000'],
+          }),
         nft: z
           .object({
             capability: z.enum(['none', 'mutable', 'minting']),
             commitment: z
               .string()
+              .max(COMMITMENT_MAX)
               .meta({ description: 'In hexadecimal digits; may be empty', examples: ['0a'] }),
           })
           .nullable()
@@ -61,9 +93,13 @@ const coinShape = z
       })
       .nullable()
       .meta({ description: 'Null if the node did not return the tokens in a valid form' }),
-    block_height: z.int().meta({ examples: [912345] }),
+    block_height: z
+      .int()
+      .min(0)
+      .meta({ examples: [912345] }),
     block_hash: z
       .string()
+      .max(HASH_MAX)
       .meta({ examples: ['000000000000000000d1c2b3a4f5e6d7c8b9a0f1e2d3c4b5a6f7e8d9c0b1a2f3'] }),
     found_at: z.string().meta({ description: 'When the scanner read its block' }),
   })
@@ -104,6 +140,7 @@ export const listCoinsAside = endpoint({
     asset: assetName.optional(),
     network: z
       .string()
+      .max(WORD_MAX)
       .min(1)
       .max(50)
       .optional()

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { MESSAGE_MAX, TIME_MAX } from '../../core/bounds.ts'
 import { closureOf, findAsset } from '../assets/find-asset.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { assetName } from '../../core/http/schemas.ts'
@@ -43,8 +44,8 @@ export const listWallets = endpoint({
           closed: z
             .object({
               status: z.enum(['deprecated', 'retired']),
-              since: z.string(),
-              reason: z.string(),
+              since: z.string().max(TIME_MAX),
+              reason: z.string().max(MESSAGE_MAX),
             })
             .nullable()
             .meta({

@@ -1,14 +1,18 @@
 import { OMNIBUS_INDEX, pathOf, type Network } from '@custody/chains'
 import { z } from 'zod'
+import { ADDRESS_MAX, ID_MAX, WORD_MAX } from '../../core/bounds.ts'
 import { pathShape } from '../addresses/present.ts'
 import type { WalletRow } from '../assets/find-wallet.ts'
 
 export const walletShape = z
   .object({
-    id: z.string(),
-    asset: z.string(),
+    id: z.string().max(ID_MAX),
+    asset: z.string().max(WORD_MAX),
     status: z.enum(['active', 'inactive']),
-    omnibus_address: z.string().meta({ description: 'The first address of the wallet' }),
+    omnibus_address: z
+      .string()
+      .max(ADDRESS_MAX)
+      .meta({ description: 'The first address of the wallet' }),
     path: pathShape,
     created_at: z.string(),
   })

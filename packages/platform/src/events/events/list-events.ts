@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { WORD_MAX } from '../../core/bounds.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { integer, LIMIT_MAX } from '../../core/http/schemas.ts'
 import { cursor, endOfLog, KEPT_DAYS, messageOf, positionOf, readLog, typeFilter } from './log.ts'
@@ -30,7 +31,7 @@ export const listEvents = endpoint({
   }),
   response: z.object({
     data: z.array(eventShape()).max(LIMIT_MAX),
-    next: z.string().nullable().meta({
+    next: z.string().max(WORD_MAX).nullable().meta({
       description: 'Cursor for the next request’s `after`; null if there are no events yet',
     }),
     has_more: z.boolean().meta({ description: 'Whether more events are available now' }),

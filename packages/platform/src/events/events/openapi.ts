@@ -41,7 +41,7 @@ export const openApiWebhooks = (components: Components): Record<string, object> 
       const { says, object, data } = EVENTS[type]
       const schema = withBounds(
         components.shown(eventShape(data, z.literal(type)).extend({ test })),
-        { name: type, parent: '' },
+        type,
       )
       return [
         type,

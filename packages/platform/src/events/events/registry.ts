@@ -1,4 +1,15 @@
 import { z } from 'zod'
+import {
+  ADDRESS_MAX,
+  HASH_MAX,
+  ID_MAX,
+  INT_MAX,
+  MESSAGE_MAX,
+  NAME_MAX,
+  TIME_MAX,
+  URL_MAX,
+  WORD_MAX,
+} from '../../core/bounds.ts'
 import { addressShape } from '../../custody/addresses/present.ts'
 import { approvalShape } from '../../custody/approvals/present.ts'
 import { stopEventShape } from '../../custody/policies/emergency/stops.ts'
@@ -50,13 +61,13 @@ const transaction = (says: string): EventOf => ({
 
 /** Data of an event about an address on the frozen list. */
 const frozen = z.object({
-  asset: z.string(),
-  network: z.string(),
-  address: z.string(),
-  address_tag: z.string().nullable(),
-  source: z.string(),
-  risk_level: z.string(),
-  transaction_id: z.string(),
+  asset: z.string().max(WORD_MAX),
+  network: z.string().max(WORD_MAX),
+  address: z.string().max(ADDRESS_MAX),
+  address_tag: z.string().max(NAME_MAX).nullable(),
+  source: z.string().max(WORD_MAX),
+  risk_level: z.string().max(WORD_MAX),
+  transaction_id: z.string().max(ID_MAX),
   frozen_at: z.string(),
 })
 
@@ -82,12 +93,12 @@ const policyStop = (says: string): EventOf => ({
 })
 
 const staked = z.object({
-  id: z.string(),
-  asset: z.string(),
-  address: z.string(),
+  id: z.string().max(ID_MAX),
+  asset: z.string().max(WORD_MAX),
+  address: z.string().max(ADDRESS_MAX),
   resource: z.enum(['ENERGY', 'BANDWIDTH']).optional(),
   amount: z.number(),
-  hash: z.string().nullable(),
+  hash: z.string().max(HASH_MAX).nullable(),
 })
 const staking = (says: string, data: z.ZodType = staked): EventOf => ({
   says,
@@ -154,11 +165,11 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
     object: 'transaction',
     scope: 'owner',
     data: z.object({
-      id: z.string(),
+      id: z.string().max(ID_MAX),
       status: z.literal('pending'),
-      sub_status: z.string(),
-      hash: z.string().nullable(),
-      confirmations: z.int(),
+      sub_status: z.string().max(WORD_MAX),
+      hash: z.string().max(HASH_MAX).nullable(),
+      confirmations: z.int().min(0).max(INT_MAX),
     }),
   },
   'transaction.confirmed': transaction('The transaction is final on the chain'),
@@ -222,8 +233,8 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
     object: 'wallet',
     scope: 'sub-account',
     data: z.object({
-      id: z.string(),
-      asset: z.string(),
+      id: z.string().max(ID_MAX),
+      asset: z.string().max(WORD_MAX),
       status: z.enum(['active', 'inactive']),
       updated_at: z.string(),
     }),
@@ -236,16 +247,20 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
     says: 'The tier of the workspace changed because of its volume of the last 30 days',
     object: 'prepaid fee account',
     scope: 'workspace',
-    data: z.object({ tier: z.string(), previous_tier: z.string(), volume_30d: z.number() }),
+    data: z.object({
+      tier: z.string().max(WORD_MAX),
+      previous_tier: z.string().max(WORD_MAX),
+      volume_30d: z.number(),
+    }),
   },
   'staking.staked': staking('TRX was staked'),
   'staking.unstaked': staking('TRX was unstaked and is cooling down'),
   'staking.releasable': staking(
     'The cooldown of unstaked TRX has ended; it can be released',
     z.object({
-      id: z.string(),
-      asset: z.string(),
-      address: z.string(),
+      id: z.string().max(ID_MAX),
+      asset: z.string().max(WORD_MAX),
+      address: z.string().max(ADDRESS_MAX),
       resource: z.enum(['ENERGY', 'BANDWIDTH']),
       amount: z.number(),
       release_at: z.string(),
@@ -269,10 +284,10 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
     object: 'transaction',
     scope: 'sub-account',
     data: z.object({
-      transaction_id: z.string(),
-      provider: z.string(),
-      since: z.string(),
-      reason: z.string(),
+      transaction_id: z.string().max(ID_MAX),
+      provider: z.string().max(WORD_MAX),
+      since: z.string().max(TIME_MAX),
+      reason: z.string().max(MESSAGE_MAX),
     }),
   },
   'invoice.created': invoice('An invoice was created'),
@@ -312,17 +327,17 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
     says: 'A test of a webhook was requested; the event is sent only to that webhook',
     object: 'webhook',
     scope: 'sub-account',
-    data: z.object({ id: z.string(), url: z.string() }),
+    data: z.object({ id: z.string().max(ID_MAX), url: z.string().max(URL_MAX) }),
   },
   'webhook.disabled': {
     says: 'The platform disabled a webhook: too many consecutive attempts failed, or it returned 410',
     object: 'webhook',
     scope: 'sub-account',
     data: z.object({
-      id: z.string(),
-      url: z.string(),
-      reason: z.string(),
-      failures: z.int(),
+      id: z.string().max(ID_MAX),
+      url: z.string().max(URL_MAX),
+      reason: z.string().max(MESSAGE_MAX),
+      failures: z.int().min(0).max(INT_MAX),
       disabled_at: z.string(),
     }),
   },
@@ -338,14 +353,14 @@ export const eventShape = (
 ) =>
   z.object({
     type,
-    timestamp: z.string().meta({ description: 'Time of the change, ISO 8601' }),
+    timestamp: z.string().max(TIME_MAX).meta({ description: 'Time of the change, ISO 8601' }),
     data,
-    id: z.string().meta({
+    id: z.string().max(ID_MAX).meta({
       description:
         'Equal to `webhook-id` in every delivery attempt, and the cursor of the event log',
     }),
-    object: z.string().meta({ description: 'Id of the object that changed' }),
-    version: z.int().meta({
+    object: z.string().max(ID_MAX).meta({ description: 'Id of the object that changed' }),
+    version: z.int().min(0).meta({
       description:
         'Number of the event for its object: 1, 2, 3 …, without gaps. A lower number is an older event',
     }),

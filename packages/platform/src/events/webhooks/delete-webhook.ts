@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ID_MAX } from '../../core/bounds.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { findWebhook, idParam } from './webhook.ts'
 import type { Database } from '../../core/database/pool.ts'
@@ -19,7 +20,7 @@ export const deleteWebhook = endpoint({
   access: 'write',
   isSetting: true,
   params: idParam,
-  response: z.object({ id: z.string(), deleted: z.literal(true) }),
+  response: z.object({ id: z.string().max(ID_MAX), deleted: z.literal(true) }),
   async handler({ caller, params }, services: Services) {
     const { id } = await findWebhook(services.database, caller, params.id)
     await services.database.query('delete from webhooks where workspace_id = $2 and id = $1', [

@@ -1,4 +1,13 @@
 import { z } from 'zod'
+import {
+  ID_MAX,
+  INT_MAX,
+  MESSAGE_MAX,
+  SIGNED_MAX,
+  TIME_MAX,
+  URL_MAX,
+  WORD_MAX,
+} from '../../core/bounds.ts'
 import type { Queryable } from '../../core/database/pool.ts'
 import { ApiError } from '../../core/errors.ts'
 import type { Caller } from '../../core/http/endpoint.ts'
@@ -38,27 +47,34 @@ export const ATTEMPTS_MAX = 12
 
 export const deliveryShape = z
   .object({
-    id: z.string(),
-    webhook_id: z.string(),
-    event_id: z.string().meta({ description: 'The same as `webhook-id`' }),
-    type: z.string(),
-    object: z.string(),
+    id: z.string().max(ID_MAX),
+    webhook_id: z.string().max(ID_MAX),
+    event_id: z.string().max(ID_MAX).meta({ description: 'The same as `webhook-id`' }),
+    type: z.string().max(WORD_MAX),
+    object: z.string().max(ID_MAX),
     status: z.enum(DELIVERY_STATUSES),
-    tries: z.int(),
-    tries_left: z.int(),
+    tries: z.int().min(0).max(INT_MAX),
+    tries_left: z.int().min(0).max(INT_MAX),
     next_try_at: z.string().nullable(),
     request: z.object({
-      body: z.string().meta({ description: 'The exact bytes that are signed and sent' }),
+      body: z
+        .string()
+        .max(SIGNED_MAX)
+        .meta({ description: 'The exact bytes that are signed and sent' }),
     }),
     attempts: z
       .array(
         z.object({
-          at: z.string(),
-          url: z.string(),
-          duration_ms: z.int(),
+          at: z.string().max(TIME_MAX),
+          url: z.string().max(URL_MAX),
+          duration_ms: z.int().min(0),
           status: z.int().min(100).max(999).nullable(),
-          error: z.string().nullable(),
-          answer: z.string().nullable().meta({ description: 'The first 1,000 characters' }),
+          error: z.string().max(MESSAGE_MAX).nullable(),
+          answer: z
+            .string()
+            .max(MESSAGE_MAX)
+            .nullable()
+            .meta({ description: 'The first 1,000 characters' }),
         }),
       )
       .max(ATTEMPTS_MAX)

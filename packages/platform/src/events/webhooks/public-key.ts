@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ID_MAX, MEMO_MAX, WORD_MAX } from '../../core/bounds.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { jwksOf } from './platform-key.ts'
 import type { Webhooks } from './webhooks.ts'
@@ -60,10 +61,10 @@ export const webhookKeyJwks = endpoint({
     keys: z
       .array(
         z.object({
-          kty: z.string(),
-          n: z.string(),
-          e: z.string(),
-          kid: z.string(),
+          kty: z.string().max(WORD_MAX),
+          n: z.string().max(MEMO_MAX),
+          e: z.string().max(WORD_MAX),
+          kid: z.string().max(ID_MAX),
           alg: z.literal('RS512'),
           use: z.literal('sig'),
         }),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ID_MAX, INT_MAX, KEY_MAX, MESSAGE_MAX, TIME_MAX, WORD_MAX } from '../../core/bounds.ts'
 import type { Queryable } from '../../core/database/pool.ts'
 import type { Settings } from '../../core/settings/settings.ts'
 import type { Environment } from '../../core/environment.ts'
@@ -51,18 +52,21 @@ export interface WebhookRow {
 
 export const webhookShape = z
   .object({
-    id: z.string(),
-    url: z.string(),
-    events: z.array(z.string()).max(EVENTS_MAX),
-    description: z.string().nullable(),
+    id: z.string().max(ID_MAX),
+    url: z.string().max(URL_MAX),
+    events: z.array(z.string().max(WORD_MAX)).max(EVENTS_MAX),
+    description: z.string().max(MESSAGE_MAX).nullable(),
     format: z.enum(FORMATS),
     disabled: z.boolean(),
-    disabled_reason: z.string().nullable(),
+    disabled_reason: z.string().max(MESSAGE_MAX).nullable(),
     failures: z
       .int()
+      .min(0)
+      .max(INT_MAX)
       .meta({ description: 'Consecutive failed attempts; the webhook is disabled after 50' }),
     previous_secret_until: z
       .string()
+      .max(TIME_MAX)
       .nullable()
       .meta({ description: 'Until this time, the secret from before the rotation signs as well' }),
     created_at: z.string(),
@@ -72,6 +76,7 @@ export const webhookShape = z
 
 const secretShape = z
   .string()
+  .max(KEY_MAX)
   .meta({ description: '`whsec_` and 32 bytes in base64. Returned only in this response' })
 export const webhookWithSecretShape = webhookShape
   .extend({ secret: secretShape })

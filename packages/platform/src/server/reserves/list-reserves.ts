@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { NODES } from '../../core/bounds.ts'
+import { HASH_MAX, ID_MAX, KEY_MAX, NODES, SIGNED_MAX } from '../../core/bounds.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { integer, pageOf, pageQuery } from '../../core/http/schemas.ts'
 import { listSnapshots, presentSnapshot } from './store.ts'
@@ -14,18 +14,18 @@ const LIMIT = 50
 
 const publishedShape = z
   .object({
-    id: z.string(),
+    id: z.string().max(ID_MAX),
     created_at: z.string(),
-    hash: z.string().meta({ description: 'SHA-256 of `statement`, lower-case hex' }),
-    statement: z.string().meta({
+    hash: z.string().max(HASH_MAX).meta({ description: 'SHA-256 of `statement`, lower-case hex' }),
+    statement: z.string().max(SIGNED_MAX).meta({
       description:
         'Canonical JSON (RFC 8785), the exact bytes that were signed: assets and liabilities of each asset, and its root',
     }),
     signatures: z
       .array(
         z.object({
-          node: z.int(),
-          signature: z.string().meta({
+          node: z.int().min(1).max(3),
+          signature: z.string().max(KEY_MAX).meta({
             description:
               'Ed25519, lower-case hex, over custody/reserves/v1, a line feed, and {"statement":"HASH"}',
           }),

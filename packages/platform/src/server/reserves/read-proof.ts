@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ASSETS_MAX } from '../../core/bounds.ts'
+import { ASSETS_MAX, HASH_MAX, ID_MAX, KEY_MAX, NAME_MAX, WORD_MAX } from '../../core/bounds.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { pathId } from '../../core/http/schemas.ts'
 import { secretOwner } from './publish.ts'
@@ -17,21 +17,24 @@ const UNIT = 'Integer in the smallest unit, as decimal digits'
 const HEX = '32 bytes, lower-case hex'
 const siblingShape = z.object({
   side: z.enum(['left', 'right']),
-  hash: z.string().meta({ description: HEX }),
-  sum: z.string().meta({ description: UNIT }),
+  hash: z.string().max(HASH_MAX).meta({ description: HEX }),
+  sum: z.string().max(WORD_MAX).meta({ description: UNIT }),
 })
 const proofShape = z
   .object({
-    snapshot: z.string(),
-    workspace: z.string(),
-    sub_account: z.string(),
-    secret: z.string().meta({ description: `${HEX}; known only to you` }),
+    snapshot: z.string().max(ID_MAX),
+    workspace: z.string().max(NAME_MAX),
+    sub_account: z.string().max(NAME_MAX),
+    secret: z
+      .string()
+      .max(KEY_MAX)
+      .meta({ description: `${HEX}; known only to you` }),
     leaves: z
       .array(
         z.object({
-          asset: z.string(),
-          balance: z.string().meta({ description: UNIT }),
-          nonce: z.string().meta({ description: HEX }),
+          asset: z.string().max(WORD_MAX),
+          balance: z.string().max(WORD_MAX).meta({ description: UNIT }),
+          nonce: z.string().max(KEY_MAX).meta({ description: HEX }),
           siblings: z
             .array(siblingShape)
             .max(DEPTH_MAX)

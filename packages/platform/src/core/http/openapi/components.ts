@@ -35,7 +35,9 @@ export class Components {
       ...(Object.keys(plain).length === 0 ? {} : { anyOf: [plain, { type: 'null' }] }),
     })
     const nullable = (property: JsonSchema) =>
-      JSON.stringify(property).includes('"type":"null"') ? property : wrapped(property)
+      /"type":(?:"null"|\[[^\]]*"null"\])/.test(JSON.stringify(property))
+        ? property
+        : wrapped(property)
     const fields = Object.entries(properties).map(([name, property]) => [
       name,
       required.includes(name) ? property : nullable(property),
@@ -101,7 +103,17 @@ function tidy(value: unknown, name = ''): unknown {
       match[key] =
         key === 'examples' || key === 'default' || key === 'enum' ? inner : tidy(inner, name)
   }
-  return withFormat(match, name)
+  return withFormat(withNull(match), name)
+}
+
+/** Writes a text or number that may be null as one schema with two types, as zod does without bounds. */
+function withNull(schema: JsonSchema): JsonSchema {
+  const { anyOf, ...rest } = schema
+  if (!Array.isArray(anyOf) || anyOf.length !== 2) return schema
+  const [value, none] = anyOf as [JsonSchema, JsonSchema]
+  const isScalar = ['string', 'number', 'integer'].includes(String(value['type']))
+  if (none['type'] !== 'null' || !isScalar || value['enum'] || value['const']) return schema
+  return { ...value, ...rest, type: [value['type'], 'null'] }
 }
 
 /** Adds the format of decimals and times to a schema. */

@@ -80,10 +80,7 @@ export function openApiDocument({ base, endpoints, open, webhooks }: DocumentPar
   const taken = new Set(operations.flatMap(([{ id, body }]) => (body ? [requestName(id)] : [])))
   const schemas = Object.entries(components.schemas)
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, schema]) => [
-      name,
-      taken.has(name) ? schema : withBounds(schema, { name, parent: '' }),
-    ])
+    .map(([name, schema]) => [name, taken.has(name) ? schema : withBounds(schema, name)])
   return {
     openapi: '3.1.0',
     info: {
@@ -223,7 +220,7 @@ function success(
   const isNamed = plain['type'] !== 'object' || mediaType === 'text/event-stream'
   const schema = isNamed ? plain : components.named(`${pascal(id)}Response`, plain)
   const example = exampleOf(components, schema, `${pascal(id)}Response`)
-  const bounded = withBounds(schema, { name: id, parent: '' })
+  const bounded = withBounds(schema, id)
   return {
     description:
       mediaType === 'text/event-stream'

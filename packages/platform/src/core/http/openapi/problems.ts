@@ -1,11 +1,23 @@
 import { STATUS_CODES } from 'node:http'
-import { MESSAGE_MAX } from '../../bounds.ts'
+import {
+  ADDRESS_MAX,
+  HASH_MAX,
+  ID_MAX,
+  MESSAGE_MAX,
+  NAME_MAX,
+  URL_MAX,
+  WORD_MAX,
+} from '../../bounds.ts'
 import { ERRORS, type ErrorCode } from '../../errors.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { EXAMPLE_ID } from './examples.ts'
 import type { Components, JsonSchema } from './components.ts'
 
-const text = (description: string): JsonSchema => ({ type: 'string', description })
+const text = (maxLength: number, description: string): JsonSchema => ({
+  type: 'string',
+  maxLength,
+  description,
+})
 
 /** Schema of an error response: RFC 9457 with this API's additional members. */
 const PROBLEM: JsonSchema = {
@@ -13,25 +25,29 @@ const PROBLEM: JsonSchema = {
   description: 'An error (RFC 9457). `code` is for programs, `message` for people.',
   required: ['type', 'title', 'status', 'detail', 'error', 'message', 'code', 'request_id'],
   properties: {
-    type: { ...text('URL of this code’s page on this server'), format: 'uri' },
-    title: text('Meaning of the code; always the same'),
-    status: { type: 'integer', description: 'The HTTP status' },
-    detail: text('The same as `message`'),
-    error: text('The reason phrase of the HTTP status'),
-    message: text('What is wrong in this request, with the field and the limit'),
+    type: { ...text(URL_MAX, 'URL of this code’s page on this server'), format: 'uri' },
+    title: text(NAME_MAX, 'Meaning of the code; always the same'),
+    status: { type: 'integer', minimum: 100, maximum: 999, description: 'The HTTP status' },
+    detail: text(MESSAGE_MAX, 'The same as `message`'),
+    error: text(MESSAGE_MAX, 'The reason phrase of the HTTP status'),
+    message: text(MESSAGE_MAX, 'What is wrong in this request, with the field and the limit'),
     code: {
       type: 'string',
       description: 'Error code; stable, never renamed or reused',
       enum: Object.keys(ERRORS),
     },
-    field: text('Field, parameter, header or JWT claim that failed'),
-    request_id: text('The same as x-request-id; include it when you contact the operator'),
-    id: text('Id of the existing object'),
-    wallet_id: text('Id of the existing wallet'),
-    asset: text('The asset that failed, if the request contains several'),
-    inv_status: text('Status of the invoice'),
-    address: text('The exchange’s current deposit address for the asset'),
-    address_tag: { type: ['string', 'null'], description: 'Tag of the address' },
+    field: text(NAME_MAX, 'Field, parameter, header or JWT claim that failed'),
+    request_id: text(ID_MAX, 'The same as x-request-id; include it when you contact the operator'),
+    id: text(ID_MAX, 'Id of the existing object'),
+    wallet_id: text(ID_MAX, 'Id of the existing wallet'),
+    asset: text(WORD_MAX, 'The asset that failed, if the request contains several'),
+    inv_status: text(WORD_MAX, 'Status of the invoice'),
+    address: text(ADDRESS_MAX, 'The exchange’s current deposit address for the asset'),
+    address_tag: {
+      type: ['string', 'null'],
+      maxLength: NAME_MAX,
+      description: 'Tag of the address',
+    },
     locked_until: {
       type: 'string',
       format: 'date-time',
@@ -43,7 +59,7 @@ const PROBLEM: JsonSchema = {
       required: ['number', 'hash'],
       properties: {
         number: { type: 'integer', minimum: 1, maximum: 1_000_000_000 },
-        hash: text('SHA-256 of the document, in hex'),
+        hash: text(HASH_MAX, 'SHA-256 of the document, in hex'),
       },
     },
     tried: {
@@ -54,7 +70,7 @@ const PROBLEM: JsonSchema = {
         type: 'object',
         required: ['rule', 'effect', 'fits', 'why'],
         properties: {
-          rule: text('ID of the rule'),
+          rule: text(ID_MAX, 'ID of the rule'),
           effect: { type: 'string', enum: ['allow', 'deny', 'require', 'limit'] },
           fits: { type: 'boolean' },
           why: { type: ['string', 'null'], maxLength: MESSAGE_MAX },
@@ -66,8 +82,8 @@ const PROBLEM: JsonSchema = {
       description: 'The exchange’s deposit address at the last transfer',
       required: ['address', 'tag'],
       properties: {
-        address: text('The address'),
-        tag: { type: ['string', 'null'], description: 'Tag of the address' },
+        address: text(ADDRESS_MAX, 'The address'),
+        tag: { type: ['string', 'null'], maxLength: NAME_MAX, description: 'Tag of the address' },
       },
     },
   },

@@ -1,5 +1,6 @@
 import { LIMITS } from '@custody/policy'
 import { z } from 'zod'
+import { ID_MAX, MESSAGE_MAX } from '../../../core/bounds.ts'
 import { changeStatementShape, missingShape } from '../../approvals/change-shapes.ts'
 import { needShape } from '../../approvals/judgement.ts'
 import { decisionShape } from '../../approvals/present.ts'
@@ -17,7 +18,10 @@ const SENTENCE = 'The rule daily is removed.'
 /** A proposed change, in lists and events. */
 export const changeShape = z
   .object({
-    id: z.string().meta({ description: 'ID of the change, by which people approve it' }),
+    id: z
+      .string()
+      .max(ID_MAX)
+      .meta({ description: 'ID of the change, by which people approve it' }),
     state: z.enum(CHANGE_STATES).meta({
       description:
         '`open`: approvals or proofs are missing; `approved`: they are complete, and the nodes do not hold it yet; `held`: two nodes hold it until `acts_at`; `in_force`; `rejected`: a person vetoed it before the nodes held it; `vetoed`: it was vetoed while the nodes held it; `refused`: two nodes refuse it; `expired`; `ended`: another document came into force',
@@ -60,6 +64,7 @@ export const changeShape = z
     held: heldShape,
     reason: z
       .string()
+      .max(MESSAGE_MAX)
       .nullable()
       .meta({
         description: 'Why it ended, or why the nodes do not hold it yet',

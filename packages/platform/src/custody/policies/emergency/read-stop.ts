@@ -1,5 +1,6 @@
 import { LIMITS } from '@custody/policy'
 import { z } from 'zod'
+import { HASH_MAX, TIME_MAX } from '../../../core/bounds.ts'
 import { needShape } from '../../approvals/judgement.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { endpoint } from '../../../core/http/endpoint.ts'
@@ -22,6 +23,7 @@ export const readPolicyStop = endpoint({
   params: z.strictObject({
     hash: z
       .string()
+      .max(HASH_MAX)
       .meta({ maxLength: 64, pattern: '^[0-9a-f]{64}$', examples: ['ab'.repeat(32)] }),
   }),
   response: z.object({
@@ -33,7 +35,7 @@ export const readPolicyStop = endpoint({
       .nullable()
       .meta({ description: 'null: the stop is for the whole workspace' }),
     by: personId,
-    at: z.string(),
+    at: z.string().max(TIME_MAX),
     reason: z.string().max(200),
     needs: z.array(needShape).max(LIMITS.approvalGroups),
     signed: z.string().max(LIMITS.statementBytes).meta({

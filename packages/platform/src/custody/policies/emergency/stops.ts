@@ -2,6 +2,7 @@ import { policyRegistry } from '@custody/chains'
 import { compile, countQuorum, PolicyError, readSigned, verifyStatement } from '@custody/policy'
 import { stringifyJson } from '@custody/request-auth'
 import { z } from 'zod'
+import { TIME_MAX } from '../../../core/bounds.ts'
 import type { Need } from '../../approvals/judgement.ts'
 import type { Queryable } from '../../../core/database/pool.ts'
 import { ApiError } from '../../../core/errors.ts'
@@ -19,7 +20,7 @@ export const stopEventShape = z.object({
   sub_account: z.string().max(200).nullable(),
   by: personId,
   reason: z.string().max(200),
-  at: z.string(),
+  at: z.string().max(TIME_MAX),
 })
 
 type StopState = 'new' | 'stopped' | 'ending' | 'ended' | 'refused'

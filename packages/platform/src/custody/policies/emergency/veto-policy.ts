@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { HASH_MAX } from '../../../core/bounds.ts'
 import { endpoint } from '../../../core/http/endpoint.ts'
 import { HASH_PATTERN, policyHash } from '../shapes.ts'
 import {
@@ -25,6 +26,7 @@ export const vetoPolicy = endpoint({
     ...signerFields,
     hash: z
       .string()
+      .max(HASH_MAX)
       .regex(HASH_PATTERN, 'must be 64 lower-case hex digits')
       .meta({
         description: 'Hash of the document that would come into force',
