@@ -22,6 +22,7 @@ export type {
   ShareMeta,
   SignResult,
   Step,
+  StepOptions,
 } from './types.ts'
 export { sealedUnder, Vault } from './vault.ts'
 export type { VaultOptions } from './vault.ts'

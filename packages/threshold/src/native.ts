@@ -39,7 +39,7 @@ export interface NativeStep {
 }
 
 export interface NativeSession {
-  step(inbox: InMessage[]): Promise<NativeStep>
+  step(inbox: InMessage[], background: boolean): Promise<NativeStep>
   abort(): void
 }
 

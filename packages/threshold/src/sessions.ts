@@ -2,7 +2,15 @@ import { checkedPath, derivePublicKey } from './derive.ts'
 import { fromNative, ThresholdError } from './errors.ts'
 import { addon } from './native.ts'
 import type { NativeSession, NativeStep } from './native.ts'
-import type { Curve, InMessage, KeyMaterial, Session, SignResult, Step } from './types.ts'
+import type {
+  Curve,
+  InMessage,
+  KeyMaterial,
+  Session,
+  SignResult,
+  Step,
+  StepOptions,
+} from './types.ts'
 import { nativeVault } from './vault.ts'
 import type { Vault } from './vault.ts'
 import { verifySignature } from './verify.ts'
@@ -39,7 +47,7 @@ class NativeBackedSession<R> implements Session<R> {
     }
   }
 
-  async step(inbox: InMessage[]): Promise<Step<R>> {
+  async step(inbox: InMessage[], { isBackground = false }: StepOptions = {}): Promise<Step<R>> {
     const overlaps = this.#busy
     this.#busy = true
     try {
@@ -48,7 +56,7 @@ class NativeBackedSession<R> implements Session<R> {
         if (![1, 2, 3].includes(from))
           throw new ThresholdError('MALFORMED', `party ${from} does not take part`)
       }
-      const step = await this.#native.step(inbox)
+      const step = await this.#native.step(inbox, isBackground)
       // The native half may have finished the step just before the abort. Its result is then
       // discarded.
       if (this.#aborted) throw new ThresholdError('ABORT', 'the session was aborted')

@@ -24,6 +24,14 @@ export type Step<R> =
   | { kind: 'send'; round: number; messages: OutMessage[] }
   | { kind: 'done'; result: R; messages: OutMessage[] }
 
+export interface StepOptions {
+  /**
+   * Whether the step runs below the priority of other steps (Linux only), so that it does not delay
+   * signatures. Default: no.
+   */
+  isBackground?: boolean
+}
+
 /**
  * One party's side of one protocol run. Its state exists only in native memory, is used once and is
  * never serialized: a crash ends the session, and a new one needs a new session id.
@@ -38,7 +46,7 @@ export interface Session<R> {
    * Runs one round with the received messages.
    * @throws {ThresholdError}
    */
-  step(inbox: InMessage[]): Promise<Step<R>>
+  step(inbox: InMessage[], options?: StepOptions): Promise<Step<R>>
   /** Erases the secrets of the run. A step in progress is rejected with ABORT when it ends. */
   abort(): void
 }

@@ -2,6 +2,7 @@
 //! (FROST). Shares are unsealed, used and sealed here; JavaScript sees only sealed bytes.
 #![deny(unused_must_use)]
 
+mod background;
 mod derive;
 mod dkls;
 mod fault;
@@ -390,7 +391,11 @@ fn session(begin: Begin) -> NativeSession {
 #[napi]
 impl NativeSession {
     #[napi(ts_return_type = "Promise<NativeStep>")]
-    pub fn step(&self, inbox: Vec<NativeInMessage>) -> Result<AsyncTask<Job<Progress>>> {
+    pub fn step(
+        &self,
+        inbox: Vec<NativeInMessage>,
+        background: bool,
+    ) -> Result<AsyncTask<Job<Progress>>> {
         let oversized = inbox
             .iter()
             .find(|m| m.payload.len() > PAYLOAD_BYTES_MAX)
@@ -420,7 +425,7 @@ impl NativeSession {
         drop(guard);
         let slot = self.slot.clone();
         Ok(Job::run(move || {
-            let result = guarded(move || {
+            let work = move || {
                 if let Some(from) = oversized {
                     let from = u8::try_from(from).unwrap_or(0);
                     return Err(Fault::malformed(from, "message over the limit of 1 MiB"));
@@ -446,7 +451,12 @@ impl NativeSession {
                 };
                 let progress = machine.step(inbox)?;
                 Ok((machine, progress))
-            });
+            };
+            let result = if background {
+                background::run(|| guarded(work))
+            } else {
+                guarded(work)
+            };
             let mut guard = lock(&slot);
             // The session was aborted while this step ran, so its result is discarded.
             let aborted = matches!(*guard, Slot::Over);
