@@ -54,7 +54,7 @@ async function timed(
 }
 
 async function measure(curve: Curve): Promise<void> {
-  const key = await cluster.post(1, '/key', { workspace: `bench-${curve}`, curve })
+  const key = await cluster.key(1, `bench-${curve}`, curve)
   good(key)
   const workspace = new Workspace(cluster, `bench-${curve}`, key.body)
   const at = publicKeysBelow({ curve, ...workspace.key })
@@ -211,7 +211,7 @@ async function measure(curve: Curve): Promise<void> {
 async function measureGoverned(): Promise<void> {
   const account = async (kind: AccountKind): Promise<GovernedAccount> => {
     const name = `bench-${kind}`
-    const key = await cluster.post(1, '/key', { workspace: name, curve: 'secp256k1' })
+    const key = await cluster.key(1, name, 'secp256k1')
     good(key)
     return GovernedAccount.start(cluster, new Workspace(cluster, name, key.body), kind)
   }

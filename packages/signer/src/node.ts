@@ -144,28 +144,13 @@ function connectModules({
   }
   const peers = new Peers({ config, store, environment, log, assertNotBanned })
   const banReports = new BanReports({ config, store, peers, bans, log })
-  const tests = new PairTests({ config, environment, store, peers, engine, vault, bans })
-  const ceremonies = new Ceremonies({
-    config,
-    store,
-    peers,
-    environment,
-    log,
-    engine,
-    vault,
-    bans,
-    tests,
-  })
-  const keyring = new Keyring({ config, store, peers, environment, log, ceremonies, bans })
-  const governance = connectGovernance({
-    config,
-    environment,
-    log,
-    store,
-    registry,
-    peers,
-    keyring,
-  })
+  const own = { config, store, peers, environment, log, bans }
+  const slots = new Slots(() => environment.monotonic())
+  const isSigning = (withinMs?: number): boolean => slots.areInUse(withinMs)
+  const tests = new PairTests({ ...own, engine, vault })
+  const ceremonies = new Ceremonies({ ...own, engine, vault, tests, isSigning })
+  const keyring = new Keyring({ ...own, ceremonies, isSigning })
+  const governance = connectGovernance({ ...own, registry, keyring })
   const spending = new SharedSpending({ store, peers, timeoutMs: config.timeouts_ms.round })
   const judge = new Judge(
     {
@@ -180,20 +165,8 @@ function connectModules({
   const catchUp = new CatchUp({ config, store, peers, log })
   const hostClock = new HostClock({ store, peers, log })
   const confirmation = new Confirmation({ config, store, peers })
-  const base = {
-    config,
-    environment,
-    log,
-    store,
-    registry,
-    engine,
-    vault,
-    peers,
-    bans,
-    keyring,
-    judge,
-  }
-  const signing = { ...base, catchUp, slots: new Slots(), spending, policies: governance.exchange }
+  const base = { ...own, registry, engine, vault, keyring, judge }
+  const signing = { ...base, catchUp, slots, spending, policies: governance.exchange }
   const parts: NodeContext = {
     ...base,
     governance,
@@ -307,7 +280,7 @@ function housekeepingOf(
       ownCertificate.check()
       // Not awaited, because a key generation takes seconds and pings must continue.
       if (peers.nodes.every((node) => peers.reachable(node))) {
-        void keyring.fill()
+        keyring.fill()
         void refresher.forgetOld()
       }
     } catch (error) {

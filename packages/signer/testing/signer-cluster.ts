@@ -3,6 +3,7 @@ import {
   loadRegistry,
   addressAt,
   publicKeysBelow,
+  type Curve,
   type Network,
   type UnsignedTransaction,
 } from '@custody/chains'
@@ -16,6 +17,7 @@ import { Agent, request as httpsRequest } from 'node:https'
 import { request as httpRequest } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { TLSSocket } from 'node:tls'
 import { pinOf, requirePinned } from '@custody/request-auth/pinned'
 import { encodeFunctionData, erc20Abi, serializeTransaction } from 'viem'
@@ -306,9 +308,21 @@ export class SignerCluster {
     return Promise.all([1, 2, 3].map((node) => this.operator(node, command, body)))
   }
 
+  /**
+   * Requests a workspace's key from a node until it is ready. A peer that is unreachable for a
+   * moment is waited for too.
+   */
+  async key(node: number, workspace: string, curve: Curve): Promise<Answer> {
+    for (;;) {
+      const answer = await this.post(node, '/key', { workspace, curve })
+      if (answer.status !== 202 && answer.body?.error !== 'PEER_UNAVAILABLE') return answer
+      await sleep(100)
+    }
+  }
+
   /** Creates a workspace whose key is ready. */
   async workspace(name = `w-${randomUUID().slice(0, 8)}`): Promise<Workspace> {
-    const { status, body } = await this.post(1, '/key', { workspace: name, curve: 'secp256k1' })
+    const { status, body } = await this.key(1, name, 'secp256k1')
     if (status !== 200) throw new Error(JSON.stringify(body))
     return new Workspace(this, name, body)
   }

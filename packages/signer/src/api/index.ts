@@ -69,7 +69,8 @@ export async function platformCall(
       return { status: 200, body: await receipts(parts, shapedText(receiptsBodySchema, text)) }
     case 'POST /key': {
       const { workspace, curve } = shapedText(keyBodySchema, text)
-      return { status: 200, body: await parts.keyring.key(workspace, curve) }
+      const body = await parts.keyring.key(workspace, curve)
+      return { status: 'place' in body ? 202 : 200, body }
     }
     case 'POST /sign': {
       const { partner, ...order } = shapedText(signBodySchema, text)
@@ -133,6 +134,8 @@ export function status({
     keys: store.state.keys.size,
     enrolments: store.state.enrolments.size,
     pool: keyring.poolSizes(),
+    key_queue: keyring.queueStatus(),
+    keys_not_in_backup: keyring.notInBackup(),
     record: {
       height: store.record.height,
       head: store.record.head,

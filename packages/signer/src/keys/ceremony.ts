@@ -64,7 +64,10 @@ interface Run {
 
 /** Round number of the certificates, above every round of the engine. */
 const READY_ROUND = 1000
-/** Maximum number of runs that one node leads at a time: a key for the pool, and a refresh. */
+/**
+ * Maximum number of runs that one node leads at a time. An honest node leads fewer: the key
+ * generations of its queue, and a refresh.
+ */
 const LED_MAX = 4
 /** Maximum number of keys of one curve without a workspace; more than a pool may contain. */
 const UNUSED_KEYS_MAX = 150
@@ -78,6 +81,9 @@ const UNCERTIFIED_MAX = 50
  * which one more is allowed.
  */
 const GENERATIONS = { burst: 200, everyMs: 2000 }
+
+/** Time in milliseconds after a signature for which runs have a lower priority than signatures. */
+const SIGNING_MS = 5000
 
 const expectedEpoch = ({ kind, epoch }: Opening): number => (kind === 'keygen' ? 0 : epoch + 1)
 
@@ -113,6 +119,7 @@ export class Ceremonies {
   readonly #vault: Vault
   readonly #bans: Bans
   readonly #tests: PairTests
+  readonly #isSigning: (withinMs: number) => boolean
   readonly #mailbox = new Mailbox()
   readonly #runs = new Map<string, Run>()
   readonly #generations = new Map<number, RateLimit>()
@@ -129,6 +136,8 @@ export class Ceremonies {
     vault: Vault
     bans: Bans
     tests: PairTests
+    /** Returns whether this node has made a signature within the given milliseconds. */
+    isSigning: (withinMs: number) => boolean
   }) {
     this.#config = parts.config
     this.#store = parts.store
@@ -139,6 +148,7 @@ export class Ceremonies {
     this.#vault = parts.vault
     this.#bans = parts.bans
     this.#tests = parts.tests
+    this.#isSigning = parts.isSigning
     for (const node of this.#peers.nodes) this.#generations.set(node, new RateLimit(GENERATIONS))
     this.#tests.serve((name) => this.#subjectOf(name))
     this.#peers.handle('/peer/ceremony/open', async (node, body) => ({
@@ -402,7 +412,7 @@ export class Ceremonies {
     let inbox: { from: number; payload: Uint8Array }[] = []
     for (run.round = 1; ; run.round++) {
       const { round } = run
-      const step = await engine.step(inbox)
+      const step = await engine.step(inbox, { isBackground: this.#isSigning(SIGNING_MS) })
       this.#assertOpen(run)
       const binding: Binding = {
         ...NO_BINDING,

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { fromHex, hex } from '../canonical.ts'
 import type { Config } from '../config.ts'
 import type { Environment } from '../environment.ts'
-import { Refusal } from '../errors.ts'
+import { Refusal, shapeOfAnswer } from '../errors.ts'
 import { reason, type Log } from '../log.ts'
 import type { Bans } from '../sessions/bans.ts'
 import type { Store } from '../store/index.ts'
@@ -19,6 +19,7 @@ import {
   type KeyReady,
 } from './certificate.ts'
 import type { Ceremonies } from './ceremony.ts'
+import { KeyQueue, type QueuePlace } from './key-queue.ts'
 
 export interface KeySet extends KeyCertificate {
   network: string
@@ -40,6 +41,11 @@ const nameSchema = z.strictObject({
 })
 const certifySchema = nameSchema.extend({ key_id: z.string().max(64) })
 const setSchema = certifySchema.extend({ certificates: signaturesSchema })
+/** Answer of the node that assigns keys. */
+const allocatedSchema = z.union([
+  z.object({ key_id: z.string().max(64), certificates: signaturesSchema }),
+  z.strictObject({ place: z.int().min(0), waiting: z.int().min(0) }),
+])
 const readySchema = z.strictObject({
   ready: z.strictObject({
     curve: z.enum(['secp256k1', 'ed25519']),
@@ -73,15 +79,12 @@ export class Keyring {
   readonly identities: ReadonlyMap<number, import('node:crypto').KeyObject>
   readonly #public = new Map<string, CertifiedKey>()
   readonly #materials = new Map<string, KeyMaterial>()
-  readonly #allocating = new Map<string, Promise<KeySet>>()
+  readonly #queue: KeyQueue<KeySet>
   /**
    * Keys of the pool that are being assigned to a workspace, or that a peer rejected: they are not
    * offered to another workspace.
    */
   readonly #offered = new Set<string>()
-  #generating: Promise<void> | null = null
-  #stopped = false
-  #retryAt = 0
 
   constructor(parts: {
     config: Config
@@ -91,6 +94,8 @@ export class Keyring {
     log: Log
     ceremonies: Ceremonies
     bans: Bans
+    /** Returns whether a signature is being made at this node. */
+    isSigning: () => boolean
   }) {
     this.#config = parts.config
     this.#store = parts.store
@@ -103,13 +108,14 @@ export class Keyring {
       [this.#config.node, this.#config.identityPublic],
       ...this.#config.peerList.map((peer) => [peer.node, peer.identity] as const),
     ])
+    this.#queue = this.#openQueue(parts.isSigning)
     this.#ceremonies.onReady = ({ ready, signatures, session }, kind) => {
       if (kind === 'keygen') this.#addKey(ready, signatures, session)
       else this.#store.append('prepared', { ...ready, signatures, session })
     }
     this.#peers.handle('/peer/key/allocate', async (_node, body) => {
       const { workspace, curve } = nameSchema.parse(body)
-      return this.allocate(workspace, curve)
+      return this.#request(workspace, curve)
     })
     this.#peers.handle('/peer/key/certify', async (_node, body) => {
       const { workspace, curve, key_id } = certifySchema.parse(body)
@@ -234,40 +240,49 @@ export class Keyring {
     return { secp256k1: this.pool('secp256k1').length, ed25519: this.pool('ed25519').length }
   }
 
+  /** Number of keys that were generated after the last backup of this node. */
+  notInBackup(): number {
+    const { keys, backupHeight } = this.#store.state
+    return [...keys.values()].filter(({ height }) => height > backupHeight).length
+  }
+
   /**
-   * Generates keys until the pool is full; one at a time, led by one node. The next call retries
-   * after a failure.
+   * The queue of workspaces without a key, and the number of keys that this node keeps prepared;
+   * null at a node that does not assign keys.
    */
-  fill(): Promise<void> {
-    const isAble = !this.#stopped && !this.#store.state.restoring && this.#bans.nodes.length === 0
-    if (this.#config.node !== ALLOCATOR || !isAble) return Promise.resolve()
-    if (this.#environment.now() < this.#retryAt && !this.#generating) return Promise.resolve()
-    this.#generating ??= (async () => {
-      for (;;) {
-        const sizes = this.poolSizes()
-        const want = (['secp256k1', 'ed25519'] as const)
-          .filter((curve) => sizes[curve] < this.#config.pool[curve])
-          .sort((a, b) => sizes[a] - sizes[b])[0]
-        if (!want || this.#stopped) return
-        await this.#generate(want)
-      }
-    })()
-      .catch((error: unknown) => {
-        this.#retryAt = this.#environment.now() + 1000
-        if (!this.#stopped) this.#log('warn', 'key generation failed', { reason: reason(error) })
-      })
-      .finally(() => {
-        this.#generating = null
-      })
-    return this.#generating
+  queueStatus(): { waiting: number; generating: number; pool: Record<Curve, number> } | null {
+    if (this.#config.node !== ALLOCATOR) return null
+    const { waiting, generating } = this.#queue
+    return { waiting, generating, pool: this.#config.pool }
   }
 
-  #newKeyId(curve: Curve): string {
-    return `${curve === 'secp256k1' ? 's' : 'e'}-${hex(this.#environment.random(12))}`
+  #openQueue(isSigning: () => boolean): KeyQueue<KeySet> {
+    return new KeyQueue<KeySet>({
+      pool: this.#config.pool,
+      ready: (curve) => this.pool(curve).length,
+      isPaired: (workspace, curve) => this.#pairedWith(workspace, curve) !== undefined,
+      assign: (workspace, curve) => this.#allocate(workspace, curve),
+      generate: async (curve) => {
+        const key_id = `${curve === 'secp256k1' ? 's' : 'e'}-${hex(this.#environment.random(12))}`
+        await this.#ceremonies.lead({ kind: 'keygen', curve, key_id, epoch: 0 })
+      },
+      isAble: () =>
+        !this.#store.state.restoring && this.#bans.nodes.length === 0 && this.#away() === undefined,
+      isSigning,
+      now: () => this.#environment.monotonic(),
+      later: (run, ms) => setTimeout(run, ms).unref(),
+      log: this.#log,
+    })
   }
 
-  async #generate(curve: Curve): Promise<void> {
-    await this.#ceremonies.lead({ kind: 'keygen', curve, key_id: this.#newKeyId(curve), epoch: 0 })
+  /** Returns a peer that cannot be reached; without it, no key can be generated. */
+  #away(): number | undefined {
+    return this.#peers.nodes.find((node) => !this.#peers.reachable(node))
+  }
+
+  /** Continues the generation of keys for waiting workspaces and for the pool. */
+  fill(): void {
+    if (this.#config.node === ALLOCATOR) this.#queue.serve()
   }
 
   #certificateOf(workspace: string, curve: Curve, key: KeyState, epoch: number): KeyCertificate {
@@ -335,53 +350,57 @@ export class Keyring {
     return this.setOf(workspace, curve)!
   }
 
-  /** Handles POST /key: returns the workspace's certified key on a curve. */
-  async key(workspace: string, curve: Curve): Promise<KeySet> {
+  /**
+   * Handles POST /key: returns the workspace's certified key on a curve, or its place in the queue
+   * for one.
+   */
+  async key(workspace: string, curve: Curve): Promise<KeySet | QueuePlace> {
     const existing = this.setOf(workspace, curve)
     if (existing) return existing
     this.#assertNoBan()
-    if (this.#config.node === ALLOCATOR) return this.allocate(workspace, curve)
-    const set = await this.#peers.call<KeySet>(
+    if (this.#config.node === ALLOCATOR) return this.#request(workspace, curve)
+    const answer = shapeOfAnswer(
+      allocatedSchema,
+      await this.#peers.call(
+        ALLOCATOR,
+        '/peer/key/allocate',
+        { workspace, curve },
+        { timeout: this.#config.timeouts_ms.keygen },
+      ),
       ALLOCATOR,
-      '/peer/key/allocate',
-      { workspace, curve },
-      { timeout: this.#config.timeouts_ms.keygen },
     )
-    return (
-      this.setOf(workspace, curve) ??
-      this.#adopt(
-        setSchema.parse({
-          workspace,
-          curve,
-          key_id: set.key_id,
-          certificates: set.certificates,
-        }),
-      )
-    )
+    if ('place' in answer) return answer
+    const { key_id, certificates } = answer
+    return this.setOf(workspace, curve) ?? this.#adopt({ workspace, curve, key_id, certificates })
   }
 
-  allocate(workspace: string, curve: Curve): Promise<KeySet> {
+  /**
+   * Returns the workspace's key, or its place in the queue for one.
+   * @throws Refusal BANNED, TOO_BUSY; PEER_UNAVAILABLE if no key is ready, and none can be generated
+   */
+  async #request(workspace: string, curve: Curve): Promise<KeySet | QueuePlace> {
     if (this.#config.node !== ALLOCATOR)
       throw new Refusal('NOT_ALLOWED', 'This node does not allocate keys')
-    const name = State.allocationKey(workspace, curve)
-    let running = this.#allocating.get(name)
-    if (!running) {
-      running = this.#allocate(workspace, curve).finally(() => {
-        this.#allocating.delete(name)
-        void this.fill()
-      })
-      this.#allocating.set(name, running)
-    }
-    return running
-  }
-
-  async #allocate(workspace: string, curve: Curve): Promise<KeySet> {
     const done = this.setOf(workspace, curve)
     if (done) return done
     this.#assertNoBan()
-    const paired = this.#store.state.allocations.get(State.allocationKey(workspace, curve))?.key_id
+    const paired = this.#pairedWith(workspace, curve)
     if (paired !== undefined) this.#assertNotLost(paired)
-    const keyId = paired ?? (await this.#offer(curve))
+    const answer = await this.#queue.request(workspace, curve)
+    const node = this.#away()
+    if ('place' in answer && node !== undefined) {
+      const message = `Node ${node} cannot be reached, and a new key requires all three nodes`
+      throw new Refusal('PEER_UNAVAILABLE', message, { node })
+    }
+    return answer
+  }
+
+  #pairedWith(workspace: string, curve: Curve): string | undefined {
+    return this.#store.state.allocations.get(State.allocationKey(workspace, curve))?.key_id
+  }
+
+  async #allocate(workspace: string, curve: Curve): Promise<KeySet> {
+    const keyId = this.#pairedWith(workspace, curve) ?? (await this.#offer(curve))
     const own = { node: this.#config.node, signature: this.#sign(workspace, curve, keyId) }
     const others = await Promise.all(
       this.#peers.nodes.map(async (node) => {
@@ -414,41 +433,21 @@ export class Keyring {
 
   /**
    * Returns a key that both peers would certify too, because a recorded pairing cannot be changed.
+   * A key that a peer rejects is not offered again; without a response of a peer, the key stays in
+   * the pool.
+   * @throws Refusal KEY_NOT_READY if the pool has no such key
    */
   async #offer(curve: Curve): Promise<string> {
-    if (this.pool(curve).length === 0) {
-      this.#retryAt = 0
-      await this.fill()
-    }
     for (let key = this.pool(curve)[0]; key; key = this.pool(curve)[0]) {
-      if (await this.#reserve(key.key_id)) return key.key_id
+      const { key_id: keyId } = key
+      this.#offered.add(keyId)
+      const isAllocatable = await this.#isAllocatable(keyId).catch((error: unknown) => {
+        this.#offered.delete(keyId)
+        throw error
+      })
+      if (isAllocatable) return keyId
     }
-    const keyId = this.#newKeyId(curve)
-    // Reserved before it is generated, so that it cannot be offered to another workspace in
-    // between.
-    if (
-      await this.#reserve(keyId, () =>
-        this.#ceremonies.lead({ kind: 'keygen', curve, key_id: keyId, epoch: 0 }),
-      )
-    )
-      return keyId
     throw new Refusal('KEY_NOT_READY', 'No key is ready yet')
-  }
-
-  /**
-   * Reserves a key.
-   * @returns whether this node and both peers may assign the key to a workspace. Without a response
-   *   of a peer, the key stays in the pool.
-   */
-  async #reserve(keyId: string, make: () => Promise<unknown> = async () => {}): Promise<boolean> {
-    this.#offered.add(keyId)
-    try {
-      await make()
-      return this.#store.state.keys.has(keyId) && (await this.#isAllocatable(keyId))
-    } catch (error) {
-      this.#offered.delete(keyId)
-      throw error
-    }
   }
 
   /**
@@ -567,7 +566,7 @@ export class Keyring {
   }
 
   stop(): void {
-    this.#stopped = true
+    this.#queue.stop()
   }
 }
 

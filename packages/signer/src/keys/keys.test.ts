@@ -71,10 +71,7 @@ test('a refresh deletes old shares and keeps the key, and every pair signs after
 })
 
 test('an Ed25519 key is generated, certified and refreshed, and each pair signs with it', async () => {
-  const { status, body } = await cluster.post(2, '/key', {
-    workspace: workspace.name,
-    curve: 'ed25519',
-  })
+  const { status, body } = await cluster.key(2, workspace.name, 'ed25519')
   assert.equal(status, 200, JSON.stringify(body))
   assert.match(body.public_key, /^[0-9a-f]{64}$/)
   assert.notEqual(body.key_id, workspace.set.key_id)

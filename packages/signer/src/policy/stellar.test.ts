@@ -43,7 +43,7 @@ let next = 1
 
 before(async () => {
   cluster = await SignerCluster.start({ engine: 'double' })
-  const { status, body } = await cluster.post(1, '/key', { workspace: WORKSPACE, curve: 'ed25519' })
+  const { status, body } = await cluster.key(1, WORKSPACE, 'ed25519')
   assert.equal(status, 200, JSON.stringify(body))
   key = {
     publicKey: new Uint8Array(Buffer.from(body.public_key, 'hex')),

@@ -27,6 +27,20 @@ export class Slots {
   /** Maximum size of orders as text; one of the largest orders fits. */
   static readonly bytesMax = 96 * 1024 * 1024
   readonly #used = new Map<number, { sessions: number; bytes: number }>()
+  readonly #now: () => number
+  /** When the last session ended. */
+  #endedAt = -Infinity
+
+  /** @param now monotonic clock in milliseconds */
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  /** Returns whether any session is open, or was open within the given milliseconds. */
+  areInUse(withinMs = 0): boolean {
+    const isOpen = [...this.#used.values()].some(({ sessions }) => sessions > 0)
+    return isOpen || this.#now() - this.#endedAt < withinMs
+  }
 
   /**
    * Reserves a slot.
@@ -56,8 +70,10 @@ export class Slots {
         if (!isReleased) take(Math.min(Math.max(inputs, 1), BATCH_ITEMS_MAX), bytes)
       },
       release: () => {
-        if (!isReleased) take(0, 0)
+        if (isReleased) return
+        take(0, 0)
         isReleased = true
+        this.#endedAt = this.#now()
       },
     }
   }

@@ -93,6 +93,8 @@ export class State {
   /** How often the operator replaced or removed a policy of this node. */
   policiesReplaced = 0
   generation = 0
+  /** Height of the entry about this node's last backup; 0 without one. */
+  backupHeight = 0
   /** True between the restoration of the shares and that of the peers' records. */
   restoring = false
   /** The node has no platform and permanently signs recovery orders only. */
@@ -280,8 +282,9 @@ export class State {
       state.notBefore = body.to
       state.spending.clamp(body.to)
     },
-    /** This entry is only a note for the operator. */
-    backup: () => {},
+    backup: (state, { height }) => {
+      state.backupHeight = height
+    },
     seen: (state, entry) => {
       state.#see(entry, entry.body.timely)
     },
