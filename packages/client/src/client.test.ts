@@ -814,6 +814,28 @@ test('never retries createTransaction without a sequence_id, or other writes', a
   }
 })
 
+test('sends a write again after KEY_PENDING, because nothing was created, at most ten times', async () => {
+  const pending = {
+    ...problem(503, 'KEY_PENDING'),
+    headers: { 'content-type': 'application/problem+json', 'retry-after': '7' },
+  }
+  server.script(pending, pending, json({ id: 'w' }))
+  assert.equal((await client().createWallet('BTC')).id, 'w')
+  assert.deepEqual(
+    waits.map((ms) => Math.floor(ms / 1000)),
+    [7, 7],
+  )
+  assert.equal(new Set(server.seen.map((each) => each.body)).size, 1)
+  assert.equal(new Set(server.seen.map((each) => each.claims?.nonce)).size, 3)
+  server.script(...Array.from({ length: 11 }, () => pending))
+  assert.equal((await failure(client().createWallet('BTC'))).code, 'KEY_PENDING')
+  assert.equal(server.seen.length, 10)
+  server.script(pending, json({ id: 'w' }))
+  const once = client({ retry: { attemptsMax: 1 } })
+  assert.equal((await failure(once.createWallet('BTC'))).code, 'KEY_PENDING')
+  assert.equal(server.seen.length, 1)
+})
+
 test('a sequence_id of null counts as absent, so the request is not retried', async () => {
   const custody = client()
   const order = {

@@ -35,3 +35,14 @@ export function rateLimitWait(headers: Headers, now: number, random: () => numbe
       : WINDOW_MS
   return Math.min(Math.max(wait, WAIT_MIN_MS), WINDOW_MS + 1000) + random() * 250
 }
+
+/** Maximum number of attempts of a call that waits for the key of a new workspace. */
+export const KEY_ATTEMPTS_MAX = 10
+const KEY_WAIT_MS = { default: 5000, max: 60_000 }
+
+/** Returns the time in milliseconds until a request that waits for a key is sent again. */
+export function keyWait(headers: Headers, random: () => number): number {
+  const after = Number(headers.get('retry-after') ?? Number.NaN) * 1000
+  const wait = Number.isFinite(after) && after > 0 ? after : KEY_WAIT_MS.default
+  return Math.min(wait, KEY_WAIT_MS.max) + random() * 250
+}

@@ -9,7 +9,7 @@ import {
 import { CustodyError } from './errors.ts'
 import { framesOf } from './frames.ts'
 import { mismatchOf, noteReplay } from './replay.ts'
-import { backoff, rateLimitWait, type RetryOptions } from './retry.ts'
+import { backoff, KEY_ATTEMPTS_MAX, keyWait, rateLimitWait, type RetryOptions } from './retry.ts'
 import { plainJson, read, refusal, target } from './wire.ts'
 
 /** Options of a call with a `sequence_id`. */
@@ -99,6 +99,13 @@ const RATE_LIMIT_WAITS_MAX = 5
  */
 const STREAM_SILENCE_MS = 45_000
 
+/** Attempts of one call, by their result: no response or an error, the rate limit, a missing key. */
+interface Attempts {
+  failed: number
+  limited: number
+  pending: number
+}
+
 /** Interface by which the parts of the client send requests. */
 export interface RequestSender {
   request<T = unknown>(
@@ -169,8 +176,8 @@ export class Transport {
     const text = body === undefined ? '' : stringifyJson(body)
     const repeatable = options.repeatable ?? verb === 'GET'
     const uri = target(path)
-    let waits = 0
-    for (let attempt = 1; ;) {
+    const made: Attempts = { failed: 0, limited: 0, pending: 0 }
+    for (;;) {
       let failure: CustodyError
       let wait: number | null = null
       try {
@@ -186,20 +193,38 @@ export class Transport {
             : noteReplay(await read<T>(response), response.headers)
         }
         failure = await refusal(response)
-        if (response.status === 429 && this.#waitOnRateLimit && waits < RATE_LIMIT_WAITS_MAX) {
-          // The service rejected the request before processing it, so repeating is safe for every
-          // method.
-          waits++
-          wait = rateLimitWait(response.headers, this.now(), this.#random)
-        } else if (REPEAT_STATUS.has(response.status) && repeatable) wait = this.#backoff(attempt++)
+        wait = this.#waitAfter(response, failure.code, repeatable, made)
       } catch (error) {
         if (!(error instanceof CustodyError) || error.code !== 'NETWORK') throw error
         failure = error
-        if (repeatable) wait = this.#backoff(attempt++)
+        if (repeatable) wait = this.#backoff(++made.failed)
       }
       if (wait === null) throw failure
       await this.#pause(wait, options.signal)
     }
+  }
+
+  /**
+   * Returns the delay in milliseconds before the next attempt after an error response; null: the
+   * request is not repeated.
+   */
+  #waitAfter(
+    { status, headers }: Response,
+    code: string,
+    repeatable: boolean,
+    made: Attempts,
+  ): number | null {
+    // The service rejected these requests before it changed anything, so repeating is safe for every
+    // method.
+    if (status === 429 && this.#waitOnRateLimit && made.limited < RATE_LIMIT_WAITS_MAX) {
+      made.limited++
+      return rateLimitWait(headers, this.now(), this.#random)
+    }
+    if (code === 'KEY_PENDING') {
+      const attemptsMax = this.#retry.attemptsMax > 1 ? KEY_ATTEMPTS_MAX : 1
+      return ++made.pending < attemptsMax ? keyWait(headers, this.#random) : null
+    }
+    return REPEAT_STATUS.has(status) && repeatable ? this.#backoff(++made.failed) : null
   }
 
   /** @throws CustodyError if the service rejects the request; lost connections are reopened */

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { CustodyClient, CustodyError } from '@custody/client'
 import { check_block_or_tx_signatures } from '@cardananium/cquisitor-lib'
 import {
   BigNum,
@@ -18,6 +19,7 @@ import {
   balance,
   call,
   fundedWallet,
+  PRIVATE_KEY,
   rpc,
   terminal,
   TestPlatform,
@@ -417,5 +419,46 @@ describe('Solana', () => {
     assert.equal((await balance(user, 'USDC_SOL')).balance, tokens)
     assert.deepEqual(await prepaid(), before, 'the platform fee that was charged is back too')
     await audited()
+  })
+})
+
+describe('new workspaces', () => {
+  /** More workspaces than the nodes have prepared keys for. */
+  const COUNT = 6
+  const clientOf = (user: User) =>
+    new CustodyClient({ baseUrl: platform.base, apiKey: user.apiKey, privateKey: PRIVATE_KEY })
+
+  /** Returns the id of the wallet that a call creates, or that another call has created. */
+  const walletOf = (user: User): Promise<string> =>
+    clientOf(user)
+      .createWallet('SOL')
+      .then(
+        ({ id }) => id,
+        (error: unknown) => {
+          assert.ok(error instanceof CustodyError && error.code === 'WALLET_EXISTS', String(error))
+          return error.problem['wallet_id'] as string
+        },
+      )
+
+  test('new workspaces that create wallets at the same time each get one wallet and one key', async () => {
+    const users: User[] = []
+    for (let at = 0; at < COUNT; at++) users.push(await platform.user(`new-${at}`))
+    // Two callers of each workspace.
+    const ids = await Promise.all(users.flatMap((user) => [walletOf(user), walletOf(user)]))
+    assert.equal(new Set(ids).size, COUNT)
+    users.forEach((_, at) => assert.equal(ids[2 * at], ids[2 * at + 1]))
+    const keys = await Promise.all(
+      users.map(async (user) => {
+        const { status, body, text } = await call<{ keys: { curve: string; key_id: string }[] }>(
+          user,
+          'GET',
+          '/dac/v1/keys',
+        )
+        assert.equal(status, 200, text)
+        return body.keys.filter(({ curve }) => curve === 'ed25519').map(({ key_id }) => key_id)
+      }),
+    )
+    assert.ok(keys.every((each) => each.length === 1))
+    assert.equal(new Set(keys.flat()).size, COUNT)
   })
 })

@@ -567,7 +567,7 @@ export async function waitFor<T>(
 async function onceReached<T>(user: User, path: string, body: unknown): Promise<T> {
   return waitFor(`${path} ${JSON.stringify(body)}`, async () => {
     const answer = await call<T & { code?: string }>(user, 'POST', path, body)
-    if (answer.status === 503 && answer.body.code === 'NETWORK_UNAVAILABLE') return null
+    if (['NETWORK_UNAVAILABLE', 'KEY_PENDING'].includes(answer.body.code ?? '')) return null
     if (answer.status !== 200) throw new Error(answer.text)
     return answer.body
   })

@@ -29,8 +29,8 @@ export abstract class WalletMethods extends ClientBase {
   /**
    * Creates a wallet. A sub-account has at most one wallet per asset.
    * @param asset ticker
-   * @throws CustodyError `WALLET_EXISTS`; with `trust`, VerificationError if the omnibus address is
-   *   not the sub-account's own
+   * @throws CustodyError `WALLET_EXISTS`, `KEY_PENDING` (see README, automatic retries); with `trust`,
+   *   VerificationError if the omnibus address is not the sub-account's own
    */
   async createWallet(asset: string): Promise<Wallet> {
     const wallet = await this.request<Wallet>('POST', '/dac/v1/create-wallet', { asset })

@@ -383,6 +383,12 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     action: 'Retry the request.',
     retry: 'again',
   },
+  KEY_PENDING: {
+    why: 'The workspace is new, and the signer nodes have not yet generated its key. They generate keys in the order of the requests. Nothing was created.',
+    action:
+      'Send the same request again after `Retry-After` seconds, until it succeeds. The workspace keeps its place and gets one key only. The SDK and `custody request` do this by themselves.',
+    retry: 'later',
+  },
   UNAVAILABLE: {
     why: 'The service is starting or stopping, its database is not available, its disk is full, or writes are suspended until the nodes’ records are adopted.',
     action: 'Retry the request; `GET /readyz` reports when transfers are accepted.',

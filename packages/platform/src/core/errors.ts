@@ -73,6 +73,7 @@ export const ERRORS = {
   PRICE_UNAVAILABLE: [503, 'There is no current price'],
   EXCHANGE_UNAVAILABLE: [503, 'An exchange cannot be reached'],
   SIGNERS_UNAVAILABLE: [503, 'The signer nodes cannot be reached'],
+  KEY_PENDING: [503, 'The key of the workspace is being generated'],
   UNAVAILABLE: [503, 'The service is not ready'],
 } as const satisfies Record<string, readonly [number, string]>
 
@@ -87,10 +88,12 @@ export class ApiError extends Error {
   readonly status: number
   readonly field: string | undefined
   readonly details: Record<string, unknown> | undefined
+  /** Seconds after which the caller should retry a request that was answered with 503. */
+  readonly retryAfterS: number | undefined
   constructor(
     code: ErrorCode,
     message: string,
-    options: { field?: string; details?: Record<string, unknown> } = {},
+    options: { field?: string; details?: Record<string, unknown>; retryAfterS?: number } = {},
   ) {
     super(message)
     this.name = 'ApiError'
@@ -98,5 +101,6 @@ export class ApiError extends Error {
     this.status = ERRORS[code][0]
     this.field = options.field
     this.details = options.details
+    this.retryAfterS = options.retryAfterS
   }
 }

@@ -14,6 +14,8 @@ interface Services {
   checkout: { base: string }
 }
 
+/** `Retry-After` of a 503 response whose error states no other time. */
+const RETRY_AFTER_S = 5
 const FIELD_LOGGED_MAX = 100
 const PATH_LOGGED_MAX = 200
 
@@ -67,7 +69,7 @@ export async function sendError(
       windowOf(services.environment.now()).end
     reply.header('retry-after', Math.max(1, Math.ceil((reset - services.environment.now()) / 1000)))
   }
-  if (status === 503) reply.header('retry-after', 5)
+  if (status === 503) reply.header('retry-after', existing.retryAfterS ?? RETRY_AFTER_S)
   if (status === 401) reply.header('www-authenticate', 'Bearer')
   await reply
     .code(status)

@@ -37,6 +37,7 @@ export const createAddress = endpoint({
     'WALLET_MISSING',
     'WALLET_INACTIVE',
     'NETWORK_UNAVAILABLE',
+    'KEY_PENDING',
     'SIGNERS_UNAVAILABLE',
   ],
   method: 'POST',

@@ -42,11 +42,12 @@ const definition = (id: string, path: string) =>
     id,
     tag: 'Wallets',
     description:
-      'Creates the wallet of an asset in the sub-account, with its omnibus address. Deposits that arrived for it earlier are credited now. A sub-account can have one wallet for each asset.',
+      'Creates the wallet of an asset in the sub-account, with its omnibus address. Deposits that arrived for it earlier are credited now. A sub-account can have one wallet for each asset. The first wallet of a workspace waits up to 30 seconds for the workspace’s key; a 503 `KEY_PENDING` means that nothing was created, and the request must be sent again.',
     errors: [
       'UNSUPPORTED_ASSET',
       'ASSET_CLOSED',
       'WALLET_EXISTS',
+      'KEY_PENDING',
       'SIGNERS_UNAVAILABLE',
       'NETWORK_UNAVAILABLE',
     ],
@@ -78,8 +79,8 @@ export const createWallet = definition('createWallet', '/dac/v1/create-wallet')
 export const createWalletAlias = definition('createWalletAlias', '/dac/v1/wallet')
 
 /**
- * Prepares everything that a wallet consists of, before it is written. The signer nodes may need
- * several seconds to create a workspace's first key.
+ * Prepares everything that a wallet consists of, before it is written. The first wallet of a
+ * workspace waits for the workspace's key.
  */
 async function plan(services: Services, caller: Caller, asset: Asset, network: Network) {
   const chain = services.networks.get(network.code)

@@ -70,7 +70,7 @@ interface ApplicationParts {
 export async function createApplication(parts: ApplicationParts): Promise<Application> {
   const { settings, runtime, log, database, registry, signers, devnetUrl, notifiers } = parts
   const { environment, fetch } = runtime
-  const keys = new WorkspaceKeys(database, signers, settings.network)
+  const keys = new WorkspaceKeys(database, signers, settings.network, environment)
   const addresses = new AddressBook(() => base)
   const pressure = new LoadMonitor(environment.now)
   const aml = createAml({

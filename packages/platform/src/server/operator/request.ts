@@ -33,12 +33,18 @@ interface Outcome {
   exitCode: number
   notices?: string[]
 }
+/** A response. `retryAfterS`: seconds of its header `Retry-After`, within limits. */
+type Answered = Outcome & { retryAfterS: number }
 type Values = Record<string, string | boolean | undefined>
 
 const USAGE =
   'METHOD must be GET, POST, PUT, PATCH or DELETE, and PATH must begin with /. Usage: custody request METHOD PATH [BODY] --api-key KEY --key FILE'
 const UNTIL_DEFAULT_S = 120
 const UNTIL_PAUSE_MS = 1000
+/** Maximum number of attempts while the key of a new workspace is being generated. */
+const KEY_ATTEMPTS_MAX = 10
+/** Limits of the delay before the next attempt, in seconds. */
+const RETRY_AFTER_S = { default: 5, min: 1, max: 60 }
 /** Temporary statuses after which the same GET may succeed a moment later. */
 const PASSING = new Set([429, 502, 503, 504])
 
@@ -75,8 +81,25 @@ export async function sendRequest(home: string, words: string[], values: Values)
   const until = typeof values['until'] === 'string' ? readUntil(values['until'], method) : null
   const base = readBase(home, values)
   const call = { base: base.replace(/\/$/, ''), apiKey, privateKey, method, path, body }
-  if (until === null) return send(call)
+  if (until === null) return sendForKey(call)
   return repeatUntil(call, until, values)
+}
+
+/**
+ * Sends a request, and repeats it as long as the workspace's key is being generated, which means
+ * that nothing was created.
+ */
+async function sendForKey(call: Call): Promise<Outcome> {
+  for (let attempt = 1; ; attempt++) {
+    const outcome = await send(call)
+    const { body } = outcome.result as { body?: { code?: unknown } | string | null }
+    const isPending = typeof body === 'object' && body?.code === 'KEY_PENDING'
+    if (!isPending || attempt === KEY_ATTEMPTS_MAX) return outcome
+    process.stderr.write(
+      `the key of the workspace is being generated; the request is sent again in ${outcome.retryAfterS} s\n`,
+    )
+    await new Promise((resolve) => setTimeout(resolve, outcome.retryAfterS * 1000))
+  }
 }
 
 /**
@@ -158,7 +181,7 @@ function readUntil(text: string, method: string): { field: string; value: string
   return { field: text.slice(0, at), value: text.slice(at + 1) }
 }
 
-async function send({ base, apiKey, privateKey, method, path, body }: Call): Promise<Outcome> {
+async function send({ base, apiKey, privateKey, method, path, body }: Call): Promise<Answered> {
   const signed = await signRequest({
     apiKey,
     privateKey,
@@ -178,7 +201,12 @@ async function send({ base, apiKey, privateKey, method, path, body }: Call): Pro
   const replay = replayOf(response.headers)
   const notice = replayNotice(replay)
   const exitCode = replay.mismatch ? 2 : response.ok ? 0 : 1
-  const more = { exitCode, ...(notice === null ? {} : { notices: [notice] }) }
+  const seconds = Number(response.headers.get('retry-after') ?? RETRY_AFTER_S.default)
+  const retryAfterS = Math.min(
+    Math.max(Number.isFinite(seconds) ? seconds : RETRY_AFTER_S.default, RETRY_AFTER_S.min),
+    RETRY_AFTER_S.max,
+  )
+  const more = { exitCode, retryAfterS, ...(notice === null ? {} : { notices: [notice] }) }
   const said = replay.replayed
     ? { replayed: true, ...(replay.mismatch ? { mismatch: true } : {}) }
     : {}

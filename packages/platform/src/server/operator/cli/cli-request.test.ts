@@ -97,6 +97,22 @@ test('in every output format, another payload with a used sequence_id warns and 
   assert.match(field.stderr, warned)
 })
 
+test('sends a request again after Retry-After while the key of a new workspace is generated', async () => {
+  const pending = {
+    status: 503,
+    headers: { 'retry-after': '1' },
+    body: '{"code":"KEY_PENDING","message":"nothing was created"}',
+  }
+  const words = ['POST', '/dac/v1/create-wallet', '{"asset":"BTC"}', '--field', 'id']
+  const made = await request([pending, pending, { body: '{"id":"w"}' }], ...words)
+  assert.deepEqual([made.status, made.stdout, requestCount], [0, 'w\n', 3])
+  assert.match(made.stderr, /^the key of the workspace is being generated; .* again in 1 s\n/)
+  // Another error is not repeated.
+  const other = { ...pending, body: '{"code":"SIGNERS_UNAVAILABLE","message":"no"}' }
+  const failed = await request([other, { body: '{"id":"w"}' }], ...words)
+  assert.deepEqual([failed.status, requestCount], [1, 1])
+})
+
 test('a repeated request with the same payload exits 0 and notes the replay on stderr', async () => {
   const again = await request([earlier(true)], ...SEND, '--field', 'id')
   assert.deepEqual([again.status, again.stdout], [0, 'earlier\n'])

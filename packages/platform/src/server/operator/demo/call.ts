@@ -20,7 +20,11 @@ export interface Means {
  * Temporary errors after which nothing was changed. Other 503 errors may be returned after
  * something was written.
  */
-const PASSES: ReadonlySet<string> = new Set<ErrorCode>(['NETWORK_UNAVAILABLE', 'RATE_LIMITED'])
+const PASSES: ReadonlySet<string> = new Set<ErrorCode>([
+  'NETWORK_UNAVAILABLE',
+  'KEY_PENDING',
+  'RATE_LIMITED',
+])
 /**
  * Time limit of all attempts in milliseconds. On a busy machine the local chains need time to
  * start.

@@ -12,7 +12,7 @@ import packageFile from '../../../../package.json' with { type: 'json' }
 import { askDatabase, databaseFindings, doctorFacts, type DatabaseFacts } from './database.ts'
 import { diagnoseDisk } from './disk.ts'
 import { findingLine, type Finding } from './findings.ts'
-import { diagnoseNodes } from './nodes.ts'
+import { diagnoseNodes, keyFindings } from './nodes.ts'
 import { diagnosePublic } from './public.ts'
 import { diagnosePrices, priceLines } from '../../../custody/prices/coverage.ts'
 import { useApi } from '../../../../testing/api-support.ts'
@@ -58,12 +58,13 @@ const advised = (findings: Finding[]): Finding[] => {
 test('the doctor names each signer node with a wrong clock, version or network', async () => {
   assert.deepEqual(levels(await diagnoseNodes(folder, expected())), [
     'ok: 3 of 3 signer nodes can sign',
+    'ok: signer 1 has 8 of 0 secp256k1 and 3 of 0 ed25519 keys ready for new workspaces, and 0 keys are waited for',
   ])
   assert.deepEqual(await diagnoseNodes(join(none, 'absent'), expected()), [])
   const late = levels(
     advised(await diagnoseNodes(folder, expected({ clock: () => Date.now() + 60_000 }))),
   )
-  assert.equal(late.length, 4)
+  assert.equal(late.length, 5)
   for (const node of [1, 2, 3])
     assert.match(
       late[node] ?? '',
@@ -78,6 +79,44 @@ test('the doctor names each signer node with a wrong clock, version or network',
   )
   const other = levels(advised(await diagnoseNodes(folder, expected({ mode: 'mainnet' }))))
   assert.equal(other[1], 'error: signer 1 was set up for local, the platform runs on mainnet')
+})
+
+test('outside local mode, the doctor counts the keys that each node generated after its last backup', async () => {
+  const unsaved = async () =>
+    levels(advised(await diagnoseNodes(folder, expected({ mode: 'mainnet' })))).filter((line) =>
+      line.includes('since its last backup'),
+    )
+  assert.deepEqual(
+    await unsaved(),
+    [1, 2, 3].map((node) => `warning: signer ${node} has generated 11 keys since its last backup`),
+  )
+  const file = join(cluster.home, 'backup-2.json')
+  assert.equal((await cluster.operator(2, 'backup', { file })).status, 200)
+  assert.deepEqual(
+    (await unsaved()).map((line) => line.slice(0, 17)),
+    ['warning: signer 1', 'warning: signer 3'],
+  )
+})
+
+test('the doctor warns if no key of a curve is ready although the pool should have some', () => {
+  const findings = (ready: number) =>
+    keyFindings(
+      {
+        node: 1,
+        status: {
+          pool: { secp256k1: 2, ed25519: ready },
+          key_queue: { waiting: 4, generating: 2, pool: { secp256k1: 2, ed25519: 2 } },
+        },
+        reason: '',
+        offS: 0,
+      },
+      'local',
+    )
+  const says = 'of 2 ed25519 keys ready for new workspaces, and 4 keys are waited for'
+  assert.deepEqual(levels(advised(findings(0))), [
+    `warning: signer 1 has 2 of 2 secp256k1 and 0 ${says}`,
+  ])
+  assert.deepEqual(levels(findings(1)), [`ok: signer 1 has 2 of 2 secp256k1 and 1 ${says}`])
 })
 
 test('the doctor warns about one unreachable signer node, and reports an error for two', async () => {

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { reasonOf } from '@custody/chains/reason'
+import { z } from 'zod'
 import { SIGNERS_NEEDED } from '../../app/readiness.ts'
 import { SignerNodes } from '../../../core/signing/nodes.ts'
 import { ok, problem, warning, type Finding } from './findings.ts'
@@ -20,6 +21,9 @@ interface Status {
   clock_doubted?: unknown
   version?: unknown
   peers?: unknown
+  pool?: unknown
+  key_queue?: unknown
+  keys_not_in_backup?: unknown
 }
 /**
  * Status of one node, with its clock. `offS`: difference of the node's clock in seconds, positive
@@ -73,7 +77,11 @@ export async function diagnoseNodes(
         }
       }),
     )
-    return [...quorum(requests), ...requests.flatMap((each) => ofNode(each, mode, version))]
+    return [
+      ...quorum(requests),
+      ...requests.flatMap((each) => ofNode(each, mode, version)),
+      ...requests.flatMap((each) => keyFindings(each, mode)),
+    ]
   } finally {
     signers.close()
   }
@@ -207,4 +215,51 @@ function clockFindings(
     ]
   }
   return []
+}
+
+const keyQueueSchema = z.object({
+  pool: z.object({ secp256k1: z.number(), ed25519: z.number() }),
+  key_queue: z.object({
+    waiting: z.number(),
+    pool: z.object({ secp256k1: z.number(), ed25519: z.number() }),
+  }),
+})
+
+/**
+ * Returns the findings about the prepared keys of the node that assigns them, and about keys that
+ * were generated after the node's last backup.
+ */
+export function keyFindings({ node, status }: NodeStatus, mode: string): Finding[] {
+  const name = `signer ${node}`
+  const findings: Finding[] = []
+  const queue = keyQueueSchema.safeParse(status)
+  if (queue.success) {
+    const { pool, key_queue: wanted } = queue.data
+    const curves = (['secp256k1', 'ed25519'] as const).map(
+      (curve) => `${pool[curve]} of ${wanted.pool[curve]} ${curve}`,
+    )
+    const message = `${name} has ${curves.join(' and ')} keys ready for new workspaces, and ${wanted.waiting} keys are waited for`
+    const isEmpty =
+      (pool.secp256k1 === 0 && wanted.pool.secp256k1 > 0) ||
+      (pool.ed25519 === 0 && wanted.pool.ed25519 > 0)
+    findings.push(
+      isEmpty
+        ? warning(
+            'signers',
+            message,
+            'new workspaces wait while keys are generated, which needs all three nodes; a larger pool in config.json of the nodes shortens the wait (packages/signer/README.md)',
+          )
+        : ok('signers', message),
+    )
+  }
+  const unsaved = status?.keys_not_in_backup
+  if (mode !== 'local' && typeof unsaved === 'number' && unsaved > 0)
+    findings.push(
+      warning(
+        'signers',
+        `${name} has generated ${unsaved} keys since its last backup`,
+        'run npx custody signer backup on its host',
+      ),
+    )
+  return findings
 }
