@@ -8,8 +8,10 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { root, underPinnedNode } from './pinned-node.mjs'
+import { answerHelp } from './script-help.mjs'
 import { installTools } from './tooling.mjs'
 
+answerHelp(import.meta.url)
 await underPinnedNode(fileURLToPath(import.meta.url))
 installTools(join(root, 'scripts/api-types'))
 const { countsOf } = await import('./api-types/counts.mjs')

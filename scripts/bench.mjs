@@ -10,9 +10,13 @@ import { cpus, tmpdir } from 'node:os'
 import { join, sep } from 'node:path'
 import { parseArgs } from 'node:util'
 import { fileURLToPath } from 'node:url'
+import { ensureBuilt } from './built.mjs'
 import { root, underPinnedNode } from './pinned-node.mjs'
+import { answerHelp } from './script-help.mjs'
 
+answerHelp(import.meta.url)
 await underPinnedNode(fileURLToPath(import.meta.url))
+ensureBuilt()
 // A dynamic import, because Node 20, which may have started this file, has no globSync.
 const { globSync } = await import('node:fs')
 

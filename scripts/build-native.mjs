@@ -2,27 +2,25 @@
 //   node scripts/build-native.mjs                  builds, or uses a prebuilt addon
 //   node scripts/build-native.mjs --from-source    builds with cargo, even if a prebuilt one exists
 //
-// Runs after `npm install`, with any Node from version 20 on, on Linux and macOS, because the
-// addons check Unix file modes. An addon that is newer than all its source files is left unchanged,
-// so an image with built addons needs no Rust. A prebuilt one (scripts/native-prebuilt.mjs) is used
-// only if it was built from exactly these sources. cargo's build folder, 240 MB, is removed unless
+// A step of `npm run compile` (scripts/build.mjs), on Linux and macOS, because the addons check Unix
+// file modes. An addon that was built from the present sources, or is newer than all of them, is left
+// unchanged, so an image with built addons needs no Rust. A prebuilt one
+// (scripts/native-prebuilt.mjs) is used only if it was built from exactly these sources. cargo's build folder, 240 MB, is removed unless
 // CUSTODY_KEEP_BUILD is 1, which makes later builds faster.
 import { spawnSync } from 'node:child_process'
-import {
-  existsSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { findPrebuilt, isLoaded, keep } from './native-prebuilt.mjs'
 import { ADDONS, findCargo, hashOf, sources, TARGET } from './native-sources.mjs'
 
+/** File beside an addon with the hash of the sources from which it was built. */
+const hashFile = (addon) => `${addon.file}.sources`
+
 function isCurrent(addon) {
   if (!existsSync(addon.file)) return false
+  if (existsSync(hashFile(addon)))
+    return readFileSync(hashFile(addon), 'utf8') === hashOf(addon.native)
+  // An addon that was copied here, as into an image.
   const built = statSync(addon.file).mtimeMs
   return sources(addon.native).every((source) => statSync(source).mtimeMs <= built)
 }
@@ -34,14 +32,16 @@ function fail(text) {
 
 /**
  * Installs an addon by a rename and never by writing in place, because a running signer has mapped
- * the old file. `time` is the time of its sources.
+ * the old file.
+ * @param made hash of its sources
  */
-function place(addon, bytes, time) {
+function place(addon, bytes, made) {
   const fresh = `${addon.file}.${process.pid}`
   try {
     writeFileSync(fresh, bytes, { mode: 0o755 })
-    utimesSync(fresh, time, time)
+    rmSync(hashFile(addon), { force: true })
     renameSync(fresh, addon.file)
+    writeFileSync(hashFile(addon), made)
   } finally {
     rmSync(fresh, { force: true })
   }
@@ -54,9 +54,9 @@ function place(addon, bytes, time) {
 function takePrebuilt(addon) {
   const prebuilt = findPrebuilt(addon)
   if (prebuilt === null) return false
-  place(addon, prebuilt.bytes, new Date())
+  place(addon, prebuilt.bytes, hashOf(addon.native))
   if (!isLoaded(addon.file)) {
-    rmSync(addon.file, { force: true })
+    for (const file of [addon.file, hashFile(addon)]) rmSync(file, { force: true })
     console.error(
       `the ${addon.name} addon of ${prebuilt.folder} cannot be loaded on this host: it is not used`,
     )
@@ -74,12 +74,12 @@ function build(addon) {
       'The signing engines are written in Rust, and cargo was not found.\n' +
         'Install it with rustup (https://rustup.rs):\n' +
         "  curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh\n" +
-        'then run: npm run postinstall. Or build them on another host (npm run prebuild) and put its folder prebuilt here.',
+        'then run: npm run compile. Or build them on another host (npm run prebuild) and put its folder prebuilt here.',
     )
   }
   const started = Date.now()
+  // Read before the build, so that an edit during the build is detected.
   const made = hashOf(native)
-  // The sources' time is read before the build, so that an edit during the build is detected.
   const result = spawnSync(cargo, ['build', '--release', '--locked', '--target-dir', TARGET], {
     cwd: native,
     stdio: 'inherit',
@@ -93,7 +93,7 @@ function build(addon) {
   const suffix = process.platform === 'darwin' ? 'dylib' : 'so'
   const library = join(TARGET, 'release', `libcustody_${name}.${suffix}`)
   const bytes = readFileSync(library)
-  place(addon, bytes, new Date(started))
+  place(addon, bytes, made)
   keep(addon, made, bytes)
   hasBuilt = true
   console.log(`${name} addon built in ${((Date.now() - started) / 1000).toFixed(1)} s`)

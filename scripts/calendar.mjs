@@ -2,6 +2,7 @@
 //   npm run calendar                 runs the usual tests
 //   npm run calendar -- --all        runs more of them, as for a release
 //   npm run calendar -- --clock +60d --clock leap-day
+//                                    sets only these clocks: +60d, +400d, leap-day, year-end
 //
 // Debian's faketime moves the clock of each test process; without it the run fails with a message.
 // These tests run their platform, nodes and chains in their own process, so that all of them have
@@ -9,9 +10,13 @@
 import { spawnSync } from 'node:child_process'
 import { parseArgs } from 'node:util'
 import { fileURLToPath } from 'node:url'
+import { ensureBuilt } from './built.mjs'
 import { root, underPinnedNode } from './pinned-node.mjs'
+import { answerHelp } from './script-help.mjs'
 
+answerHelp(import.meta.url)
 await underPinnedNode(fileURLToPath(import.meta.url))
+ensureBuilt()
 
 const DAY_S = 86_400
 const now = () => Math.floor(Date.now() / 1000)

@@ -8,8 +8,10 @@ import { join } from 'node:path'
 import { createRequire } from 'node:module'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { root, underPinnedNode } from './pinned-node.mjs'
+import { answerHelp } from './script-help.mjs'
 import { installTools } from './tooling.mjs'
 
+answerHelp(import.meta.url)
 await underPinnedNode(fileURLToPath(import.meta.url))
 const flags = process.argv.slice(2)
 const unknown = flags.find((flag) => flag !== '--build' && flag !== '--watch')

@@ -7,7 +7,9 @@
 // compiled again. Skipped if cargo is missing, because a prebuilt addon does not need it.
 import { spawnSync } from 'node:child_process'
 import { ADDONS, findCargo, TARGET } from './native-sources.mjs'
+import { answerHelp } from './script-help.mjs'
 
+answerHelp(import.meta.url)
 const { native } = ADDONS.find(({ name }) => name === 'threshold')
 const cargo = findCargo()
 if (!cargo) {

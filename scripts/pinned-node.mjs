@@ -7,29 +7,31 @@ import { fileURLToPath } from 'node:url'
 export const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const OLDEST_MAJOR = 24
 
+/** Folder of the package that contains the pinned Node for this platform. */
+const PACKAGE = join(root, 'node_modules', `node-${process.platform}-${process.arch}`)
+
+/** Path of the pinned Node; null if its package has no build for this platform. */
+export const pinnedNode = () => {
+  const binary = join(PACKAGE, 'bin', 'node')
+  return existsSync(binary) ? binary : null
+}
+
 /**
  * Continues with the pinned Node: returns if this process already uses it, otherwise runs the
  * script again with it, forwards signals and exits with its status.
  */
 export async function underPinnedNode(script) {
-  const pinned = join(
-    root,
-    'node_modules',
-    'node',
-    'bin',
-    process.platform === 'win32' ? 'node.exe' : 'node',
-  )
+  const pinned = pinnedNode()
   const major = Number(process.versions.node.split('.')[0])
-  if (!existsSync(pinned)) {
+  if (pinned === null) {
     if (major >= OLDEST_MAJOR) return
     console.error(
-      `Node ${process.versions.node} is too old to run this, and the pinned Node is not installed. Run: npm ci`,
+      `Node ${process.versions.node} is too old to run this, and the pinned Node is not installed. ` +
+        `Run: npm ci. Where npm has no package of it (macOS), install Node ${OLDEST_MAJOR}.`,
     )
     process.exit(1)
   }
-  const { version } = JSON.parse(
-    readFileSync(join(root, 'node_modules', 'node', 'package.json'), 'utf8'),
-  )
+  const { version } = JSON.parse(readFileSync(join(PACKAGE, 'package.json'), 'utf8'))
   if (version === process.versions.node) return
   const child = spawn(pinned, [script, ...process.argv.slice(2)], {
     stdio: 'inherit',

@@ -20,6 +20,9 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { describe, PREBUILT } from './native-prebuilt.mjs'
 import { ADDONS, packageName, platformHere } from './native-sources.mjs'
+import { answerHelp } from './script-help.mjs'
+
+answerHelp(import.meta.url)
 
 const USAGE =
   'Usage: node scripts/prebuild.mjs [--out DIR]    makes DIR/threshold-OS-CPU-LIBC; DIR is prebuilt, where nothing is said'

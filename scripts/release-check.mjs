@@ -2,6 +2,9 @@
 //   npm run release-check                      runs all parts
 //   npm run release-check -- --only NAME…      runs some parts
 //   npm run release-check -- --list            lists the parts and their commands
+//   --out FOLDER       folder for the output of each part
+//   --seeds N, --hostile-seeds N, --seed FIRST, --fuzz-minutes N, --transfers N, --jobs N
+//                      size of the randomized parts
 //
 // It has no time limit and takes hours. A part that fails does not stop the others. Each part's
 // output is in --out (by default release-check/ in the folder for temporary files), and the table
@@ -13,7 +16,9 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { fileURLToPath } from 'node:url'
 import { root, underPinnedNode } from './pinned-node.mjs'
+import { answerHelp } from './script-help.mjs'
 
+answerHelp(import.meta.url)
 await underPinnedNode(fileURLToPath(import.meta.url))
 
 let values

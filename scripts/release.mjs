@@ -19,10 +19,12 @@ import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { root, underPinnedNode } from './pinned-node.mjs'
+import { answerHelp } from './script-help.mjs'
 import { releaseSection } from './release/changelog.mjs'
 import { sbomOf } from './release/sbom.mjs'
 import { compareVersions, currentVersion, isVersion, writeVersion } from './release/versions.mjs'
 
+answerHelp(import.meta.url)
 await underPinnedNode(fileURLToPath(import.meta.url))
 
 const USAGE = `Usage: npm run release -- X.Y.Z [--write] [--out FOLDER] [--checked FILE] [--date YYYY-MM-DD]

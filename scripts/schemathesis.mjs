@@ -2,14 +2,20 @@
 // or later with venv; the tool is installed in a separate folder below the folder for temporary
 // files.
 //   npm run schemathesis -- [--examples N] [--seed S]
+//   --examples N   examples of each operation (default 20)
+//   --seed S       seed of the random generator (default 1)
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { ensureBuilt } from './built.mjs'
 import { root, underPinnedNode } from './pinned-node.mjs'
+import { answerHelp } from './script-help.mjs'
 
+answerHelp(import.meta.url)
 await underPinnedNode(fileURLToPath(import.meta.url))
+ensureBuilt()
 
 const VERSION = '4.32.5'
 const folder = join(tmpdir(), `custody-schemathesis-${VERSION}`)

@@ -7,9 +7,11 @@ import { compose } from 'node:stream'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { ensureBuilt } from './built.mjs'
 import { root, underPinnedNode } from './pinned-node.mjs'
 
 await underPinnedNode(fileURLToPath(import.meta.url))
+ensureBuilt()
 // TypeScript, which the Node that runs npm may not read.
 const { HOW_TO_GET_A_BROWSER } = await import('../testing/browser.ts')
 const { provideBrowser } = await import('./browser.mjs')

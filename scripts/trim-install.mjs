@@ -1,6 +1,6 @@
-// Removes unused files from node_modules, after each `npm ci` and before a build. Each line of
-// UNREAD gives a reason, and a test ensures that none of it is imported. `npm ci` restores
-// everything, and `--ignore-scripts` leaves the packages unchanged.
+// Removes unused files from node_modules, in the first build after each `npm ci` (scripts/build.mjs).
+// Each line of UNREAD gives a reason, and a test ensures that none of it is imported. `npm ci`
+// restores everything.
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -10,7 +10,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 /** Paths below node_modules. */
 const UNREAD = [
   // Node's headers and manual pages: the native addons use Node-API and contain its declarations.
-  ['node/node_modules', /^node-[a-z0-9-]+$/, ['include', 'share', 'CHANGELOG.md']],
+  ['', /^node-(linux|darwin)-(x64|arm64)$/, ['include', 'share', 'CHANGELOG.md']],
   // CommonJS and browser builds: this project uses ES modules only, and its pages do not import
   // them.
   ['', /^ccxt$/, ['dist']],

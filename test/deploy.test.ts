@@ -37,13 +37,15 @@ function run(program: string, ...args: string[]): string {
 
 test('the Dockerfile copies only existing files, and pins the checkout’s Node version', () => {
   const text = read('deploy/docker/Dockerfile')
-  const { dependencies, scripts } = JSON.parse(read('package.json')) as {
-    dependencies: { node: string }
+  const { optionalDependencies, scripts } = JSON.parse(read('package.json')) as {
+    optionalDependencies: Record<string, string>
     scripts: Record<string, string>
   }
   for (const [, script = ''] of text.matchAll(/npm run (\S+)/g))
     assert.ok(script in scripts, `npm run ${script}`)
-  assert.ok(text.includes(`FROM node:${dependencies.node}-`), 'the Node of package.json')
+  const versions = [...new Set(Object.values(optionalDependencies))]
+  assert.equal(versions.length, 1, 'one version of Node for all platforms')
+  assert.ok(text.includes(`FROM node:${versions[0]}-`), 'the Node of package.json')
   for (const [, from = ''] of text.matchAll(/^COPY (packages\/\S+(?: packages\/\S+)*) \.\/?/gm)) {
     for (const path of from.split(' ')) assert.equal(globSync(path, { cwd: ROOT }).length, 1, path)
   }

@@ -39,7 +39,7 @@ function repository(t: TestContext, changelog = CHANGELOG) {
   const folder = mkdtempSync(join(tmpdir(), 'custody-release-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   for (const path of [
-    ...find(['scripts/release.mjs', 'scripts/release/*.mjs', 'scripts/pinned-node.mjs']),
+    ...find(['scripts/{release,pinned-node,script-help}.mjs', 'scripts/release/*.mjs']),
     ...find(['package.json', 'packages/*/package.json', 'package-lock.json', '.gitignore']),
   ]) {
     mkdirSync(dirname(join(folder, path)), { recursive: true })

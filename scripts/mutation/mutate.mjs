@@ -9,11 +9,15 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { ensureBuilt } from '../built.mjs'
+import { answerHelp } from '../script-help.mjs'
 import { installTools } from '../tooling.mjs'
 import { copyOf } from './copy.mjs'
 import { MODULES } from './modules.mjs'
 import { mutantsOf } from './sql.mjs'
 
+answerHelp(import.meta.url)
+ensureBuilt()
 const here = import.meta.dirname
 const root = join(here, '..', '..')
 /** Minimum percentage of detected mutants. */

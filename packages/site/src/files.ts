@@ -152,4 +152,4 @@ export const notBuilt = (what: string): Answer => ({
 })
 
 /** Returns the message for the operator if a page was not built. */
-export const howToBuild = (what: string): string => `${what} is not built: run npm run sites`
+export const howToBuild = (what: string): string => `${what} is not built: run npm run compile`

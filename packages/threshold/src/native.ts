@@ -79,7 +79,7 @@ function load(): Addon {
   const path = fileURLToPath(new URL('../native/threshold.node', import.meta.url))
   if (!existsSync(path)) {
     throw new Error(
-      'The signing engines are not built: run `npm run postinstall` (needs Rust, https://rustup.rs)',
+      'The signing engines are not built: run `npm run compile` (needs Rust, https://rustup.rs)',
     )
   }
   return createRequire(import.meta.url)(path) as Addon

@@ -128,7 +128,7 @@ test('the widget is revalidated within minutes, and sent only if it has changed'
 
 test('a page that was not built states which command to run', () => {
   const empty = mkdtempSync(join(tmpdir(), 'custody-test-'))
-  assert.throws(() => loadSite(empty), /npm run sites/)
+  assert.throws(() => loadSite(empty), /npm run compile/)
   rmSync(empty, { recursive: true })
 })
 

@@ -82,6 +82,6 @@ test('serves no other paths, and a panel that is not built states which command 
   for (const name of ['../../index.html', '..', '', '__proto__', `${assets[0]}.br`])
     assert.equal(site.asset(name, 'br'), null, name)
   const empty = mkdtempSync(join(tmpdir(), 'custody-console-'))
-  assert.throws(() => loadSite(empty), /npm run sites/)
+  assert.throws(() => loadSite(empty), /npm run compile/)
   rmSync(empty, { recursive: true })
 })

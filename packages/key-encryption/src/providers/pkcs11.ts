@@ -30,7 +30,7 @@ interface Addon {
 function load(): Addon {
   const path = fileURLToPath(new URL('../../native/pkcs11.node', import.meta.url))
   if (!existsSync(path))
-    throw new KekError('SETTING', 'pkcs11: the addon is not built: run `npm run postinstall`')
+    throw new KekError('SETTING', 'pkcs11: the addon is not built: run `npm run compile`')
   return createRequire(import.meta.url)(path) as Addon
 }
 
