@@ -6,17 +6,15 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import {
   cpSync,
   existsSync,
-  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
-  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { addressAt, loadRegistry } from '@custody/chains'
@@ -24,9 +22,9 @@ import { checkDocument } from '@custody/policy'
 import { publint } from 'publint'
 import { formatMessage } from 'publint/utils'
 import { allow, documentWith, keyOf } from '../../policy/testing/documents.ts'
-import { makePackage } from '../scripts/pack.mjs'
 import { approvalWith } from '../testing/approval-fixture.ts'
 import { Nodes } from '../testing/certified.ts'
+import { installPacked } from '../testing/packed.ts'
 import { TestServer } from '../testing/server.ts'
 import { placeOf } from './approvals/parts.ts'
 
@@ -50,33 +48,8 @@ let manifest: { dependencies: Record<string, string> }
 
 before(async () => {
   server = await TestServer.start(API_KEY, pair.publicKey)
-  manifest = await makePackage(made)
-  const packed = spawnSync('npm', ['pack', '--silent', '--pack-destination', folder], {
-    cwd: made,
-    encoding: 'utf8',
-  })
-  assert.equal(packed.status, 0, packed.stderr)
-  const file = join(folder, packed.stdout.trim())
-  const installed = join(project, 'node_modules', '@custody', 'client')
-  mkdirSync(installed, { recursive: true })
-  const unpacked = spawnSync('tar', ['-xzf', file, '--strip-components=1', '-C', installed], {
-    encoding: 'utf8',
-  })
-  assert.equal(unpacked.status, 0, unpacked.stderr)
-  writeFileSync(join(project, 'package.json'), '{"type":"module"}')
+  manifest = await installPacked(folder)
   writeFileSync(join(project, 'key.pem'), pair.privateKey.export({ type: 'pkcs8', format: 'pem' }))
-  // Dependencies as npm would install them: these versions, and nothing else of this repository.
-  for (const [name, version] of Object.entries(manifest.dependencies)) {
-    const from = realpathSync(join(root, 'node_modules', name))
-    assert.equal(
-      (JSON.parse(readFileSync(join(from, 'package.json'), 'utf8')) as { version: string }).version,
-      version,
-      name,
-    )
-    const to = join(project, 'node_modules', name)
-    mkdirSync(dirname(to), { recursive: true })
-    symlinkSync(from, to)
-  }
   cpSync(join(root, 'examples', 'sdk'), project, { recursive: true })
 })
 after(async () => {
