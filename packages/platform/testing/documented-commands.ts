@@ -5,7 +5,6 @@ export const TESTED_ELSEWHERE: Record<string, string> = {
   'npm ci && npm run demo': 'installing is done; the demo’s steps are tested one by one',
   'npm ci && npm test': 'this is it',
   'npm start': 'the platform of this test',
-  'npm run docs': '.ci/run builds the site, and a link that leads nowhere fails it',
   'npm run check -- token':
     'contributing.long follows docs/adding-a-chain.md in a copy of the tree',
   'npm run check -- network': 'there, too',
