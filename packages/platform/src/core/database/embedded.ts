@@ -23,7 +23,15 @@ import { createPrivateFolder } from '../data-dir.ts'
 import { openDatabase } from './pool.ts'
 
 const NOBODY = 65_534
+/** Time in milliseconds for a server whose process does not run or ends again and again. */
 const START_TIMEOUT_MS = 60_000
+/**
+ * Time in milliseconds for a server whose process runs, which may recover from its WAL or wait for a
+ * busy disk.
+ */
+const START_RUNNING_MAX_MS = 1_200_000
+/** Time in milliseconds between two messages about a start that lasts. */
+const START_REPORT_MS = 15_000
 /** Interval in milliseconds at which a crashed server is detected and restarted. */
 const WATCH_MS = 500
 const POLL_MS = 100
@@ -400,7 +408,8 @@ class Supervisor {
    */
   async start(): Promise<void> {
     const { startTimeoutMs, launchesMax } = this.#limits
-    const deadline = Date.now() + startTimeoutMs
+    const began = Date.now()
+    let reported = began
     let pauseMs = LAUNCH_MIN_MS
     let launches = 0
     let endingSince: number | null = null
@@ -411,8 +420,14 @@ class Supervisor {
           ? 'silent'
           : await serverState(this.#installation.urlPostgres)
       if (state === 'ready' || !this.#isWatching) return
-      if (Date.now() > deadline) throw this.#notStarted()
       const pid = this.pid()
+      const waitedMs = Date.now() - began
+      if (waitedMs > startTimeoutMs && (pid === null || waitedMs > START_RUNNING_MAX_MS))
+        throw this.#notStarted()
+      if (pid !== null && Date.now() - reported > START_REPORT_MS) {
+        reported = Date.now()
+        this.#report(`PostgreSQL is still starting (${Math.round(waitedMs / 1000)} s)`)
+      }
       endingSince = state === 'ending' ? (endingSince ?? Date.now()) : null
       const endingMs = endingSince === null ? 0 : Date.now() - endingSince
       if (pid !== null && endingMs > ENDING_MS) {
@@ -473,7 +488,8 @@ async function createDatabase(urlPostgres: string): Promise<void> {
  * Starts PostgreSQL on a Unix socket below `home`, or adopts the server that a killed process left
  * running. Restarts a server that crashes.
  * @param report receives messages about automatic actions
- * @throws Error with PostgreSQL's last log lines if it does not start within 60 s
+ * @throws Error with PostgreSQL's last log lines if it does not start: within 60 s if its process ends,
+ *   within 20 minutes if its process runs
  */
 export async function startEmbeddedPostgres(
   home: string,

@@ -8,6 +8,7 @@ import { manyLines, oneLine } from '@custody/chains/terminal'
 import { dataDirOf } from '../../../core/data-dir.ts'
 import { callPlatform } from '../connect.ts'
 import { callApi, type User } from './call.ts'
+import { waitUntil } from './wait.ts'
 import { nextSteps, summary, transferTable, type TransferResult } from './report.ts'
 import { tradeInDemo } from './trading.ts'
 import { createApiUserEverywhere } from '../enrol.ts'
@@ -20,7 +21,8 @@ import { keygen } from '../keygen.ts'
 
 const FUND = '25'
 const SEND = '1.5'
-const CONFIRM_TIMEOUT_MS = 180_000
+/** Time in milliseconds after which a wait is given up. A slow machine needs minutes. */
+const WAIT_MAX_MS = 1_200_000
 /**
  * Poll interval in milliseconds. About forty assets are polled concurrently, and a key may make
  * 1,000 requests a minute.
@@ -128,15 +130,11 @@ async function makeUser(workspace: string, keyFile: string): Promise<User> {
   return { apiKey, privateKey: readFileSync(keyFile, 'utf8'), name: workspace }
 }
 
-async function waitFor<T>(what: string, read: () => Promise<T | null>): Promise<T> {
-  const deadline = Date.now() + CONFIRM_TIMEOUT_MS
-  for (;;) {
-    const value = await read()
-    if (value !== null) return value
-    if (Date.now() > deadline) throw new Error(`${what}: not within ${CONFIRM_TIMEOUT_MS / 1000} s`)
-    await pause(POLL_MS)
-  }
-}
+const waitFor = <T>(what: string, read: () => Promise<T | null>): Promise<T> =>
+  waitUntil(
+    { now: Date.now, sleep: pause, say },
+    { what, read, pollMs: POLL_MS, maxMs: WAIT_MAX_MS },
+  )
 
 const balanceOf = async (base: string, user: User, asset: string) =>
   (
@@ -454,6 +452,7 @@ async function transferAssets(
 ): Promise<TransferResult[]> {
   const networks = [...new Set(assets.map((asset) => asset.network))]
   const results: TransferResult[] = []
+  let ended = 0
   await Promise.all(
     networks.map(async (network) => {
       for (const asset of assets.filter((each) => each.network === network)) {
@@ -461,6 +460,7 @@ async function transferAssets(
           (result) => results.push(result),
           (error: Error) => failures.addAndSay(error),
         )
+        say(`${asset.asset_name}: ${++ended} of ${assets.length} assets are done`)
       }
     }),
   )
