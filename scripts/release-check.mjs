@@ -97,6 +97,7 @@ const PARTS = [
     lastLine,
   ]),
   ['schemathesis', npm('schemathesis', '--', '--examples', '200', '--seed', seed), lastLine],
+  ['generated-clients', ['node', 'scripts/generated-clients.mjs'], lastLine],
   ['mutation', npm('mutate', '--', '--jobs', jobs), scores],
   ['benchmarks', npm('bench'), lastLine],
 ]

@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 60f8525321990de89e4116da347b6477c19a55a9279721956de0e8a59b253ff1
-// types f9d51f1fcc7f8e130127aa5a613a3a20b0cfe8b7c8586a64fcbf7950a8b1c6b4
+// document e4fff5f81d585d5620b3e7066e2ea9fed29bbbc0d4aa9f911b45c8234b009c8f
+// types de0a433a5c03cd58c5be1bf247ead76390d76210b797c41dd918dbd01e0bf632
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -24,6 +24,25 @@ export interface components {
             next: string | null;
             /** @description Whether there are more records */
             has_more: boolean;
+        };
+        AddressRelease: {
+            asset: string;
+            address: string;
+            address_tag: string | null;
+            /** Format: date-time */
+            unfrozen_at: string;
+        };
+        AddressValidation: {
+            valid: boolean;
+            reason?: string;
+            /** @description The address as transactions list it (`destination_id`), present if the request spells it differently */
+            address?: string;
+            /** @description Tag that a payment would carry: the one in the request, or the one inside an X-address; null: none */
+            address_tag?: string | null;
+            /** @description false: the address contains its tag, or states that it has none (X-address, M…), and accepts no other */
+            takes_tag?: boolean;
+            /** @description true: the account rejects payments without a tag; null: its chain did not respond within two seconds */
+            requires_tag?: boolean | null;
         };
         AmlSettings: {
             provider: string;
@@ -180,6 +199,25 @@ export interface components {
             /** @description Number of members whose approvals count for this group */
             have: number;
         };
+        ApprovalOutcome: {
+            id: string;
+            /**
+             * @description `open`: further approvals are missing
+             * @enum {string}
+             */
+            state: "open" | "approved" | "rejected";
+            needs: components["schemas"]["ApprovalNeed"][];
+        };
+        ApprovalPage: {
+            data: components["schemas"]["Approval"][];
+            /**
+             * @description Cursor of the next page: pass it as `after`; null on the last page
+             * @example 1795600000000.7c9e6679-7425-40de-944b-e07fc1f90ae7
+             */
+            next: string | null;
+            /** @description Whether there are more records */
+            has_more: boolean;
+        };
         ApprovalStatement: {
             /** @constant */
             v: 1;
@@ -259,6 +297,16 @@ export interface components {
              * @description Total balance on the chain: `omnibus_balance` of GET /dac/v1/wallets
              */
             total: Decimal;
+        };
+        BalancePage: {
+            data: components["schemas"]["Balance"][];
+            /**
+             * @description Cursor of the next page: pass it as `after`; null on the last page
+             * @example BTC
+             */
+            next: string | null;
+            /** @description Whether there are more records */
+            has_more: boolean;
         };
         CancelInvoiceRequest: Record<string, never>;
         CancelOrderRequest: Record<string, never>;
@@ -439,6 +487,16 @@ export interface components {
              * @description When the scanner read its block
              */
             found_at: string;
+        };
+        CoinsAsidePage: {
+            data: components["schemas"]["CoinAside"][];
+            /**
+             * @description Cursor of the next page: pass it as `after`; null on the last page
+             * @example 1795600000000.7c9e6679-7425-40de-944b-e07fc1f90ae7
+             */
+            next: string | null;
+            /** @description Whether there are more records */
+            has_more: boolean;
         };
         Conversion: {
             id: string;
@@ -817,17 +875,7 @@ export interface components {
             /** @description classic: transactions in the format of earlier integrations; docs/webhooks.md lists its fields */
             format?: ("standard" | "classic") | null;
         };
-        DeleteExchangeAccountResponse: {
-            id: string;
-            /** @constant */
-            deleted: true;
-        };
         DeleteForwardingRuleRequest: Record<string, never>;
-        DeleteWebhookResponse: {
-            id: string;
-            /** @constant */
-            deleted: true;
-        };
         Delivery: {
             id: string;
             webhook_id: string;
@@ -860,6 +908,12 @@ export interface components {
             /** Format: date-time */
             updated_at: string;
         };
+        DeliveryPage: {
+            data: components["schemas"]["Delivery"][];
+            page: number;
+            limit: number;
+            total: number;
+        };
         EstimateFeeRequest: {
             /**
              * @description An `asset_name` from `GET /assets`; case-sensitive
@@ -873,38 +927,6 @@ export interface components {
             amount?: (Decimal | string) | null;
             /** @description If present, rent, activation and the gas of a token’s contract are exact */
             destination_address?: string | null;
-        };
-        EstimateFeeResponse: {
-            asset: string;
-            /**
-             * Format: decimal
-             * @description Total network fee of the transfer, in the network’s native coin; includes `rent`, `activation` and `l1_fee`
-             */
-            fee: Decimal;
-            /** Format: decimal */
-            fee_rate: Decimal;
-            fee_rate_unit: string;
-            fee_asset: string;
-            /**
-             * @description `wallet`: calculated from the caller’s own coins; `typical`: one input and two outputs, or usual gas
-             * @enum {string}
-             */
-            basis: "wallet" | "typical";
-            /**
-             * Format: decimal
-             * @description Part of `fee`: rent deposit for the receiver’s token account (Solana) if it does not exist; assumed missing without a destination_address
-             */
-            rent?: Decimal;
-            /**
-             * Format: decimal
-             * @description Part of `fee`: cost of creating the receiver’s account (Tron) if it does not exist; replaces the bandwidth cost
-             */
-            activation?: Decimal;
-            /**
-             * Format: decimal
-             * @description Part of `fee` that an OP Stack roll-up charges in addition to gas: publication on the parent chain and the operator fee
-             */
-            l1_fee?: Decimal;
         };
         EvaluatePolicyRequest: {
             /**
@@ -930,36 +952,26 @@ export interface components {
             /** @description API key of the sub-account that would sign the request; by default the calling key. Required in the control panel and for read-only keys, which cannot sign such a request */
             api_key?: string | null;
         };
-        EvaluatePolicyResponse: {
-            /**
-             * @description `approve`: the rule `via` requires the approvals in `needs`. `none`: the workspace has no policy, so nothing limits the request
-             * @enum {string}
-             */
-            effect: "allow" | "approve" | "deny" | "none";
-            /**
-             * @description Rule by which the request passes
-             * @example small
-             */
-            via: string | null;
-            needs: components["schemas"]["ApprovalNeed"][];
-            tried: components["schemas"]["PolicyTried"][];
-            windows: components["schemas"]["PolicyWindow"][];
-            /** @description Why the signer nodes would refuse a signature now; null: they would not */
-            refusal: {
-                code: string;
-                message: string;
-                /** Format: date-time */
-                frees_at: string | null;
-            } | null;
-            policy: components["schemas"]["PolicyReference"] | null;
-            /**
-             * @description Signer nodes that evaluated it
-             * @example [
-             *       "node 1",
-             *       "node 3"
-             *     ]
-             */
-            by: string[];
+        EventPage: {
+            data: {
+                /** @enum {string} */
+                type: "transaction.created" | "transaction.updated" | "transaction.confirmed" | "transaction.failed" | "approval.requested" | "approval.updated" | "approval.closed" | "policy.proposed" | "policy.vetoed" | "policy.in_force" | "policy.stopped" | "policy.resumed" | "deposit.detected" | "deposit.confirmed" | "deposit.frozen" | "deposit.released" | "deposit.suspended" | "deposit.reverted" | "address.created" | "address.frozen" | "address.unfrozen" | "wallet.created" | "wallet.updated" | "gas_tank.low" | "gas_tank.empty" | "prepaid_fee.low" | "prepaid_fee.empty" | "prepaid_fee.tier_changed" | "staking.staked" | "staking.unstaked" | "staking.releasable" | "staking.released" | "auto_forwarding.created" | "auto_forwarding.deleted" | "aml.screening_overdue" | "invoice.created" | "invoice.updated" | "invoice.processing" | "invoice.paid" | "invoice.expired" | "invoice.invalid" | "exchange_account.created" | "exchange_account.updated" | "exchange_account.failing" | "exchange_account.difference" | "exchange_account.deleted" | "order.created" | "order.updated" | "exchange_transfer.created" | "exchange_transfer.updated" | "webhook.test" | "webhook.disabled";
+                /** @description Time of the change, ISO 8601 */
+                timestamp: string;
+                data: {
+                    [key: string]: unknown;
+                };
+                /** @description Equal to `webhook-id` in every delivery attempt, and the cursor of the event log */
+                id: string;
+                /** @description Id of the object that changed */
+                object: string;
+                /** @description Number of the event for its object: 1, 2, 3 …, without gaps. A lower number is an older event */
+                version: number;
+            }[];
+            /** @description Cursor for the next request’s `after`; null if there are no events yet */
+            next: string | null;
+            /** @description Whether more events are available now */
+            has_more: boolean;
         };
         ExchangeAccount: {
             id: string;
@@ -1008,6 +1020,17 @@ export interface components {
             created_at: string;
             /** Format: date-time */
             updated_at: string;
+        };
+        ExchangeAccountDeletion: {
+            id: string;
+            /** @constant */
+            deleted: true;
+        };
+        ExchangeAccountPage: {
+            data: components["schemas"]["ExchangeAccount"][];
+            page: number;
+            limit: number;
+            total: number;
         };
         ExchangeAccountTest: {
             id: string;
@@ -1143,6 +1166,23 @@ export interface components {
                 address_tag: string | null;
             } | null;
         };
+        ExchangePage: {
+            data: {
+                exchange: string;
+                name: string;
+                /**
+                 * @description tested: order handling is verified against the exchange’s own error codes; generic: order handling relies on ccxt; read-only: no orders, because the outcome of an order could not be queried
+                 * @enum {string}
+                 */
+                support: "tested" | "generic" | "read-only";
+                /** @description Whether a key requires a passphrase */
+                passphrase: boolean;
+                /** @description Features according to ccxt */
+                features: {
+                    [key: string]: boolean;
+                };
+            }[];
+        };
         ExchangeTransfer: {
             id: string;
             exchange_account: string;
@@ -1189,6 +1229,50 @@ export interface components {
             /** Format: date-time */
             updated_at: string;
         };
+        ExchangeTransferPage: {
+            data: components["schemas"]["ExchangeTransfer"][];
+            page: number;
+            limit: number;
+            total: number;
+        };
+        FeeEstimate: {
+            asset: string;
+            /**
+             * Format: decimal
+             * @description Total network fee of the transfer, in the network’s native coin; includes `rent`, `activation` and `l1_fee`
+             */
+            fee: Decimal;
+            /** Format: decimal */
+            fee_rate: Decimal;
+            fee_rate_unit: string;
+            fee_asset: string;
+            /**
+             * @description `wallet`: calculated from the caller’s own coins; `typical`: one input and two outputs, or usual gas
+             * @enum {string}
+             */
+            basis: "wallet" | "typical";
+            /**
+             * Format: decimal
+             * @description Part of `fee`: rent deposit for the receiver’s token account (Solana) if it does not exist; assumed missing without a destination_address
+             */
+            rent?: Decimal;
+            /**
+             * Format: decimal
+             * @description Part of `fee`: cost of creating the receiver’s account (Tron) if it does not exist; replaces the bandwidth cost
+             */
+            activation?: Decimal;
+            /**
+             * Format: decimal
+             * @description Part of `fee` that an OP Stack roll-up charges in addition to gas: publication on the parent chain and the operator fee
+             */
+            l1_fee?: Decimal;
+        };
+        ForwardPage: {
+            data: components["schemas"]["TransactionNow"][];
+            page: number;
+            limit: number;
+            total: number;
+        };
         ForwardingRule: {
             id: string;
             asset: string;
@@ -1217,6 +1301,12 @@ export interface components {
             created_at: string;
             /** Format: date-time */
             updated_at: string;
+        };
+        ForwardingRulePage: {
+            data: components["schemas"]["ForwardingRule"][];
+            page: number;
+            limit: number;
+            total: number;
         };
         FrozenAddress: {
             asset: string;
@@ -1252,6 +1342,34 @@ export interface components {
             /** Format: decimal */
             max_gas_price: Decimal | null;
         };
+        GasTankEntryPage: {
+            data: {
+                id: string;
+                type: string;
+                /**
+                 * Format: decimal
+                 * @description Change of the amount that the tank can spend
+                 */
+                balance_change: Decimal;
+                /**
+                 * Format: decimal
+                 * @description Change of the amount reserved for transactions in progress
+                 */
+                reserved_change: Decimal;
+                /**
+                 * Format: decimal
+                 * @description Change of the tank’s fuel at addresses
+                 */
+                float_change: Decimal;
+                transaction_id: string | null;
+                for_transaction_id: string | null;
+                /** Format: date-time */
+                created_at: string;
+            }[];
+            page: number;
+            limit: number;
+            total: number;
+        };
         GiveApprovalRequest: {
             /** @enum {string} */
             decision: "approve" | "reject";
@@ -1264,14 +1382,14 @@ export interface components {
             signature?: string | null;
             passkey?: components["schemas"]["PasskeyAssertion"] | null;
         };
-        GiveApprovalResponse: {
-            id: string;
-            /**
-             * @description `open`: further approvals are missing
-             * @enum {string}
-             */
-            state: "open" | "approved" | "rejected";
-            needs: components["schemas"]["ApprovalNeed"][];
+        Index: {
+            name: string;
+            description: string;
+            links: {
+                [key: string]: string;
+            };
+            authentication: string;
+            documentation: string[];
         };
         Invoice: {
             inv_id: string;
@@ -1388,6 +1506,12 @@ export interface components {
             /** Format: date-time */
             updated_at: string;
         };
+        InvoicePage: {
+            data: components["schemas"]["Invoice"][];
+            page: number;
+            limit: number;
+            total: number;
+        };
         InvoicePayment: {
             /** @description Null until the payment is in a block */
             transaction_id: string | null;
@@ -1421,143 +1545,23 @@ export interface components {
             tolerance: Decimal;
             expires_in: number;
         };
-        ListApprovalsResponse: {
-            data: components["schemas"]["Approval"][];
-            /**
-             * @description Cursor of the next page: pass it as `after`; null on the last page
-             * @example 1795600000000.7c9e6679-7425-40de-944b-e07fc1f90ae7
-             */
-            next: string | null;
-            /** @description Whether there are more records */
-            has_more: boolean;
-        };
-        ListBalancesResponse: {
-            data: components["schemas"]["Balance"][];
-            /**
-             * @description Cursor of the next page: pass it as `after`; null on the last page
-             * @example BTC
-             */
-            next: string | null;
-            /** @description Whether there are more records */
-            has_more: boolean;
-        };
-        ListCoinsAsideResponse: {
-            data: components["schemas"]["CoinAside"][];
-            /**
-             * @description Cursor of the next page: pass it as `after`; null on the last page
-             * @example 1795600000000.7c9e6679-7425-40de-944b-e07fc1f90ae7
-             */
-            next: string | null;
-            /** @description Whether there are more records */
-            has_more: boolean;
-        };
-        ListDeliveriesResponse: {
-            data: components["schemas"]["Delivery"][];
-            page: number;
-            limit: number;
-            total: number;
-        };
-        ListEventsResponse: {
-            data: {
-                /** @enum {string} */
-                type: "transaction.created" | "transaction.updated" | "transaction.confirmed" | "transaction.failed" | "approval.requested" | "approval.updated" | "approval.closed" | "policy.proposed" | "policy.vetoed" | "policy.in_force" | "policy.stopped" | "policy.resumed" | "deposit.detected" | "deposit.confirmed" | "deposit.frozen" | "deposit.released" | "deposit.suspended" | "deposit.reverted" | "address.created" | "address.frozen" | "address.unfrozen" | "wallet.created" | "wallet.updated" | "gas_tank.low" | "gas_tank.empty" | "prepaid_fee.low" | "prepaid_fee.empty" | "prepaid_fee.tier_changed" | "staking.staked" | "staking.unstaked" | "staking.releasable" | "staking.released" | "auto_forwarding.created" | "auto_forwarding.deleted" | "aml.screening_overdue" | "invoice.created" | "invoice.updated" | "invoice.processing" | "invoice.paid" | "invoice.expired" | "invoice.invalid" | "exchange_account.created" | "exchange_account.updated" | "exchange_account.failing" | "exchange_account.difference" | "exchange_account.deleted" | "order.created" | "order.updated" | "exchange_transfer.created" | "exchange_transfer.updated" | "webhook.test" | "webhook.disabled";
-                /** @description Time of the change, ISO 8601 */
-                timestamp: string;
-                data: {
-                    [key: string]: unknown;
-                };
-                /** @description Equal to `webhook-id` in every delivery attempt, and the cursor of the event log */
-                id: string;
-                /** @description Id of the object that changed */
-                object: string;
-                /** @description Number of the event for its object: 1, 2, 3 …, without gaps. A lower number is an older event */
-                version: number;
-            }[];
-            /** @description Cursor for the next request’s `after`; null if there are no events yet */
-            next: string | null;
-            /** @description Whether more events are available now */
-            has_more: boolean;
-        };
-        ListExchangeAccountsResponse: {
-            data: components["schemas"]["ExchangeAccount"][];
-            page: number;
-            limit: number;
-            total: number;
-        };
-        ListExchangeTransfersResponse: {
-            data: components["schemas"]["ExchangeTransfer"][];
-            page: number;
-            limit: number;
-            total: number;
-        };
-        ListExchangesResponse: {
-            data: {
-                exchange: string;
-                name: string;
-                /**
-                 * @description tested: order handling is verified against the exchange’s own error codes; generic: order handling relies on ccxt; read-only: no orders, because the outcome of an order could not be queried
-                 * @enum {string}
-                 */
-                support: "tested" | "generic" | "read-only";
-                /** @description Whether a key requires a passphrase */
-                passphrase: boolean;
-                /** @description Features according to ccxt */
-                features: {
-                    [key: string]: boolean;
-                };
-            }[];
-        };
-        ListForwardingRulesResponse: {
-            data: components["schemas"]["ForwardingRule"][];
-            page: number;
-            limit: number;
-            total: number;
-        };
-        ListForwardsResponse: {
-            data: components["schemas"]["TransactionNow"][];
-            page: number;
-            limit: number;
-            total: number;
-        };
-        ListGasTankEntriesResponse: {
-            data: {
-                id: string;
-                type: string;
-                /**
-                 * Format: decimal
-                 * @description Change of the amount that the tank can spend
-                 */
-                balance_change: Decimal;
-                /**
-                 * Format: decimal
-                 * @description Change of the amount reserved for transactions in progress
-                 */
-                reserved_change: Decimal;
-                /**
-                 * Format: decimal
-                 * @description Change of the tank’s fuel at addresses
-                 */
-                float_change: Decimal;
-                transaction_id: string | null;
-                for_transaction_id: string | null;
-                /** Format: date-time */
-                created_at: string;
-            }[];
-            page: number;
-            limit: number;
-            total: number;
-        };
-        ListInvoicesResponse: {
-            data: components["schemas"]["Invoice"][];
-            page: number;
-            limit: number;
-            total: number;
-        };
-        ListKeysResponse: {
+        KeyPage: {
             network: string;
             keys: components["schemas"]["CertifiedKey"][];
         };
-        ListMarketsResponse: {
+        Liveness: {
+            /** @constant */
+            status: "ok";
+        };
+        MarkInvoiceRequest: {
+            /**
+             * @description settled: the invoice becomes Paid; invalid: it becomes Invalid
+             * @enum {string}
+             */
+            status: "settled" | "invalid";
+            reason: string;
+        };
+        MarketPage: {
             /** @description The first 10000 markets; filter with base and quote */
             data: {
                 market: string;
@@ -1601,92 +1605,28 @@ export interface components {
                 taker_fee: Decimal | null;
             }[];
         };
-        ListOrdersResponse: {
-            data: components["schemas"]["Order"][];
-            page: number;
-            limit: number;
-            total: number;
-        };
-        ListPolicyChangesResponse: {
-            data: components["schemas"]["PolicyChange"][];
+        NetworkFeeRates: {
+            asset: string;
+            fee_rate_unit: string;
+            /** Format: decimal */
+            low: Decimal;
+            /** Format: decimal */
+            medium: Decimal;
+            /** Format: decimal */
+            high: Decimal;
             /**
-             * @description Cursor of the next page: pass it as `after`; null on the last page
-             * @example 1795600000000.7c9e6679-7425-40de-944b-e07fc1f90ae7
+             * Format: date-time
+             * @description When the rates were read from the node; if it has no estimate now, when it last had one
              */
-            next: string | null;
-            /** @description Whether there are more records */
-            has_more: boolean;
+            updated_at: string;
+            /** @description Present only if the node has no estimate now: explains which rates are returned instead */
+            warning?: string;
         };
-        ListPolicyVersionsResponse: {
-            data: components["schemas"]["PolicyVersion"][];
-            /**
-             * @description Cursor of the next page: pass it as `after`; null on the last page
-             * @example 3
-             */
-            next: string | null;
-            /** @description Whether there are more records */
-            has_more: boolean;
-        };
-        ListPolicyWindowsResponse: {
-            /** @description null: the workspace has no policy */
-            policy: components["schemas"]["PolicyReference"] | null;
-            data: components["schemas"]["PolicyWindowUse"][];
-            /** @description Whether less used windows were left off */
-            left_off: boolean;
-            /**
-             * @description Signer nodes that reported it
-             * @example [
-             *       "node 1",
-             *       "node 3"
-             *     ]
-             */
-            by: string[];
-        };
-        ListPrepaidFeeEntriesResponse: {
-            data: {
-                id: string;
-                /** @enum {string} */
-                type: "reservation" | "charge" | "refund" | "adjustment" | "subscription";
-                /** Format: decimal */
-                amount: Decimal;
-                /** Format: decimal */
-                balance_change: Decimal;
-                /**
-                 * Format: decimal
-                 * @description Balance of the account after the movement
-                 */
-                balance_after: Decimal;
-                transaction_id: string | null;
-                order_id: string | null;
-                /** Format: date-time */
-                created_at: string;
-            }[];
-            page: number;
-            limit: number;
-            total: number;
-        };
-        ListReservesResponse: {
-            data: components["schemas"]["ReservesStatement"][];
-            page: number;
-            limit: number;
-            total: number;
-        };
-        ListTransactionsResponse: {
-            data: components["schemas"]["TransactionNow"][];
-            page: number;
-            limit: number;
-            total: number;
-        };
-        ListWebhooksResponse: {
-            data: components["schemas"]["Webhook"][];
-        };
-        MarkInvoiceRequest: {
-            /**
-             * @description settled: the invoice becomes Paid; invalid: it becomes Invalid
-             * @enum {string}
-             */
-            status: "settled" | "invalid";
-            reason: string;
+        OpenApi: {
+            /** @constant */
+            openapi: "3.1.0";
+        } & {
+            [key: string]: unknown;
         };
         Order: {
             id: string;
@@ -1773,6 +1713,40 @@ export interface components {
             created_at: string;
             /** Format: date-time */
             updated_at: string;
+        };
+        OrderBook: {
+            market: string;
+            bids: {
+                /**
+                 * Format: decimal
+                 * @description Exact decimal
+                 */
+                price: Decimal;
+                /**
+                 * Format: decimal
+                 * @description Exact decimal
+                 */
+                amount: Decimal;
+            }[];
+            asks: {
+                /**
+                 * Format: decimal
+                 * @description Exact decimal
+                 */
+                price: Decimal;
+                /**
+                 * Format: decimal
+                 * @description Exact decimal
+                 */
+                amount: Decimal;
+            }[];
+            at: string;
+        };
+        OrderPage: {
+            data: components["schemas"]["Order"][];
+            page: number;
+            limit: number;
+            total: number;
         };
         OrderWithFills: {
             id: string;
@@ -1892,6 +1866,35 @@ export interface components {
             client_data: string;
             authenticator_data: string;
             signature: string;
+        };
+        Policy: {
+            /** @description Number of the document */
+            number: number | null;
+            /**
+             * @description Hash of the document, which people sign
+             * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
+             */
+            hash: string | null;
+            document: {
+                [key: string]: unknown;
+            } | null;
+            /** @description The rules of `document`, as sentences */
+            rules: components["schemas"]["PolicyRule"][];
+            /**
+             * @description Signer nodes that have it
+             * @example [
+             *       1,
+             *       2,
+             *       3
+             *     ]
+             */
+            held: number[];
+            /** @description Statements of the signer nodes that they judge by this document, which a client verifies with its trust file. A node that may have missed a change makes none */
+            statements: components["schemas"]["PolicyStatement"][];
+            pending: components["schemas"]["PolicyProposal"][];
+            stops: components["schemas"]["PolicyStop"][];
+            /** @description Documents by which operators of signer nodes want to replace it */
+            resets: components["schemas"]["PolicyReset"][];
         };
         PolicyChange: {
             /** @description ID of the change, by which people approve it */
@@ -2114,6 +2117,16 @@ export interface components {
             /** @description Approvals and rejections, the latest first */
             have: components["schemas"]["ApprovalDecision"][];
         };
+        PolicyChangePage: {
+            data: components["schemas"]["PolicyChange"][];
+            /**
+             * @description Cursor of the next page: pass it as `after`; null on the last page
+             * @example 1795600000000.7c9e6679-7425-40de-944b-e07fc1f90ae7
+             */
+            next: string | null;
+            /** @description Whether there are more records */
+            has_more: boolean;
+        };
         PolicyChangeStatement: {
             /** @constant */
             v: 1;
@@ -2150,6 +2163,37 @@ export interface components {
             /** @example The rule daily is removed. */
             sentence: string;
         };
+        PolicyEvaluation: {
+            /**
+             * @description `approve`: the rule `via` requires the approvals in `needs`. `none`: the workspace has no policy, so nothing limits the request
+             * @enum {string}
+             */
+            effect: "allow" | "approve" | "deny" | "none";
+            /**
+             * @description Rule by which the request passes
+             * @example small
+             */
+            via: string | null;
+            needs: components["schemas"]["ApprovalNeed"][];
+            tried: components["schemas"]["PolicyTried"][];
+            windows: components["schemas"]["PolicyWindow"][];
+            /** @description Why the signer nodes would refuse a signature now; null: they would not */
+            refusal: {
+                code: string;
+                message: string;
+                /** Format: date-time */
+                frees_at: string | null;
+            } | null;
+            policy: components["schemas"]["PolicyReference"] | null;
+            /**
+             * @description Signer nodes that evaluated it
+             * @example [
+             *       "node 1",
+             *       "node 3"
+             *     ]
+             */
+            by: string[];
+        };
         /**
          * @example {
          *       "person": "dave",
@@ -2161,6 +2205,22 @@ export interface components {
             person: string;
             /** @description ID of a key of that person */
             key: string;
+        };
+        PolicyKeySuspension: {
+            /**
+             * @description Hash of the suspension
+             * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
+             */
+            hash: string;
+            /**
+             * @description Signer nodes that have recorded it; they inform the others
+             * @example [
+             *       1,
+             *       2,
+             *       3
+             *     ]
+             */
+            suspended: number[];
         };
         PolicyProposal: {
             /** @description Number of the document */
@@ -2344,6 +2404,25 @@ export interface components {
              */
             acts_at: string | null;
         };
+        PolicyResumption: {
+            /**
+             * @description Hash of the stop
+             * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
+             */
+            stop: string;
+            /** @enum {string} */
+            state: "stopped" | "resumed";
+            needs: components["schemas"]["ApprovalNeed"][];
+            /**
+             * @description Signer nodes that have recorded it; they inform the others
+             * @example [
+             *       1,
+             *       2,
+             *       3
+             *     ]
+             */
+            resumed: number[];
+        };
         PolicyRule: {
             /** @description ID of the rule */
             id: string;
@@ -2352,6 +2431,45 @@ export interface components {
              * @example daily: Allow transfers of ETH to any address, up to 5 ETH in 24 hours for the workspace.
              */
             sentence: string;
+        };
+        PolicySimulation: {
+            /** @description Number of transfers of the sub-account with the same result */
+            same: number;
+            /**
+             * @description Transfers, with refunds and forwards, that the document would deny
+             * @example [
+             *       "7c9e6679-7425-40de-944b-e07fc1f90ae7"
+             *     ]
+             */
+            newly_denied: string[];
+            /**
+             * @description Transfers that would need approvals, and were allowed or denied
+             * @example [
+             *       "7c9e6679-7425-40de-944b-e07fc1f90ae7"
+             *     ]
+             */
+            newly_approval: string[];
+            /**
+             * @description Transfers that would need no approvals, and were denied or needed some
+             * @example [
+             *       "7c9e6679-7425-40de-944b-e07fc1f90ae7"
+             *     ]
+             */
+            newly_allowed: string[];
+            /**
+             * @description Rules that had no part in any result
+             * @example [
+             *       "large"
+             *     ]
+             */
+            unused_rules: string[];
+            /**
+             * @description Forwarding rules of the sub-account whose smallest forward the document would not allow without approvals, with the reason
+             * @example [
+             *       "The standing rule 7c9e6679-7425-40de-944b-e07fc1f90ae7 would stop: it needs approvals."
+             *     ]
+             */
+            stopped: string[];
         };
         PolicyStatement: {
             /**
@@ -2400,6 +2518,23 @@ export interface components {
              */
             by: string;
             at: string;
+        };
+        PolicyStopOrder: {
+            /**
+             * @description Hash of the stop, which its end names
+             * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
+             */
+            hash: string;
+            sub_account: string | null;
+            /**
+             * @description Signer nodes that have recorded it; they inform the others
+             * @example [
+             *       1,
+             *       2,
+             *       3
+             *     ]
+             */
+            stopped: number[];
         };
         /**
          * @example {
@@ -2570,6 +2705,32 @@ export interface components {
              */
             held: number[];
         };
+        PolicyVersionPage: {
+            data: components["schemas"]["PolicyVersion"][];
+            /**
+             * @description Cursor of the next page: pass it as `after`; null on the last page
+             * @example 3
+             */
+            next: string | null;
+            /** @description Whether there are more records */
+            has_more: boolean;
+        };
+        PolicyVeto: {
+            /**
+             * @description Hash of the document, which people sign
+             * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
+             */
+            hash: string;
+            /**
+             * @description Signer nodes that have recorded it; they inform the others
+             * @example [
+             *       1,
+             *       2,
+             *       3
+             *     ]
+             */
+            vetoed: number[];
+        };
         PolicyWarning: {
             /** @example groups.admins */
             path: string;
@@ -2613,6 +2774,21 @@ export interface components {
             used: string;
             max: string;
         };
+        PolicyWindowPage: {
+            /** @description null: the workspace has no policy */
+            policy: components["schemas"]["PolicyReference"] | null;
+            data: components["schemas"]["PolicyWindowUse"][];
+            /** @description Whether less used windows were left off */
+            left_off: boolean;
+            /**
+             * @description Signer nodes that reported it
+             * @example [
+             *       "node 1",
+             *       "node 3"
+             *     ]
+             */
+            by: string[];
+        };
         PolicyWindowUse: {
             rule: string;
             window: string;
@@ -2624,6 +2800,51 @@ export interface components {
             of: string | null;
             hours: number;
             limits: components["schemas"]["PolicyWindowLimit"][];
+        };
+        PrepaidFee: {
+            /** Format: decimal */
+            balance: Decimal;
+            /** Format: decimal */
+            reserved: Decimal;
+            /** @constant */
+            currency: "USD";
+            /** @enum {string} */
+            status: "ok" | "low" | "empty";
+            tier: string;
+            fees: {
+                basis_points: number;
+                /** Format: double */
+                percent: number;
+                /** Format: decimal */
+                minimum: Decimal;
+                /** Format: decimal */
+                monthly: Decimal;
+            };
+            /** Format: decimal */
+            volume_30d: Decimal;
+        };
+        PrepaidFeeEntryPage: {
+            data: {
+                id: string;
+                /** @enum {string} */
+                type: "reservation" | "charge" | "refund" | "adjustment" | "subscription";
+                /** Format: decimal */
+                amount: Decimal;
+                /** Format: decimal */
+                balance_change: Decimal;
+                /**
+                 * Format: decimal
+                 * @description Balance of the account after the movement
+                 */
+                balance_after: Decimal;
+                transaction_id: string | null;
+                order_id: string | null;
+                /** Format: date-time */
+                created_at: string;
+            }[];
+            page: number;
+            limit: number;
+            total: number;
         };
         Price: {
             asset: string;
@@ -2655,7 +2876,7 @@ export interface components {
              * @description Error code; stable, never renamed or reused
              * @enum {string}
              */
-            code: "INVALID_REQUEST" | "UNKNOWN_FIELD" | "INVALID_JSON" | "UNSUPPORTED_ASSET" | "ASSET_CLOSED" | "INVALID_ADDRESS" | "INVALID_AMOUNT" | "INSUFFICIENT_BALANCE" | "WALLET_EXISTS" | "WALLET_MISSING" | "WALLET_INACTIVE" | "TRANSACTION_FINAL" | "NOT_REPLACEABLE" | "REPLACEMENT_PENDING" | "RULE_EXISTS" | "RULE_FINAL" | "INVOICE_FINAL" | "INVOICE_CLOSED" | "RESOURCE_MISMATCH" | "INSUFFICIENT_STAKE" | "RELEASE_FIRST" | "UNSTAKE_LIMIT" | "NOTHING_TO_RELEASE" | "APPROVAL_REFUSED" | "NOT_FROZEN" | "WEBHOOK_LIMIT" | "WEBHOOK_DISABLED" | "EXCHANGE_KEY_REFUSED" | "EXCHANGE_ACCOUNT_EXISTS" | "EXCHANGE_UNSUPPORTED" | "ORDER_FINAL" | "UNAUTHORIZED" | "SIGN_IN_REQUIRED" | "SIGN_IN_FAILED" | "FORBIDDEN" | "READ_ONLY" | "IP_NOT_ALLOWED" | "ROLE_REQUIRED" | "RECENT_SIGN_IN_REQUIRED" | "FOREIGN_ORIGIN" | "HTTPS_REQUIRED" | "PREPAID_FEE_EXHAUSTED" | "ADDRESS_FROZEN" | "POLICY_DENIED" | "SANCTIONED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "PASSKEY_UNAVAILABLE" | "LAST_OWNER" | "LAST_FACTOR" | "APPROVAL_CLOSED" | "POLICY_CHANGE_LIMIT" | "QUOTE_EXPIRED" | "CONVERSION_UNAVAILABLE" | "EXCHANGE_ADDRESS_CHANGED" | "EXCHANGE_ACCOUNT_BUSY" | "INVITATION_CLOSED" | "CURSOR_EXPIRED" | "PAYLOAD_TOO_LARGE" | "URI_TOO_LONG" | "UNSUPPORTED_MEDIA_TYPE" | "HEADERS_TOO_LARGE" | "RATE_LIMITED" | "INTERNAL" | "NETWORK_UNAVAILABLE" | "PROVIDER_UNAVAILABLE" | "PRICE_UNAVAILABLE" | "EXCHANGE_UNAVAILABLE" | "SIGNERS_UNAVAILABLE" | "UNAVAILABLE";
+            code: "INVALID_REQUEST" | "UNKNOWN_FIELD" | "INVALID_JSON" | "UNSUPPORTED_ASSET" | "ASSET_CLOSED" | "INVALID_ADDRESS" | "INVALID_AMOUNT" | "INSUFFICIENT_BALANCE" | "WALLET_EXISTS" | "WALLET_MISSING" | "WALLET_INACTIVE" | "TRANSACTION_FINAL" | "NOT_REPLACEABLE" | "REPLACEMENT_PENDING" | "RULE_EXISTS" | "RULE_FINAL" | "INVOICE_FINAL" | "INVOICE_CLOSED" | "RESOURCE_MISMATCH" | "INSUFFICIENT_STAKE" | "RELEASE_FIRST" | "UNSTAKE_LIMIT" | "NOTHING_TO_RELEASE" | "APPROVAL_REFUSED" | "NOT_FROZEN" | "WEBHOOK_LIMIT" | "WEBHOOK_DISABLED" | "EXCHANGE_KEY_REFUSED" | "EXCHANGE_ACCOUNT_EXISTS" | "EXCHANGE_UNSUPPORTED" | "ORDER_FINAL" | "UNAUTHORIZED" | "SIGN_IN_REQUIRED" | "SIGN_IN_FAILED" | "FORBIDDEN" | "READ_ONLY" | "IP_NOT_ALLOWED" | "ROLE_REQUIRED" | "RECENT_SIGN_IN_REQUIRED" | "FOREIGN_ORIGIN" | "HTTPS_REQUIRED" | "PREPAID_FEE_EXHAUSTED" | "ADDRESS_FROZEN" | "POLICY_DENIED" | "SANCTIONED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "PASSKEY_UNAVAILABLE" | "LAST_OWNER" | "LAST_FACTOR" | "APPROVAL_CLOSED" | "POLICY_CHANGE_LIMIT" | "QUOTE_EXPIRED" | "CONVERSION_UNAVAILABLE" | "EXCHANGE_ADDRESS_CHANGED" | "EXCHANGE_ACCOUNT_BUSY" | "INVITATION_CLOSED" | "CURSOR_EXPIRED" | "PAYLOAD_TOO_LARGE" | "URI_TOO_LONG" | "UNSUPPORTED_MEDIA_TYPE" | "HEADERS_TOO_LARGE" | "RATE_LIMITED" | "INTERNAL" | "NETWORK_UNAVAILABLE" | "PROVIDER_UNAVAILABLE" | "PRICE_UNAVAILABLE" | "EXCHANGE_UNAVAILABLE" | "SIGNERS_UNAVAILABLE" | "KEY_PENDING" | "UNAVAILABLE";
             /** @description Field, parameter, header or JWT claim that failed */
             field?: string;
             /** @description The same as x-request-id; include it when you contact the operator */
@@ -2722,199 +2943,13 @@ export interface components {
             /** @description Ids of exchange accounts; by default all accounts of the sub-account */
             accounts?: string[] | null;
         };
-        ReadIndexResponse: {
-            name: string;
-            description: string;
-            links: {
-                [key: string]: string;
-            };
-            authentication: string;
-            documentation: string[];
-        };
-        ReadLivenessResponse: {
-            /** @constant */
-            status: "ok";
-        };
-        ReadNetworkFeeRatesResponse: {
-            asset: string;
-            fee_rate_unit: string;
-            /** Format: decimal */
-            low: Decimal;
-            /** Format: decimal */
-            medium: Decimal;
-            /** Format: decimal */
-            high: Decimal;
-            /**
-             * Format: date-time
-             * @description When the rates were read from the node; if it has no estimate now, when it last had one
-             */
-            updated_at: string;
-            /** @description Present only if the node has no estimate now: explains which rates are returned instead */
-            warning?: string;
-        };
-        ReadOpenApiResponse: {
-            /** @constant */
-            openapi: "3.1.0";
-        } & {
-            [key: string]: unknown;
-        };
-        ReadOrderBookResponse: {
-            market: string;
-            bids: {
-                /**
-                 * Format: decimal
-                 * @description Exact decimal
-                 */
-                price: Decimal;
-                /**
-                 * Format: decimal
-                 * @description Exact decimal
-                 */
-                amount: Decimal;
-            }[];
-            asks: {
-                /**
-                 * Format: decimal
-                 * @description Exact decimal
-                 */
-                price: Decimal;
-                /**
-                 * Format: decimal
-                 * @description Exact decimal
-                 */
-                amount: Decimal;
-            }[];
-            at: string;
-        };
-        ReadPolicyResponse: {
-            /** @description Number of the document */
-            number: number | null;
-            /**
-             * @description Hash of the document, which people sign
-             * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
-             */
-            hash: string | null;
-            document: {
-                [key: string]: unknown;
-            } | null;
-            /** @description The rules of `document`, as sentences */
-            rules: components["schemas"]["PolicyRule"][];
-            /**
-             * @description Signer nodes that have it
-             * @example [
-             *       1,
-             *       2,
-             *       3
-             *     ]
-             */
-            held: number[];
-            /** @description Statements of the signer nodes that they judge by this document, which a client verifies with its trust file. A node that may have missed a change makes none */
-            statements: components["schemas"]["PolicyStatement"][];
-            pending: components["schemas"]["PolicyProposal"][];
-            stops: components["schemas"]["PolicyStop"][];
-            /** @description Documents by which operators of signer nodes want to replace it */
-            resets: components["schemas"]["PolicyReset"][];
-        };
-        ReadPolicyStopResponse: {
-            /**
-             * @description Hash of the signed stop
-             * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
-             */
-            hash: string;
-            is_in_force: boolean;
-            /** @description null: the stop is for the whole workspace */
-            sub_account: string | null;
-            /**
-             * @description ID of the person in the policy document
-             * @example alice
-             */
-            by: string;
-            at: string;
-            reason: string;
-            needs: components["schemas"]["ApprovalNeed"][];
-            /** @description The signed statement as JSON text */
-            signed: string;
-        };
         ReadPrepaidFeeRequest: Record<string, never>;
-        ReadPrepaidFeeResponse: {
-            /** Format: decimal */
-            balance: Decimal;
-            /** Format: decimal */
-            reserved: Decimal;
-            /** @constant */
-            currency: "USD";
-            /** @enum {string} */
-            status: "ok" | "low" | "empty";
-            tier: string;
-            fees: {
-                basis_points: number;
-                /** Format: double */
-                percent: number;
-                /** Format: decimal */
-                minimum: Decimal;
-                /** Format: decimal */
-                monthly: Decimal;
-            };
-            /** Format: decimal */
-            volume_30d: Decimal;
-        };
-        ReadReadinessResponse: {
+        Readiness: {
             /** @enum {string} */
             status: "ok" | "unavailable";
             checks: {
                 [key: string]: string;
             };
-        };
-        ReadStakingResponse: {
-            staked: {
-                /** Format: decimal */
-                ENERGY: Decimal;
-                /** Format: decimal */
-                BANDWIDTH: Decimal;
-            };
-            cooling: {
-                /** Format: decimal */
-                amount: Decimal;
-                /**
-                 * Format: date-time
-                 * @description In chain time; an estimate until the unstake is confirmed
-                 */
-                release_at: string;
-                confirmed: boolean;
-            }[];
-            /** Format: decimal */
-            releasable: Decimal;
-        };
-        ReadTickerResponse: {
-            market: string;
-            /**
-             * Format: decimal
-             * @description Exact decimal
-             */
-            bid: Decimal | null;
-            /**
-             * Format: decimal
-             * @description Exact decimal
-             */
-            ask: Decimal | null;
-            /**
-             * Format: decimal
-             * @description Exact decimal
-             */
-            last: Decimal | null;
-            at: string;
-        };
-        ReadWebhookKeysResponse: {
-            keys: {
-                kty: string;
-                n: string;
-                e: string;
-                kid: string;
-                /** @constant */
-                alg: "RS512";
-                /** @constant */
-                use: "sig";
-            }[];
         };
         RefundInvoiceRequest: {
             /**
@@ -2970,6 +3005,12 @@ export interface components {
             /** Format: date-time */
             created_at: string;
         };
+        ReservePage: {
+            data: components["schemas"]["ReservesStatement"][];
+            page: number;
+            limit: number;
+            total: number;
+        };
         ReservesProof: {
             snapshot: string;
             workspace: string;
@@ -3023,25 +3064,6 @@ export interface components {
              */
             stop: string;
         };
-        ResumePolicyResponse: {
-            /**
-             * @description Hash of the stop
-             * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
-             */
-            stop: string;
-            /** @enum {string} */
-            state: "stopped" | "resumed";
-            needs: components["schemas"]["ApprovalNeed"][];
-            /**
-             * @description Signer nodes that have recorded it; they inform the others
-             * @example [
-             *       1,
-             *       2,
-             *       3
-             *     ]
-             */
-            resumed: number[];
-        };
         RotateWebhookSecretRequest: {
             /** @description Seconds during which the previous secret signs as well; by default 86400; 0: it is invalid immediately */
             overlap_s?: number | null;
@@ -3077,6 +3099,26 @@ export interface components {
             tolerance?: (Decimal | string) | null;
             /** @description Seconds until the invoice expires; at least 60 on real networks */
             expires_in?: number | null;
+        };
+        SignedPolicyStop: {
+            /**
+             * @description Hash of the signed stop
+             * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
+             */
+            hash: string;
+            is_in_force: boolean;
+            /** @description null: the stop is for the whole workspace */
+            sub_account: string | null;
+            /**
+             * @description ID of the person in the policy document
+             * @example alice
+             */
+            by: string;
+            at: string;
+            reason: string;
+            needs: components["schemas"]["ApprovalNeed"][];
+            /** @description The signed statement as JSON text */
+            signed: string;
         };
         SimulatePolicyRequest: {
             /**
@@ -3192,45 +3234,6 @@ export interface components {
             /** @description Number of transfers, refunds and forwards of the workspace that are replayed; by default 1000, or fewer if the two documents have more than 200 rules together */
             last?: number | null;
         };
-        SimulatePolicyResponse: {
-            /** @description Number of transfers of the sub-account with the same result */
-            same: number;
-            /**
-             * @description Transfers, with refunds and forwards, that the document would deny
-             * @example [
-             *       "7c9e6679-7425-40de-944b-e07fc1f90ae7"
-             *     ]
-             */
-            newly_denied: string[];
-            /**
-             * @description Transfers that would need approvals, and were allowed or denied
-             * @example [
-             *       "7c9e6679-7425-40de-944b-e07fc1f90ae7"
-             *     ]
-             */
-            newly_approval: string[];
-            /**
-             * @description Transfers that would need no approvals, and were denied or needed some
-             * @example [
-             *       "7c9e6679-7425-40de-944b-e07fc1f90ae7"
-             *     ]
-             */
-            newly_allowed: string[];
-            /**
-             * @description Rules that had no part in any result
-             * @example [
-             *       "large"
-             *     ]
-             */
-            unused_rules: string[];
-            /**
-             * @description Forwarding rules of the sub-account whose smallest forward the document would not allow without approvals, with the reason
-             * @example [
-             *       "The standing rule 7c9e6679-7425-40de-944b-e07fc1f90ae7 would stop: it needs approvals."
-             *     ]
-             */
-            stopped: string[];
-        };
         SpeedUpTransactionRequest: {
             /** @description New maximum network fee rate, in the unit of the chain family */
             fee_rate?: (Decimal | string) | null;
@@ -3248,6 +3251,26 @@ export interface components {
             amount: Decimal | string;
             /** @description Idempotency key, unique within the TRX wallet; shared with transfers */
             sequence_id?: string | null;
+        };
+        Staking: {
+            staked: {
+                /** Format: decimal */
+                ENERGY: Decimal;
+                /** Format: decimal */
+                BANDWIDTH: Decimal;
+            };
+            cooling: {
+                /** Format: decimal */
+                amount: Decimal;
+                /**
+                 * Format: date-time
+                 * @description In chain time; an estimate until the unstake is confirmed
+                 */
+                release_at: string;
+                confirmed: boolean;
+            }[];
+            /** Format: decimal */
+            releasable: Decimal;
         };
         StakingAnswer: {
             id: string;
@@ -3268,23 +3291,6 @@ export interface components {
             sub_account?: string | null;
             /** @description Reason, which is signed */
             reason: string;
-        };
-        StopPolicyResponse: {
-            /**
-             * @description Hash of the stop, which its end names
-             * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
-             */
-            hash: string;
-            sub_account: string | null;
-            /**
-             * @description Signer nodes that have recorded it; they inform the others
-             * @example [
-             *       1,
-             *       2,
-             *       3
-             *     ]
-             */
-            stopped: number[];
         };
         SuspendPolicyKeyRequest: {
             by: string;
@@ -3309,23 +3315,26 @@ export interface components {
             /** @description Reason, which is signed */
             reason: string;
         };
-        SuspendPolicyKeyResponse: {
-            /**
-             * @description Hash of the suspension
-             * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
-             */
-            hash: string;
-            /**
-             * @description Signer nodes that have recorded it; they inform the others
-             * @example [
-             *       1,
-             *       2,
-             *       3
-             *     ]
-             */
-            suspended: number[];
-        };
         TestExchangeAccountRequest: Record<string, never>;
+        Ticker: {
+            market: string;
+            /**
+             * Format: decimal
+             * @description Exact decimal
+             */
+            bid: Decimal | null;
+            /**
+             * Format: decimal
+             * @description Exact decimal
+             */
+            ask: Decimal | null;
+            /**
+             * Format: decimal
+             * @description Exact decimal
+             */
+            last: Decimal | null;
+            at: string;
+        };
         Transaction: {
             id: string;
             type: string;
@@ -3418,6 +3427,12 @@ export interface components {
             /** @description What a pending transfer is waiting for; null while it is being processed */
             waiting: components["schemas"]["Waiting"] | null;
         };
+        TransactionPage: {
+            data: components["schemas"]["TransactionNow"][];
+            page: number;
+            limit: number;
+            total: number;
+        };
         TransactionWithReplacements: {
             id: string;
             type: string;
@@ -3476,13 +3491,6 @@ export interface components {
             address: string;
             address_tag?: string | null;
         };
-        UnfreezeAddressResponse: {
-            asset: string;
-            address: string;
-            address_tag: string | null;
-            /** Format: date-time */
-            unfrozen_at: string;
-        };
         UnstakeRequest: {
             /** @constant */
             asset: "TRX";
@@ -3505,18 +3513,6 @@ export interface components {
             address: string;
             address_tag?: string | null;
         };
-        ValidateAddressResponse: {
-            valid: boolean;
-            reason?: string;
-            /** @description The address as transactions list it (`destination_id`), present if the request spells it differently */
-            address?: string;
-            /** @description Tag that a payment would carry: the one in the request, or the one inside an X-address; null: none */
-            address_tag?: string | null;
-            /** @description false: the address contains its tag, or states that it has none (X-address, M…), and accepts no other */
-            takes_tag?: boolean;
-            /** @description true: the account rejects payments without a tag; null: its chain did not respond within two seconds */
-            requires_tag?: boolean | null;
-        };
         VetoPolicyRequest: {
             by: string;
             key: string;
@@ -3531,22 +3527,6 @@ export interface components {
              * @example abababababababababababababababababababababababababababababababab
              */
             hash: string;
-        };
-        VetoPolicyResponse: {
-            /**
-             * @description Hash of the document, which people sign
-             * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
-             */
-            hash: string;
-            /**
-             * @description Signer nodes that have recorded it; they inform the others
-             * @example [
-             *       1,
-             *       2,
-             *       3
-             *     ]
-             */
-            vetoed: number[];
         };
         Void: {
             record: components["schemas"]["VoidRecord"];
@@ -3627,6 +3607,26 @@ export interface components {
             /** Format: date-time */
             updated_at: string;
         };
+        WebhookDeletion: {
+            id: string;
+            /** @constant */
+            deleted: true;
+        };
+        WebhookKeys: {
+            keys: {
+                kty: string;
+                n: string;
+                e: string;
+                kid: string;
+                /** @constant */
+                alg: "RS512";
+                /** @constant */
+                use: "sig";
+            }[];
+        };
+        WebhookPage: {
+            data: components["schemas"]["Webhook"][];
+        };
         WebhookWithSecret: {
             id: string;
             url: string;
@@ -3656,6 +3656,8 @@ export interface components {
 }
 export type Address = components['schemas']['Address'];
 export type AddressPage = components['schemas']['AddressPage'];
+export type AddressRelease = components['schemas']['AddressRelease'];
+export type AddressValidation = components['schemas']['AddressValidation'];
 export type AmlSettings = components['schemas']['AmlSettings'];
 export type Approval = components['schemas']['Approval'];
 export type ApprovalChange = components['schemas']['ApprovalChange'];
@@ -3663,9 +3665,12 @@ export type ApprovalDecision = components['schemas']['ApprovalDecision'];
 export type ApprovalDetail = components['schemas']['ApprovalDetail'];
 export type ApprovalFacts = components['schemas']['ApprovalFacts'];
 export type ApprovalNeed = components['schemas']['ApprovalNeed'];
+export type ApprovalOutcome = components['schemas']['ApprovalOutcome'];
+export type ApprovalPage = components['schemas']['ApprovalPage'];
 export type ApprovalStatement = components['schemas']['ApprovalStatement'];
 export type Asset = components['schemas']['Asset'];
 export type Balance = components['schemas']['Balance'];
+export type BalancePage = components['schemas']['BalancePage'];
 export type CancelInvoiceRequest = components['schemas']['CancelInvoiceRequest'];
 export type CancelOrderRequest = components['schemas']['CancelOrderRequest'];
 export type CancelTransactionRequest = components['schemas']['CancelTransactionRequest'];
@@ -3675,6 +3680,7 @@ export type ChangeWebhookRequest = components['schemas']['ChangeWebhookRequest']
 export type Checkout = components['schemas']['Checkout'];
 export type ChooseCheckoutAssetRequest = components['schemas']['ChooseCheckoutAssetRequest'];
 export type CoinAside = components['schemas']['CoinAside'];
+export type CoinsAsidePage = components['schemas']['CoinsAsidePage'];
 export type Conversion = components['schemas']['Conversion'];
 export type CreateAddressRequest = components['schemas']['CreateAddressRequest'];
 export type CreateConversionRequest = components['schemas']['CreateConversionRequest'];
@@ -3688,124 +3694,118 @@ export type CreateTransactionRequest = components['schemas']['CreateTransactionR
 export type CreateWalletAliasRequest = components['schemas']['CreateWalletAliasRequest'];
 export type CreateWalletRequest = components['schemas']['CreateWalletRequest'];
 export type CreateWebhookRequest = components['schemas']['CreateWebhookRequest'];
-export type DeleteExchangeAccountResponse = components['schemas']['DeleteExchangeAccountResponse'];
 export type DeleteForwardingRuleRequest = components['schemas']['DeleteForwardingRuleRequest'];
-export type DeleteWebhookResponse = components['schemas']['DeleteWebhookResponse'];
 export type Delivery = components['schemas']['Delivery'];
+export type DeliveryPage = components['schemas']['DeliveryPage'];
 export type EstimateFeeRequest = components['schemas']['EstimateFeeRequest'];
-export type EstimateFeeResponse = components['schemas']['EstimateFeeResponse'];
 export type EvaluatePolicyRequest = components['schemas']['EvaluatePolicyRequest'];
-export type EvaluatePolicyResponse = components['schemas']['EvaluatePolicyResponse'];
+export type EventPage = components['schemas']['EventPage'];
 export type ExchangeAccount = components['schemas']['ExchangeAccount'];
+export type ExchangeAccountDeletion = components['schemas']['ExchangeAccountDeletion'];
+export type ExchangeAccountPage = components['schemas']['ExchangeAccountPage'];
 export type ExchangeAccountTest = components['schemas']['ExchangeAccountTest'];
 export type ExchangeAccountWithBalances = components['schemas']['ExchangeAccountWithBalances'];
 export type ExchangeBalance = components['schemas']['ExchangeBalance'];
 export type ExchangeDepositAddress = components['schemas']['ExchangeDepositAddress'];
+export type ExchangePage = components['schemas']['ExchangePage'];
 export type ExchangeTransfer = components['schemas']['ExchangeTransfer'];
+export type ExchangeTransferPage = components['schemas']['ExchangeTransferPage'];
+export type FeeEstimate = components['schemas']['FeeEstimate'];
+export type ForwardPage = components['schemas']['ForwardPage'];
 export type ForwardingRule = components['schemas']['ForwardingRule'];
+export type ForwardingRulePage = components['schemas']['ForwardingRulePage'];
 export type FrozenAddress = components['schemas']['FrozenAddress'];
 export type GasTank = components['schemas']['GasTank'];
+export type GasTankEntryPage = components['schemas']['GasTankEntryPage'];
 export type GiveApprovalRequest = components['schemas']['GiveApprovalRequest'];
-export type GiveApprovalResponse = components['schemas']['GiveApprovalResponse'];
+export type Index = components['schemas']['Index'];
 export type Invoice = components['schemas']['Invoice'];
+export type InvoicePage = components['schemas']['InvoicePage'];
 export type InvoicePayment = components['schemas']['InvoicePayment'];
 export type InvoiceSettings = components['schemas']['InvoiceSettings'];
-export type ListApprovalsResponse = components['schemas']['ListApprovalsResponse'];
-export type ListBalancesResponse = components['schemas']['ListBalancesResponse'];
-export type ListCoinsAsideResponse = components['schemas']['ListCoinsAsideResponse'];
-export type ListDeliveriesResponse = components['schemas']['ListDeliveriesResponse'];
-export type ListEventsResponse = components['schemas']['ListEventsResponse'];
-export type ListExchangeAccountsResponse = components['schemas']['ListExchangeAccountsResponse'];
-export type ListExchangeTransfersResponse = components['schemas']['ListExchangeTransfersResponse'];
-export type ListExchangesResponse = components['schemas']['ListExchangesResponse'];
-export type ListForwardingRulesResponse = components['schemas']['ListForwardingRulesResponse'];
-export type ListForwardsResponse = components['schemas']['ListForwardsResponse'];
-export type ListGasTankEntriesResponse = components['schemas']['ListGasTankEntriesResponse'];
-export type ListInvoicesResponse = components['schemas']['ListInvoicesResponse'];
-export type ListKeysResponse = components['schemas']['ListKeysResponse'];
-export type ListMarketsResponse = components['schemas']['ListMarketsResponse'];
-export type ListOrdersResponse = components['schemas']['ListOrdersResponse'];
-export type ListPolicyChangesResponse = components['schemas']['ListPolicyChangesResponse'];
-export type ListPolicyVersionsResponse = components['schemas']['ListPolicyVersionsResponse'];
-export type ListPolicyWindowsResponse = components['schemas']['ListPolicyWindowsResponse'];
-export type ListPrepaidFeeEntriesResponse = components['schemas']['ListPrepaidFeeEntriesResponse'];
-export type ListReservesResponse = components['schemas']['ListReservesResponse'];
-export type ListTransactionsResponse = components['schemas']['ListTransactionsResponse'];
-export type ListWebhooksResponse = components['schemas']['ListWebhooksResponse'];
+export type KeyPage = components['schemas']['KeyPage'];
+export type Liveness = components['schemas']['Liveness'];
 export type MarkInvoiceRequest = components['schemas']['MarkInvoiceRequest'];
+export type MarketPage = components['schemas']['MarketPage'];
+export type NetworkFeeRates = components['schemas']['NetworkFeeRates'];
+export type OpenApi = components['schemas']['OpenApi'];
 export type Order = components['schemas']['Order'];
+export type OrderBook = components['schemas']['OrderBook'];
+export type OrderPage = components['schemas']['OrderPage'];
 export type OrderWithFills = components['schemas']['OrderWithFills'];
 export type PasskeyAssertion = components['schemas']['PasskeyAssertion'];
+export type Policy = components['schemas']['Policy'];
 export type PolicyChange = components['schemas']['PolicyChange'];
 export type PolicyChangeDetail = components['schemas']['PolicyChangeDetail'];
+export type PolicyChangePage = components['schemas']['PolicyChangePage'];
 export type PolicyChangeStatement = components['schemas']['PolicyChangeStatement'];
 export type PolicyDifference = components['schemas']['PolicyDifference'];
+export type PolicyEvaluation = components['schemas']['PolicyEvaluation'];
 export type PolicyKey = components['schemas']['PolicyKey'];
+export type PolicyKeySuspension = components['schemas']['PolicyKeySuspension'];
 export type PolicyProposal = components['schemas']['PolicyProposal'];
 export type PolicyReference = components['schemas']['PolicyReference'];
 export type PolicyReset = components['schemas']['PolicyReset'];
+export type PolicyResumption = components['schemas']['PolicyResumption'];
 export type PolicyRule = components['schemas']['PolicyRule'];
+export type PolicySimulation = components['schemas']['PolicySimulation'];
 export type PolicyStatement = components['schemas']['PolicyStatement'];
 export type PolicyStop = components['schemas']['PolicyStop'];
+export type PolicyStopOrder = components['schemas']['PolicyStopOrder'];
 export type PolicyTried = components['schemas']['PolicyTried'];
 export type PolicyVersion = components['schemas']['PolicyVersion'];
+export type PolicyVersionPage = components['schemas']['PolicyVersionPage'];
+export type PolicyVeto = components['schemas']['PolicyVeto'];
 export type PolicyWarning = components['schemas']['PolicyWarning'];
 export type PolicyWindow = components['schemas']['PolicyWindow'];
 export type PolicyWindowLimit = components['schemas']['PolicyWindowLimit'];
+export type PolicyWindowPage = components['schemas']['PolicyWindowPage'];
 export type PolicyWindowUse = components['schemas']['PolicyWindowUse'];
+export type PrepaidFee = components['schemas']['PrepaidFee'];
+export type PrepaidFeeEntryPage = components['schemas']['PrepaidFeeEntryPage'];
 export type Price = components['schemas']['Price'];
 export type Problem = components['schemas']['Problem'];
 export type ProvePolicyKeyRequest = components['schemas']['ProvePolicyKeyRequest'];
 export type QuoteConversionRequest = components['schemas']['QuoteConversionRequest'];
-export type ReadIndexResponse = components['schemas']['ReadIndexResponse'];
-export type ReadLivenessResponse = components['schemas']['ReadLivenessResponse'];
-export type ReadNetworkFeeRatesResponse = components['schemas']['ReadNetworkFeeRatesResponse'];
-export type ReadOpenApiResponse = components['schemas']['ReadOpenApiResponse'];
-export type ReadOrderBookResponse = components['schemas']['ReadOrderBookResponse'];
-export type ReadPolicyResponse = components['schemas']['ReadPolicyResponse'];
-export type ReadPolicyStopResponse = components['schemas']['ReadPolicyStopResponse'];
 export type ReadPrepaidFeeRequest = components['schemas']['ReadPrepaidFeeRequest'];
-export type ReadPrepaidFeeResponse = components['schemas']['ReadPrepaidFeeResponse'];
-export type ReadReadinessResponse = components['schemas']['ReadReadinessResponse'];
-export type ReadStakingResponse = components['schemas']['ReadStakingResponse'];
-export type ReadTickerResponse = components['schemas']['ReadTickerResponse'];
-export type ReadWebhookKeysResponse = components['schemas']['ReadWebhookKeysResponse'];
+export type Readiness = components['schemas']['Readiness'];
 export type RefundInvoiceRequest = components['schemas']['RefundInvoiceRequest'];
 export type ReleaseUnstakedRequest = components['schemas']['ReleaseUnstakedRequest'];
 export type Replacement = components['schemas']['Replacement'];
+export type ReservePage = components['schemas']['ReservePage'];
 export type ReservesProof = components['schemas']['ReservesProof'];
 export type ReservesStatement = components['schemas']['ReservesStatement'];
 export type ResumePolicyRequest = components['schemas']['ResumePolicyRequest'];
-export type ResumePolicyResponse = components['schemas']['ResumePolicyResponse'];
 export type RotateWebhookSecretRequest = components['schemas']['RotateWebhookSecretRequest'];
 export type SaveAmlSettingsRequest = components['schemas']['SaveAmlSettingsRequest'];
 export type SaveInvoiceSettingsRequest = components['schemas']['SaveInvoiceSettingsRequest'];
+export type SignedPolicyStop = components['schemas']['SignedPolicyStop'];
 export type SimulatePolicyRequest = components['schemas']['SimulatePolicyRequest'];
-export type SimulatePolicyResponse = components['schemas']['SimulatePolicyResponse'];
 export type SpeedUpTransactionRequest = components['schemas']['SpeedUpTransactionRequest'];
 export type StakeRequest = components['schemas']['StakeRequest'];
+export type Staking = components['schemas']['Staking'];
 export type StakingAnswer = components['schemas']['StakingAnswer'];
 export type StopPolicyRequest = components['schemas']['StopPolicyRequest'];
-export type StopPolicyResponse = components['schemas']['StopPolicyResponse'];
 export type SuspendPolicyKeyRequest = components['schemas']['SuspendPolicyKeyRequest'];
-export type SuspendPolicyKeyResponse = components['schemas']['SuspendPolicyKeyResponse'];
 export type TestExchangeAccountRequest = components['schemas']['TestExchangeAccountRequest'];
+export type Ticker = components['schemas']['Ticker'];
 export type Transaction = components['schemas']['Transaction'];
 export type TransactionNow = components['schemas']['TransactionNow'];
+export type TransactionPage = components['schemas']['TransactionPage'];
 export type TransactionWithReplacements = components['schemas']['TransactionWithReplacements'];
 export type UnfreezeAddressRequest = components['schemas']['UnfreezeAddressRequest'];
-export type UnfreezeAddressResponse = components['schemas']['UnfreezeAddressResponse'];
 export type UnstakeRequest = components['schemas']['UnstakeRequest'];
 export type ValidateAddressRequest = components['schemas']['ValidateAddressRequest'];
-export type ValidateAddressResponse = components['schemas']['ValidateAddressResponse'];
 export type VetoPolicyRequest = components['schemas']['VetoPolicyRequest'];
-export type VetoPolicyResponse = components['schemas']['VetoPolicyResponse'];
 export type Void = components['schemas']['Void'];
 export type VoidRecord = components['schemas']['VoidRecord'];
 export type Waiting = components['schemas']['Waiting'];
 export type Wallet = components['schemas']['Wallet'];
 export type WalletBalance = components['schemas']['WalletBalance'];
 export type Webhook = components['schemas']['Webhook'];
+export type WebhookDeletion = components['schemas']['WebhookDeletion'];
+export type WebhookKeys = components['schemas']['WebhookKeys'];
+export type WebhookPage = components['schemas']['WebhookPage'];
 export type WebhookWithSecret = components['schemas']['WebhookWithSecret'];
 export interface operations {
     listAssets: {
@@ -3917,7 +3917,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ListBalancesResponse"];
+                    "application/json": components["schemas"]["BalancePage"];
                 };
             };
         };
@@ -3943,7 +3943,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ListCoinsAsideResponse"];
+                    "application/json": components["schemas"]["CoinsAsidePage"];
                 };
             };
         };
@@ -4003,7 +4003,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ListKeysResponse"];
+                    "application/json": components["schemas"]["KeyPage"];
                 };
             };
         };
@@ -4023,7 +4023,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ValidateAddressResponse"];
+                    "application/json": components["schemas"]["AddressValidation"];
                 };
             };
         };
@@ -4113,7 +4113,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ListTransactionsResponse"];
+                    "application/json": components["schemas"]["TransactionPage"];
                 };
             };
         };
@@ -4185,7 +4185,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ListApprovalsResponse"];
+                    "application/json": components["schemas"]["ApprovalPage"];
                 };
             };
         };
@@ -4229,7 +4229,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["GiveApprovalResponse"];
+                    "application/json": components["schemas"]["ApprovalOutcome"];
                 };
             };
         };
@@ -4245,7 +4245,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ReadPolicyResponse"];
+                    "application/json": components["schemas"]["Policy"];
                 };
             };
         };
@@ -4267,7 +4267,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ListPolicyVersionsResponse"];
+                    "application/json": components["schemas"]["PolicyVersionPage"];
                 };
             };
         };
@@ -4283,7 +4283,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ListPolicyWindowsResponse"];
+                    "application/json": components["schemas"]["PolicyWindowPage"];
                 };
             };
         };
@@ -4303,7 +4303,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["EvaluatePolicyResponse"];
+                    "application/json": components["schemas"]["PolicyEvaluation"];
                 };
             };
         };
@@ -4323,7 +4323,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SimulatePolicyResponse"];
+                    "application/json": components["schemas"]["PolicySimulation"];
                 };
             };
         };
@@ -4347,7 +4347,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ListPolicyChangesResponse"];
+                    "application/json": components["schemas"]["PolicyChangePage"];
                 };
             };
         };
@@ -4431,7 +4431,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["StopPolicyResponse"];
+                    "application/json": components["schemas"]["PolicyStopOrder"];
                 };
             };
         };
@@ -4451,7 +4451,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ResumePolicyResponse"];
+                    "application/json": components["schemas"]["PolicyResumption"];
                 };
             };
         };
@@ -4471,7 +4471,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["VetoPolicyResponse"];
+                    "application/json": components["schemas"]["PolicyVeto"];
                 };
             };
         };
@@ -4491,7 +4491,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SuspendPolicyKeyResponse"];
+                    "application/json": components["schemas"]["PolicyKeySuspension"];
                 };
             };
         };
@@ -4511,7 +4511,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ReadPolicyStopResponse"];
+                    "application/json": components["schemas"]["SignedPolicyStop"];
                 };
             };
         };
@@ -4553,7 +4553,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ListGasTankEntriesResponse"];
+                    "application/json": components["schemas"]["GasTankEntryPage"];
                 };
             };
         };
@@ -4573,7 +4573,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ReadNetworkFeeRatesResponse"];
+                    "application/json": components["schemas"]["NetworkFeeRates"];
                 };
             };
         };
@@ -4593,7 +4593,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["EstimateFeeResponse"];
+                    "application/json": components["schemas"]["FeeEstimate"];
                 };
             };
         };
@@ -4613,7 +4613,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ReadPrepaidFeeResponse"];
+                    "application/json": components["schemas"]["PrepaidFee"];
                 };
             };
         };
@@ -4635,7 +4635,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ListPrepaidFeeEntriesResponse"];
+                    "application/json": components["schemas"]["PrepaidFeeEntryPage"];
                 };
             };
         };
@@ -4711,7 +4711,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["UnfreezeAddressResponse"];
+                    "application/json": components["schemas"]["AddressRelease"];
                 };
             };
         };
@@ -4757,7 +4757,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ListForwardingRulesResponse"];
+                    "application/json": components["schemas"]["ForwardingRulePage"];
                 };
             };
         };
@@ -4887,7 +4887,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ListForwardsResponse"];
+                    "application/json": components["schemas"]["ForwardPage"];
                 };
             };
         };
@@ -4921,7 +4921,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ListInvoicesResponse"];
+                    "application/json": components["schemas"]["InvoicePage"];
                 };
             };
         };
@@ -5149,7 +5149,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ListExchangesResponse"];
+                    "application/json": components["schemas"]["ExchangePage"];
                 };
             };
         };
@@ -5173,7 +5173,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ListExchangeAccountsResponse"];
+                    "application/json": components["schemas"]["ExchangeAccountPage"];
                 };
             };
         };
@@ -5233,7 +5233,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["DeleteExchangeAccountResponse"];
+                    "application/json": components["schemas"]["ExchangeAccountDeletion"];
                 };
             };
         };
@@ -5305,7 +5305,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ListMarketsResponse"];
+                    "application/json": components["schemas"]["MarketPage"];
                 };
             };
         };
@@ -5327,7 +5327,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ReadTickerResponse"];
+                    "application/json": components["schemas"]["Ticker"];
                 };
             };
         };
@@ -5351,7 +5351,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ReadOrderBookResponse"];
+                    "application/json": components["schemas"]["OrderBook"];
                 };
             };
         };
@@ -5393,7 +5393,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ListOrdersResponse"];
+                    "application/json": components["schemas"]["OrderPage"];
                 };
             };
         };
@@ -5593,7 +5593,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ListExchangeTransfersResponse"];
+                    "application/json": components["schemas"]["ExchangeTransferPage"];
                 };
             };
         };
@@ -5637,7 +5637,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ListEventsResponse"];
+                    "application/json": components["schemas"]["EventPage"];
                 };
             };
         };
@@ -5689,7 +5689,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ListWebhooksResponse"];
+                    "application/json": components["schemas"]["WebhookPage"];
                 };
             };
         };
@@ -5749,7 +5749,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["DeleteWebhookResponse"];
+                    "application/json": components["schemas"]["WebhookDeletion"];
                 };
             };
         };
@@ -5847,7 +5847,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ListDeliveriesResponse"];
+                    "application/json": components["schemas"]["DeliveryPage"];
                 };
             };
         };
@@ -5921,7 +5921,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ReadWebhookKeysResponse"];
+                    "application/json": components["schemas"]["WebhookKeys"];
                 };
             };
         };
@@ -6001,7 +6001,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ReadStakingResponse"];
+                    "application/json": components["schemas"]["Staking"];
                 };
             };
         };
@@ -6023,7 +6023,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ListReservesResponse"];
+                    "application/json": components["schemas"]["ReservePage"];
                 };
             };
         };
@@ -6059,7 +6059,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ReadIndexResponse"];
+                    "application/json": components["schemas"]["Index"];
                 };
             };
         };
@@ -6079,7 +6079,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ReadOpenApiResponse"];
+                    "application/json": components["schemas"]["OpenApi"];
                 };
             };
         };
@@ -6095,7 +6095,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ReadLivenessResponse"];
+                    "application/json": components["schemas"]["Liveness"];
                 };
             };
         };
@@ -6115,7 +6115,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ReadReadinessResponse"];
+                    "application/json": components["schemas"]["Readiness"];
                 };
             };
         };

@@ -706,6 +706,10 @@ test("a proxy's path prefix is sent but not signed", async () => {
   assert.deepEqual(sent, ['https://proxy.example/custody/dac/v1/gas-tanks', '/dac/v1/gas-tanks'])
   assert.throws(() => client({ baseUrl: 'https://user:pass@host' }), TypeError)
   assert.throws(() => client({ baseUrl: 'https://host/?a=1' }), TypeError)
+  assert.throws(
+    () => client({ baseUrl: 'https://host/dac/v1' }),
+    /baseUrl must not contain \/dac\/v1/,
+  )
 })
 
 test('an error contains status, code, field, message and request id', async () => {
@@ -1015,7 +1019,18 @@ test('a service that does not respond in time causes a time-out error', async (t
   const custody = client({ baseUrl: slow.url, timeout_ms: 100, retry: { attemptsMax: 2 } })
   const error = await failure(custody.gasTanks())
   assert.deepEqual([error.status, error.code], [0, 'NETWORK'])
-  assert.match(error.message, /no response within 100 ms/)
+  assert.match(error.message, /no response from 127\.0\.0\.1:\d+ within 100 ms/)
+})
+
+test('an error without a response names the host and the cause', async () => {
+  const gone = await TestServer.start(API_KEY, pair.publicKey)
+  const { url } = gone
+  await gone.stop()
+  const error = await failure(client({ baseUrl: url, retry: { attemptsMax: 1 } }).gasTanks())
+  assert.equal(
+    error.message,
+    `GET /dac/v1/gas-tanks: no response from ${new URL(url).host} (ECONNREFUSED)`,
+  )
 })
 
 test('does not follow redirects, because the token is valid for this service only', async () => {

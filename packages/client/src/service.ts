@@ -13,17 +13,17 @@ export class Service {
   }
 
   /** Returns links to the API and to the documents of this version. */
-  index(): Promise<api.ReadIndexResponse> {
+  index(): Promise<api.Index> {
     return this.#client.request('GET', '/', undefined, OPEN)
   }
 
   /** Returns the OpenAPI 3.1 document of the service. */
-  openApi(): Promise<api.ReadOpenApiResponse> {
+  openApi(): Promise<api.OpenApi> {
     return this.#client.request('GET', '/openapi.json', undefined, OPEN)
   }
 
   /** Returns whether the process runs. */
-  live(): Promise<api.ReadLivenessResponse> {
+  live(): Promise<api.Liveness> {
     return this.#client.request('GET', '/livez', undefined, OPEN)
   }
 
@@ -32,7 +32,7 @@ export class Service {
    * @param options.deep also checks whether transfers would be signed
    * @throws CustodyError 503 if transfers are not accepted
    */
-  ready(options: { deep?: boolean } = {}): Promise<api.ReadReadinessResponse> {
+  ready(options: { deep?: boolean } = {}): Promise<api.Readiness> {
     const path = `/readyz${query({ deep: options.deep ? '1' : undefined })}`
     return this.#client.request('GET', path, undefined, { ...OPEN, repeatable: false })
   }

@@ -106,6 +106,22 @@ interface Attempts {
   pending: number
 }
 
+/**
+ * Returns the deepest known reason of a failed fetch, such as `ECONNREFUSED`. Node reports it as the
+ * cause of `fetch failed`; an attempt at several addresses has one error for each.
+ */
+function causeOf(error: unknown): string {
+  const { cause, code, errors, message } = error as {
+    cause?: unknown
+    code?: string
+    errors?: unknown[]
+    message?: string
+  }
+  if (cause instanceof Error) return causeOf(cause)
+  if (code !== undefined) return String(code)
+  return errors?.[0] instanceof Error ? causeOf(errors[0]) : (message ?? '')
+}
+
 /** Interface by which the parts of the client send requests. */
 export interface RequestSender {
   request<T = unknown>(
@@ -141,6 +157,10 @@ export class Transport {
     if (url.search !== '' || url.hash !== '' || url.username !== '') {
       throw new TypeError('baseUrl must be an origin, optionally with a path prefix')
     }
+    if (/\/da[cv]\/v1(\/|$)/.test(url.pathname))
+      throw new TypeError(
+        `baseUrl must not contain ${url.pathname}: the client adds the paths of the API, and a proxy's path prefix comes before them`,
+      )
     this.baseUrl = `${url.origin}${url.pathname.replace(/\/+$/, '')}`
     this.apiKey = options.apiKey
     this.#sign = requestSigner(options.privateKey)
@@ -375,11 +395,16 @@ export class Transport {
   ): unknown {
     const isTimeout = error instanceof Error && error.name === 'TimeoutError'
     if (signal?.aborted && !isTimeout) return signal.reason
-    const reason = isTimeout ? `no response within ${this.#timeout_ms} ms` : 'no response'
-    return new CustodyError(`${method} ${uri.split('?', 1)[0]}: ${reason}`, {
-      status: 0,
-      code: 'NETWORK',
-      cause: error,
-    })
+    const cause = isTimeout ? '' : causeOf(error)
+    const reason = isTimeout ? ` within ${this.#timeout_ms} ms` : cause && ` (${cause})`
+    const from = new URL(this.baseUrl).host
+    return new CustodyError(
+      `${method} ${uri.split('?', 1)[0]}: no response from ${from}${reason}`,
+      {
+        status: 0,
+        code: 'NETWORK',
+        cause: error,
+      },
+    )
   }
 }

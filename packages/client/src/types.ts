@@ -87,7 +87,7 @@ export interface CursorQuery {
   after?: string
   limit?: number
 }
-export type AddressValidation = api.ValidateAddressResponse
+export type AddressValidation = api.AddressValidation
 
 /**
  * `source_type` is INTERNAL and `destination_type` EXTERNAL by default. A request is repeated after
@@ -116,11 +116,11 @@ export type SpeedUp = api.SpeedUpTransactionRequest
 
 export type GasTank = api.GasTank
 export type GasTankEntry = Answer<'listGasTankEntries'>['data'][number]
-export type FeeRates = api.ReadNetworkFeeRatesResponse
-export type FeeEstimate = api.EstimateFeeResponse
+export type FeeRates = api.NetworkFeeRates
+export type FeeEstimate = api.FeeEstimate
 export type Price = api.Price
 /** Prepaid account of the workspace. Amounts are in USD. */
-export type PrepaidFee = api.ReadPrepaidFeeResponse
+export type PrepaidFee = api.PrepaidFee
 export type ReservesStatement = api.ReservesStatement
 export type ReservesProof = api.ReservesProof
 export type ReservesPage = Page<ReservesStatement>
@@ -130,11 +130,11 @@ export type NewAmlSettings = api.SaveAmlSettingsRequest
 /** Settings of address screening. The token is masked. */
 export type AmlSettings = api.AmlSettings
 export type FrozenAddress = api.FrozenAddress
-export type UnfrozenAddress = api.UnfreezeAddressResponse
+export type UnfrozenAddress = api.AddressRelease
 
 export type NewStake = Without<api.StakeRequest, 'asset'>
 export type Stake = api.StakingAnswer
-export type Staking = api.ReadStakingResponse
+export type Staking = api.Staking
 
 export type NewForwardRule = api.CreateForwardingRuleRequest
 export type ForwardRule = api.ForwardingRule
@@ -161,8 +161,8 @@ export type ExchangeAccountWithBalances = api.ExchangeAccountWithBalances
 export type ExchangeAccountTest = api.ExchangeAccountTest
 export type ExchangeAccountFilter = Query<'listExchangeAccounts'>
 export type Market = Answer<'listMarkets'>['data'][number]
-export type Ticker = api.ReadTickerResponse
-export type OrderBook = api.ReadOrderBookResponse
+export type Ticker = api.Ticker
+export type OrderBook = api.OrderBook
 /**
  * A limit order has a `price`; a market order may have `max_slippage_bps`. Set either `amount` or
  * `quote_amount`.
@@ -184,7 +184,7 @@ export type Conversion = api.Conversion
 
 /** An event of the log, in the form in which a {@link WebhookEvent} is sent. */
 export type LogEvent = Answer<'listEvents'>['data'][number]
-export type EventPage = api.ListEventsResponse
+export type EventPage = api.EventPage
 export type EventFilter = Query<'listEvents'>
 export type NewWebhook = api.CreateWebhookRequest
 export type WebhookChange = api.ChangeWebhookRequest

@@ -5,6 +5,7 @@ import { withBounds } from './bounds.ts'
 import { Components, type JsonSchema } from './components.ts'
 import { exampleOf } from './examples.ts'
 import { codesOf, HEADERS, headersOf, nameProblem, problemsOf } from './problems.ts'
+import { responseName } from './schema-names.ts'
 import { TAGS, type Tag } from './tags.ts'
 
 /** A route in the OpenAPI document that is not an endpoint of the API. */
@@ -218,8 +219,8 @@ function success(
 ): JsonSchema {
   const plain = response ? components.shown(response) : { type: 'string', maxLength: TEXT_MAX }
   const isNamed = plain['type'] !== 'object' || mediaType === 'text/event-stream'
-  const schema = isNamed ? plain : components.named(`${pascal(id)}Response`, plain)
-  const example = exampleOf(components, schema, `${pascal(id)}Response`)
+  const schema = isNamed ? plain : components.named(responseName(id), plain)
+  const example = exampleOf(components, schema, isNamed ? '' : responseName(id))
   const bounded = withBounds(schema, id)
   return {
     description:

@@ -190,5 +190,5 @@ test('the registry and the list of exchanges are within the bounds of their resp
   ) as { features: object }[]
   assert.ok(exchanges.length > 0 && exchanges.length <= EXCHANGES_MAX)
   const data = exchanges.map((each) => ({ ...each, support: 'generic', passphrase: false }))
-  assert.equal(violationOf(['components', 'schemas', 'ListExchangesResponse'], { data }), null)
+  assert.equal(violationOf(['components', 'schemas', 'ExchangePage'], { data }), null)
 })

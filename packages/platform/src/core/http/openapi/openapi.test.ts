@@ -25,6 +25,26 @@ test('docs/openapi.json matches the endpoints', () => {
   )
 })
 
+test('no schema has a name that generators of clients use for an operation', () => {
+  const operations = Object.values(document.paths).flatMap((methods) =>
+    Object.values(methods).map((each) => (each as unknown as { operationId: string }).operationId),
+  )
+  const reserved = new Set(
+    operations.flatMap((id) =>
+      ['Response', 'Params', 'JSONBody', 'JSONRequestBody', 'HTTPResponse'].map((suffix) =>
+        `${id}${suffix}`.toLowerCase(),
+      ),
+    ),
+  )
+  const names = Object.keys(document.components.schemas)
+  assert.ok(operations.length > 100 && names.length > 100)
+  assert.deepEqual(
+    names.filter((name) => reserved.has(name.toLowerCase())),
+    [],
+    'name the schema after the thing that it describes',
+  )
+})
+
 test('every operation has a name, group, texts, responses, headers and examples', () => {
   const ids = new Set<string>()
   let count = 0

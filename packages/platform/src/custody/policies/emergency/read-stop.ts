@@ -26,22 +26,24 @@ export const readPolicyStop = endpoint({
       .max(HASH_MAX)
       .meta({ maxLength: 64, pattern: '^[0-9a-f]{64}$', examples: ['ab'.repeat(32)] }),
   }),
-  response: z.object({
-    hash: policyHash.meta({ description: 'Hash of the signed stop' }),
-    is_in_force: z.boolean(),
-    sub_account: z
-      .string()
-      .max(200)
-      .nullable()
-      .meta({ description: 'null: the stop is for the whole workspace' }),
-    by: personId,
-    at: z.string().max(TIME_MAX),
-    reason: z.string().max(200),
-    needs: z.array(needShape).max(LIMITS.approvalGroups),
-    signed: z.string().max(LIMITS.statementBytes).meta({
-      description: 'The signed statement as JSON text',
-    }),
-  }),
+  response: z
+    .object({
+      hash: policyHash.meta({ description: 'Hash of the signed stop' }),
+      is_in_force: z.boolean(),
+      sub_account: z
+        .string()
+        .max(200)
+        .nullable()
+        .meta({ description: 'null: the stop is for the whole workspace' }),
+      by: personId,
+      at: z.string().max(TIME_MAX),
+      reason: z.string().max(200),
+      needs: z.array(needShape).max(LIMITS.approvalGroups),
+      signed: z.string().max(LIMITS.statementBytes).meta({
+        description: 'The signed statement as JSON text',
+      }),
+    })
+    .meta({ id: 'SignedPolicyStop' }),
   async handler({ caller, params: { hash } }, services: Services) {
     const stop = await findStop(services.database, caller.workspaceId, hash)
     if (!stop)
