@@ -14,13 +14,12 @@ const POOL = 2
 const PAUSE_MS = 100
 const CURVE = 'secp256k1'
 
-const cluster = await SignerCluster.start(
-  (config) => {
+const cluster = await SignerCluster.start({
+  edit: (config) => {
     config.pool = { secp256k1: POOL, ed25519: POOL }
   },
-  'prepared',
-  'apart',
-)
+  where: 'apart',
+})
 
 const status = async () =>
   (await cluster.get(1, '/status')).body as {

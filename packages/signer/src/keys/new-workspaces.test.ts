@@ -8,8 +8,10 @@ const PREPARED = 3
 let cluster: SignerCluster
 
 before(async () => {
-  cluster = await SignerCluster.start((config) => {
-    config.pool = { secp256k1: 0, ed25519: 0 }
+  cluster = await SignerCluster.start({
+    edit: (config) => {
+      config.pool = { secp256k1: 0, ed25519: 0 }
+    },
   })
   for (let at = 0; at < PREPARED; at++)
     assert.equal((await cluster.key(1, `prepared-${at}`, 'ed25519')).status, 200)
