@@ -6,6 +6,9 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { root, underPinnedNode } from './pinned-node.mjs'
+import { answerHelp } from './script-help.mjs'
+
+answerHelp(import.meta.url)
 
 await underPinnedNode(fileURLToPath(import.meta.url))
 

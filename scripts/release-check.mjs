@@ -60,8 +60,8 @@ const PARTS = [
   ['typecheck', npm('typecheck'), null],
   ['lint', npm('lint'), null],
   ['documentation', npm('docs', '--', '--build'), null],
-  ['tests', ['npm', 'test', '--silent'], totals],
-  ['random-order', ['npm', 'test', '--silent', '--', `--order=${seed}`], totals],
+  ['tests', ['npm', 'test', '--silent', '--', '--all'], totals],
+  ['random-order', ['npm', 'test', '--silent', '--', '--all', `--order=${seed}`], totals],
   ['long-tests', ['npm', 'test', '--silent', '--', '--long', '.long.'], totals],
   ['calendar', npm('calendar', '--', '--all'), totals],
   [

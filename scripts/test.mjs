@@ -1,4 +1,11 @@
-// Runs the tests with node:test. CONTRIBUTING.md describes the options.
+// Runs the tests with node:test.
+//   npm test                       the usual tests, for every change
+//   npm test -- NAME…              the files whose path contains one of the names
+//   npm test -- --all              also pages, whole platforms, the real engine, and long attacks
+//   npm test -- --all --drills     also the long tests that protect money; --long: all long tests
+//   npm test -- --times            prints the duration of each file
+//   npm test -- --order=SEED       the files in a random order that follows from the seed
+//   npm test -- --test-…           options of node:test, such as --test-name-pattern=TITLE
 import { createHash } from 'node:crypto'
 import * as fs from 'node:fs'
 import { availableParallelism, freemem, tmpdir } from 'node:os'
@@ -9,6 +16,9 @@ import { spec } from 'node:test/reporters'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { ensureBuilt } from './built.mjs'
 import { root, underPinnedNode } from './pinned-node.mjs'
+import { answerHelp } from './script-help.mjs'
+
+answerHelp(import.meta.url)
 
 await underPinnedNode(fileURLToPath(import.meta.url))
 ensureBuilt()
@@ -35,6 +45,11 @@ const SLOW = new RegExp(
     '^packages/signer/src/signing/(attacks|enrolment-approvals|hostile-node|nodes)\\.',
     '^packages/signer/src/store/(erased|rollback)\\.',
     '^test/monitoring\\.',
+    // Single files that take many seconds of processor time.
+    '/(frozen-concurrently|wait-for-approvals|recorded-answers|invoices|shared-spending(-windows)?)\\.test',
+    '/(unreadable-coins|verify-address|trading/orders|utxo-parents|coins-aside|operator-orders)\\.test',
+    '/(replacements|restored|signing/policies|block-cache|large-parents|resets|api-idempotency)\\.test',
+    '/(webhooks/webhooks|host-clock|exchange-accounts|waiting-list|node-answers|convergence)\\.test',
   ].join('|'),
 )
 const LONG = /\.long\./
@@ -83,9 +98,7 @@ const chosen = named.filter(isChosen)
 const idle = names.find((name) => !chosen.some((file) => file.includes(name)))
 if (unknown || idle) {
   console.error(unknown ? `Unknown option ${unknown}` : `No test file has ${idle} in its path.`)
-  console.error(
-    'npm test -- [--all] [--long | --drills] [--times] [--order=SEED] [--test-…] [NAME…]',
-  )
+  console.error('npm test -- --help lists the options.')
   process.exit(1)
 }
 
@@ -98,6 +111,7 @@ if (!hasBrowser && process.env.CI) {
 }
 if (files.some((file) => SLOW.test(file) || LONG.test(file)))
   process.env.CUSTODY_TEST_REAL_KEYS = '1'
+if (names.length === 0 && !options.includes('--all')) process.env.FUZZ_SCALE ??= '0.25'
 
 // All files that tests write are in one folder, in memory if possible, and are removed at the end.
 const memory = fs.existsSync('/dev/shm') && fs.statfsSync('/dev/shm')

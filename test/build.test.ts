@@ -175,7 +175,7 @@ test('every script of the repository answers --help', async () => {
   assert.ok(files.length > 10)
   await Promise.all(
     files
-      .filter((file) => !/\/(build|test)\.mjs$/.test(file))
+      .filter((file) => !file.endsWith('/build.mjs'))
       .map(async (file) => {
         const child = spawn(process.execPath, [file, '--help'], { cwd: root })
         let out = ''

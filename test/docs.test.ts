@@ -38,7 +38,7 @@ test('every fenced block names its language, and only shell blocks contain comma
   assert.ok(shell.length > 15, 'the documents were found')
   for (const block of blocks) {
     assert.ok(
-      ['sh', 'json', 'ts', 'html', 'text'].includes(block.language),
+      ['sh', 'json', 'ts', 'html', 'text', 'diff'].includes(block.language),
       `${at(block)}: language "${block.language}"`,
     )
     if (block.language !== 'sh')

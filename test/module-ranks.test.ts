@@ -95,6 +95,7 @@ const RANKS: Record<string, readonly Rank[]> = {
   ],
   platform: ['core', 'custody', 'commerce', 'events', 'console-api', 'server', 'run.ts', 'main.ts'],
   'platform/core': [
+    'bounds.ts',
     [
       'errors.ts',
       'environment.ts',
@@ -107,7 +108,6 @@ const RANKS: Record<string, readonly Rank[]> = {
       'load-monitor.ts',
       'ccxt.ts',
       'suggest-name.ts',
-      'bounds.ts',
     ],
     'errors-explained.ts',
     'secrets.ts',

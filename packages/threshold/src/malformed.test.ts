@@ -23,9 +23,6 @@ import type { Envelope, Keys, Tamper, Vaults } from '../testing/helpers.ts'
 // signature of other data; every error is a ThresholdError.
 const HOSTILE = 1
 
-/** For a long run, set for example FUZZ_SCALE=50. */
-const SCALE = Number(process.env['FUZZ_SCALE'] ?? 1)
-
 let vaults: Vaults
 const keys = {} as Record<Curve, Keys>
 /** Messages of finished sessions, for replays. */
@@ -191,7 +188,7 @@ async function fuzz<R>(
         }
       },
     ),
-    { numRuns: runs * SCALE },
+    { numRuns: runs },
   )
   return seen
 }

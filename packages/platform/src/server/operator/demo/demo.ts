@@ -132,7 +132,7 @@ async function makeUser(workspace: string, keyFile: string): Promise<User> {
 
 const waitFor = <T>(what: string, read: () => Promise<T | null>): Promise<T> =>
   waitUntil(
-    { now: Date.now, sleep: pause, say },
+    { clock: Date.now, sleep: pause, say },
     { what, read, pollMs: POLL_MS, maxMs: WAIT_MAX_MS },
   )
 

@@ -12,7 +12,7 @@ function tools() {
   return {
     messages,
     at: () => at,
-    now: () => at,
+    clock: () => at,
     sleep: async (ms: number) => {
       at += ms
     },
@@ -30,7 +30,7 @@ test('waits longer than three minutes, and reports every 30 seconds that it stil
   const clock = tools()
   const value = await waitUntil(
     clock,
-    wait(async () => (clock.now() >= 200_000 ? 'confirmed' : null)),
+    wait(async () => (clock.clock() >= 200_000 ? 'confirmed' : null)),
   )
   assert.equal(value, 'confirmed')
   assert.deepEqual(

@@ -2,7 +2,7 @@
 const REPORT_MS = 30_000
 
 interface Tools {
-  now: () => number
+  clock: () => number
   sleep: (ms: number) => Promise<unknown>
   say: (text: string) => void
 }
@@ -14,19 +14,19 @@ interface Tools {
  * @throws Error if there is no value after `maxMs`
  */
 export async function waitUntil<T>(
-  { now, sleep, say }: Tools,
+  { clock, sleep, say }: Tools,
   wait: { what: string; read: () => Promise<T | null>; pollMs: number; maxMs: number },
 ): Promise<T> {
-  const began = now()
+  const began = clock()
   let reported = began
   for (;;) {
     const value = await wait.read()
     if (value !== null) return value
-    const seconds = Math.round((now() - began) / 1000)
-    if (now() - began > wait.maxMs)
+    const seconds = Math.round((clock() - began) / 1000)
+    if (clock() - began > wait.maxMs)
       throw new Error(`${wait.what}: no result after ${seconds} s; it may still be confirmed`)
-    if (now() - reported >= REPORT_MS) {
-      reported = now()
+    if (clock() - reported >= REPORT_MS) {
+      reported = clock()
       say(`still waiting for ${wait.what} (${seconds} s)`)
     }
     await sleep(wait.pollMs)
