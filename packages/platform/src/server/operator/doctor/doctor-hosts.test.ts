@@ -23,7 +23,7 @@ let cluster: SignerCluster
 let folder: string
 const none = mkdtempSync(join(tmpdir(), 'custody-doctor-'))
 before(async () => {
-  cluster = await SignerCluster.start({ engine: 'double' })
+  cluster = await SignerCluster.start()
   folder = join(cluster.home, 'platform')
   // Whether a node knows which peers it can reach, which is so only after it has compared its
   // record with theirs. These homes were created some time ago, and any request makes a node ask
