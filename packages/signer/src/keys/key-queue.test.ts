@@ -30,6 +30,7 @@ class Fixture {
   readonly timers: { run: () => void; at: number }[] = []
   readonly logs: string[] = []
   failAssignment: Error | null = null
+  readonly refusedByPeers = new Set<string>()
   #made = 0
   queue = this.open()
 
@@ -43,6 +44,7 @@ class Fixture {
         const name = `${workspace} ${curve}`
         const key = this.paired.get(name) ?? (this.keys[curve].shift() as string)
         await settle()
+        if (this.refusedByPeers.has(key)) return null
         if (this.failAssignment) {
           this.keys[curve].unshift(key)
           throw this.failAssignment
@@ -223,6 +225,17 @@ test('returns the error of an assignment, and assigns the same key at the next r
   fixture.failAssignment = null
   assert.equal(await fixture.queue.request('a', 'secp256k1'), 'prepared')
   assert.equal(fixture.owners.size, 1)
+})
+
+test('a workspace keeps its place while the peers accept none of the prepared keys', async () => {
+  const fixture = new Fixture()
+  fixture.keys.secp256k1.push('old', 'older')
+  for (const key of ['old', 'older']) fixture.refusedByPeers.add(key)
+  assert.deepEqual(await fixture.queue.request('a', 'secp256k1'), { place: 1, waiting: 1 })
+  for (let turn = 0; turn < 4; turn++) await settle()
+  await fixture.generated()
+  assert.equal(fixture.owners.get('a secp256k1'), 'key 1')
+  assert.equal(fixture.queue.waiting, 0)
 })
 
 test('concurrent requests of a workspace get the same key', async () => {

@@ -34,7 +34,7 @@ interface Place<T> {
   workspace: string
   curve: Curve
   /** The assignment of a key, once a key is ready. */
-  assignment: Promise<T> | null
+  assignment: Promise<T | null> | null
 }
 
 interface Parts<T> {
@@ -44,8 +44,11 @@ interface Parts<T> {
   ready: (curve: Curve) => number
   /** Returns whether a key was chosen for the workspace earlier, so that it needs no other one. */
   isPaired: (workspace: string, curve: Curve) => boolean
-  /** Assigns a prepared key; the key is no longer ready when the call returns its promise. */
-  assign: (workspace: string, curve: Curve) => Promise<T>
+  /**
+   * Assigns a prepared key; the key is no longer ready when the call returns its promise. Returns
+   * null if the peers accept none of the prepared keys, which are then no longer ready.
+   */
+  assign: (workspace: string, curve: Curve) => Promise<T | null>
   /** Generates a key, which is ready afterwards. */
   generate: (curve: Curve) => Promise<void>
   /** Returns whether this node can generate keys now. */
@@ -105,7 +108,11 @@ export class KeyQueue<T> {
       this.#places.set(name, place)
       this.serve()
     }
-    if (place.assignment) return place.assignment
+    // After a refusal by the peers, the next prepared key may be on its way to the workspace.
+    while (place.assignment) {
+      const result = await place.assignment
+      if (result !== null) return result
+    }
     const unserved = this.#unserved()
     return { place: unserved.indexOf(place) + 1, waiting: unserved.length }
   }
@@ -135,10 +142,23 @@ export class KeyQueue<T> {
   /** A place whose assignment fails is removed; the next request for it creates it again. */
   #assign(name: string, place: Place<T>): void {
     const { workspace, curve } = place
-    place.assignment = this.#parts.assign(workspace, curve).finally(() => {
-      this.#places.delete(name)
-      this.serve()
-    })
+    place.assignment = this.#parts
+      .assign(workspace, curve)
+      .then(
+        (result) => {
+          // Without an accepted key, the workspace keeps its place and waits for the next key.
+          if (result === null) place.assignment = null
+          else this.#places.delete(name)
+          return result
+        },
+        (error: unknown) => {
+          this.#places.delete(name)
+          throw error
+        },
+      )
+      .finally(() => {
+        this.serve()
+      })
     place.assignment.catch((error: unknown) => {
       if (!this.#isStopped)
         this.#parts.log('warn', 'a key could not be assigned to a workspace', {

@@ -399,8 +399,10 @@ export class Keyring {
     return this.#store.state.allocations.get(State.allocationKey(workspace, curve))?.key_id
   }
 
-  async #allocate(workspace: string, curve: Curve): Promise<KeySet> {
+  /** Returns null if the peers accept no key of the pool. */
+  async #allocate(workspace: string, curve: Curve): Promise<KeySet | null> {
     const keyId = this.#pairedWith(workspace, curve) ?? (await this.#offer(curve))
+    if (keyId === null) return null
     const own = { node: this.#config.node, signature: this.#sign(workspace, curve, keyId) }
     const others = await Promise.all(
       this.#peers.nodes.map(async (node) => {
@@ -432,12 +434,12 @@ export class Keyring {
   }
 
   /**
-   * Returns a key that both peers would certify too, because a recorded pairing cannot be changed.
+   * Returns a key that both peers would certify too, because a recorded pairing cannot be changed;
+   * null if the pool has no such key.
    * A key that a peer rejects is not offered again; without a response of a peer, the key stays in
    * the pool.
-   * @throws Refusal KEY_NOT_READY if the pool has no such key
    */
-  async #offer(curve: Curve): Promise<string> {
+  async #offer(curve: Curve): Promise<string | null> {
     for (let key = this.pool(curve)[0]; key; key = this.pool(curve)[0]) {
       const { key_id: keyId } = key
       this.#offered.add(keyId)
@@ -447,7 +449,7 @@ export class Keyring {
       })
       if (isAllocatable) return keyId
     }
-    throw new Refusal('KEY_NOT_READY', 'No key is ready yet')
+    return null
   }
 
   /**
