@@ -82,7 +82,7 @@ const UNCERTIFIED_MAX = 50
  */
 const GENERATIONS = { burst: 200, everyMs: 2000 }
 
-/** Time in milliseconds after a signature for which runs have a lower priority than signatures. */
+/** Time in milliseconds after a signature for which key generations have a lower priority. */
 const SIGNING_MS = 5000
 
 const expectedEpoch = ({ kind, epoch }: Opening): number => (kind === 'keygen' ? 0 : epoch + 1)
@@ -412,7 +412,9 @@ export class Ceremonies {
     let inbox: { from: number; payload: Uint8Array }[] = []
     for (run.round = 1; ; run.round++) {
       const { round } = run
-      const step = await engine.step(inbox, { isBackground: this.#isSigning(SIGNING_MS) })
+      // Refreshes are started by operators and do not queue up, so they keep their priority.
+      const isBackground = run.opening.kind === 'keygen' && this.#isSigning(SIGNING_MS)
+      const step = await engine.step(inbox, { isBackground })
       this.#assertOpen(run)
       const binding: Binding = {
         ...NO_BINDING,
