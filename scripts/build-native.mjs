@@ -5,8 +5,8 @@
 // A step of `npm run compile` (scripts/build.mjs), on Linux and macOS, because the addons check Unix
 // file modes. An addon that was built from the present sources, or is newer than all of them, is left
 // unchanged, so an image with built addons needs no Rust. A prebuilt one
-// (scripts/native-prebuilt.mjs) is used only if it was built from exactly these sources. cargo's build folder, 240 MB, is removed unless
-// CUSTODY_KEEP_BUILD is 1, which makes later builds faster.
+// (scripts/native-prebuilt.mjs) is used only if it was built from exactly these sources. cargo's build
+// folder, 240 MB, is removed unless CUSTODY_KEEP_BUILD is 1, which makes later builds faster.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-//! Runs steps of key generations and refreshes below the priority of signatures, which share the
+//! Runs steps of key generations below the priority of signatures, which share the
 //! processors with them.
 
 use crate::fault::{Fault, Outcome};

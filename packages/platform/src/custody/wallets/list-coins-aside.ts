@@ -140,7 +140,6 @@ export const listCoinsAside = endpoint({
     asset: assetName.optional(),
     network: z
       .string()
-      .max(WORD_MAX)
       .min(1)
       .max(50)
       .optional()
