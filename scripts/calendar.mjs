@@ -139,21 +139,6 @@ if (spawnSync('faketime', ['-f', '+0', 'true']).status !== 0) {
   process.exit(1)
 }
 
-// The tests' fixtures are created with the real clock, also if this script runs with faketime.
-// Nodes whose records were written in the future would refuse to work in later runs.
-const {
-  LD_PRELOAD: _preload,
-  FAKETIME: _faketime,
-  FAKETIME_SHARED: _shared,
-  ...realClock
-} = process.env
-const prepared = spawnSync(process.execPath, ['packages/signer/testing/data-dirs.ts'], {
-  cwd: root,
-  stdio: 'inherit',
-  env: realClock,
-})
-if (prepared.status !== 0) process.exit(1)
-
 const tests = values.all ? [...TESTS, ...MORE] : TESTS
 const failed = []
 for (const name of chosen) {

@@ -44,12 +44,14 @@ const SLOW = new RegExp(
     '^packages/signer/src/operator/enrolment\\.',
     '^packages/signer/src/signing/(attacks|enrolment-approvals|hostile-node|nodes)\\.',
     '^packages/signer/src/store/(erased|rollback)\\.',
-    '^test/monitoring\\.',
+    '^test/(build|monitoring)\\.',
     // Single files that take many seconds of processor time.
     '/(frozen-concurrently|wait-for-approvals|recorded-answers|invoices|shared-spending(-windows)?)\\.test',
     '/(unreadable-coins|verify-address|trading/orders|utxo-parents|coins-aside|operator-orders)\\.test',
     '/(replacements|restored|signing/policies|block-cache|large-parents|resets|api-idempotency)\\.test',
     '/(webhooks/webhooks|host-clock|exchange-accounts|waiting-list|node-answers|convergence)\\.test',
+    '/(evaluate\\.property|analysis/diff|judged-acts|deposits-reorg|rescan|api-and-nodes|aml-order)\\.test',
+    '/(exchange-transfers|orders-histories|invoices-mempool|console-rules|engine/waiting|trust/trust)\\.test',
   ].join('|'),
 )
 const LONG = /\.long\./
@@ -111,7 +113,6 @@ if (!hasBrowser && process.env.CI) {
 }
 if (files.some((file) => SLOW.test(file) || LONG.test(file)))
   process.env.CUSTODY_TEST_REAL_KEYS = '1'
-if (names.length === 0 && !options.includes('--all')) process.env.FUZZ_SCALE ??= '0.25'
 
 // All files that tests write are in one folder, in memory if possible, and are removed at the end.
 const memory = fs.existsSync('/dev/shm') && fs.statfsSync('/dev/shm')

@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -171,11 +171,25 @@ async function make(folder: string, engine: EngineName): Promise<void> {
   }
 }
 
+/**
+ * Creates the homes in a process with the real clock: a node whose record was written in the future
+ * would refuse to work in later runs.
+ */
+function makeWithRealClock(folder: string, engine: EngineName): void {
+  const { LD_PRELOAD: _preload, FAKETIME: _time, FAKETIME_SHARED: _shared, ...env } = process.env
+  const { status } = spawnSync(process.execPath, [import.meta.filename, folder, engine], {
+    stdio: 'inherit',
+    env,
+  })
+  if (status !== 0) throw new Error(`cannot create the homes of test nodes (${engine} engine)`)
+}
+
 /** Returns the folder with the homes and keys that tests copy, and creates it if necessary. */
 export const prepareKeys = (engine: EngineName = 'native'): Promise<string> =>
-  prepared(engine === 'native' ? 'homes' : `homes.${engine}`, SOURCES, (folder) =>
-    make(folder, engine),
-  )
+  prepared(engine === 'native' ? 'homes' : `homes.${engine}`, SOURCES, async (folder) => {
+    if (process.env['FAKETIME'] === undefined) await make(folder, engine)
+    else makeWithRealClock(folder, engine)
+  })
 
 /**
  * Creates homes as `setup` does, in a folder that may exist. `prepared` keys: all tests share the
@@ -196,8 +210,11 @@ export async function createDataDirs(
     })
 }
 
+// Without a folder it prepares the homes of both engines.
 if (import.meta.main) {
-  const parent = mkdtempSync(join(tmpdir(), 'signer-'))
-  await createDataDirs(parent, [1, 2, 3])
-  rmSync(parent, { recursive: true })
+  const [folder, engine = 'native'] = process.argv.slice(2)
+  if (folder === undefined) {
+    await prepareKeys('native')
+    await prepareKeys('double')
+  } else await make(folder, engine as EngineName)
 }

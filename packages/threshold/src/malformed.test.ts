@@ -23,6 +23,9 @@ import type { Envelope, Keys, Tamper, Vaults } from '../testing/helpers.ts'
 // signature of other data; every error is a ThresholdError.
 const HOSTILE = 1
 
+/** For a long run, set for example FUZZ_SCALE=50. */
+const SCALE = Number(process.env['FUZZ_SCALE'] ?? 1)
+
 let vaults: Vaults
 const keys = {} as Record<Curve, Keys>
 /** Messages of finished sessions, for replays. */
@@ -188,7 +191,7 @@ async function fuzz<R>(
         }
       },
     ),
-    { numRuns: runs },
+    { numRuns: runs * SCALE },
   )
   return seen
 }

@@ -55,6 +55,7 @@ const expiryOf = (home: string): Date =>
 
 before(async () => {
   cluster = await SignerCluster.start({
+    engine: 'double',
     beforeStart: async (parent) => {
       await replace(join(parent, 'node-2'), 20)
       await replace(join(parent, 'node-3'), -2)
