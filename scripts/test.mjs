@@ -26,7 +26,7 @@ ensureBuilt()
 const { HOW_TO_GET_A_BROWSER } = await import('../testing/browser.ts')
 const { provideBrowser } = await import('./browser.mjs')
 
-const TIMEOUT_MS = Number(process.env.CUSTODY_TEST_TIMEOUT_S ?? 1800) * 1000
+const TIMEOUT_MS = Number(process.env.CUSTODY_TEST_TIMEOUT_S ?? 3600) * 1000
 /**
  * Tests of whole platforms, pages, local chains, the engine with real shares, programs that start
  * others, and long attacks. They need `--all`, or a name in their path.
@@ -167,7 +167,7 @@ const stream = run({
   cwd: root,
   concurrency: 3 * availableParallelism(),
   execArgv: [
-    `--test-timeout=${TIMEOUT_MS / 4}`,
+    `--test-timeout=${TIMEOUT_MS / 2}`,
     `--import=data:text/javascript,setTimeout(()=>{${late}},${TIMEOUT_MS}).unref()`,
     ...options.filter((each) => each.startsWith('--test-')),
   ],

@@ -25,6 +25,8 @@ const PLACES = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
   '/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge',
 ]
+/** Time in milliseconds after which a page has hung. Machines and their load differ. */
+export const PAGE_WAIT_MS = 120_000
 export const HOW_TO_GET_A_BROWSER =
   'install Chromium (Debian: apt-get install chromium-headless-shell), or set CUSTODY_CHROMIUM to the path of Chromium, Chrome or Edge'
 

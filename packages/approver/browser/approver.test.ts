@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core'
 import { carriedApproval, compile, readSigned, verifyDecisions } from '@custody/policy'
-import { startBrowser } from '../../../testing/browser.ts'
+import { PAGE_WAIT_MS, startBrowser } from '../../../testing/browser.ts'
 import {
   approvalOf,
   documentOf,
@@ -19,7 +19,6 @@ import { ApproverError } from '../src/errors.ts'
 
 const DESK = { width: 1440, height: 900 }
 const PHONE = { width: 390, height: 844 }
-const WAIT_MS = 15_000
 /** Folder for screenshots; if it is not set, none are made. */
 const PICTURES = process.env['CUSTODY_SCREENSHOTS']
 
@@ -40,7 +39,7 @@ before(async () => {
     colorScheme: 'light',
     permissions: ['clipboard-read', 'clipboard-write'],
   })
-  context.setDefaultTimeout(WAIT_MS)
+  context.setDefaultTimeout(PAGE_WAIT_MS)
   await context.addInitScript({
     content: `addEventListener('securitypolicyviolation', (event) => console.error('policy ' + event.violatedDirective + ' ' + event.blockedURI))`,
   })

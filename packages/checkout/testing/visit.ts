@@ -1,3 +1,4 @@
+import { PAGE_WAIT_MS } from '../../../testing/browser.ts'
 import assert from 'node:assert/strict'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 
@@ -12,9 +13,6 @@ export const DESK: BrowserContextOptions = {
   viewport: { width: 1280, height: 800 },
   colorScheme: 'dark',
 }
-
-/** Timeout in milliseconds, sufficient for a busy machine. */
-const WAIT_MS = 20_000
 
 interface Observed {
   /** Elements that the layout moved without user input */ moved: string[]
@@ -60,7 +58,7 @@ export async function visit(
     permissions: ['clipboard-read', 'clipboard-write'],
     ...options,
   })
-  context.setDefaultTimeout(WAIT_MS)
+  context.setDefaultTimeout(PAGE_WAIT_MS)
   const page = await context.newPage()
   const allowed = new Set([new URL(url).origin, ...origins])
   const strangers: string[] = []
@@ -89,5 +87,5 @@ const title = (page: Page) => page.locator('.status-title')
 
 /** Waits until the status has the expected text. */
 export async function says(page: Page, words: string): Promise<void> {
-  await title(page).filter({ hasText: words }).waitFor({ timeout: WAIT_MS })
+  await title(page).filter({ hasText: words }).waitFor()
 }

@@ -20,9 +20,9 @@ import {
   removeHome,
   startDevnet,
   tempHome,
-  until,
   type Running,
 } from '../testing/support.ts'
+import { waitFor } from '../../../testing/wait-for.ts'
 
 const home = tempHome()
 const TO = '0x1111111111111111111111111111111111111111'
@@ -195,7 +195,7 @@ test('stopping during a start leaves no running engine', async () => {
     stdio: ['pipe', 'ignore', 'inherit'],
   })
   const exit = new Promise((resolve) => child.once('exit', resolve))
-  await until(
+  await waitFor(
     'the engine has been started',
     () =>
       existsSync(join(place, 'eth')) &&
@@ -203,7 +203,7 @@ test('stopping during a start leaves no running engine', async () => {
   )
   child.stdin.end()
   await exit
-  await until('the engine is gone', () => enginesOf(place).length === 0)
+  await waitFor('the engine is gone', () => enginesOf(place).length === 0)
   removeHome(place)
   devnet = await startDevnet(home)
 })
@@ -212,7 +212,7 @@ test('restarts a killed engine with the same chain', async () => {
   const at = await heads(devnet!)
   const before = await hashes(devnet!, at)
   process.kill(enginesOf(home)[0]!, 'SIGKILL')
-  await until(
+  await waitFor(
     'the engine answers again',
     async () => (await devnet!.rpc('eth', 'eth_blockNumber')).result !== undefined,
   )
@@ -245,7 +245,7 @@ test('drops a half-written last record', async () => {
 test('all processes end when the parent process ends', async () => {
   const engines = enginesOf(home)
   assert.equal(await devnet!.closeStdin(), 0)
-  await until('the engine is gone', () => engines.every((pid) => !isAlive(pid)))
+  await waitFor('the engine is gone', () => engines.every((pid) => !isAlive(pid)))
   const again = await startDevnet(home)
   assert.equal(await again.stop(), 0)
   devnet = undefined

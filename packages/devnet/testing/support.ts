@@ -148,16 +148,3 @@ export function isAlive(pid: number): boolean {
     return false
   }
 }
-
-/** Waits for a condition. The limit only ends a test that would hang. */
-export async function until(
-  what: string,
-  holds: () => Promise<boolean> | boolean,
-  timeoutMs = 120_000,
-): Promise<void> {
-  const deadline = Date.now() + timeoutMs
-  while (!(await holds())) {
-    if (Date.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-}

@@ -1,17 +1,10 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { median, percentile, pin, report } from '../../../testing/figures.ts'
-import {
-  sleep,
-  TestPlatform,
-  transferBody,
-  waitFor,
-  balance,
-  call,
-  type User,
-} from '../testing/harness.ts'
+import { sleep, TestPlatform, transferBody, balance, call, type User } from '../testing/harness.ts'
 import { startFloor } from './floor/index.ts'
 import { cpuMsOf, fire, signAll, timed, type Ask, type Fired, type Signed } from './load.ts'
+import { waitFor } from '../../../testing/wait-for.ts'
 
 /**
  * Compares the API with a minimal program that does the same (`floor/server.ts`), on the same

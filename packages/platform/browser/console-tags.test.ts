@@ -11,7 +11,8 @@ import { createApiUserEverywhere } from '../src/server/operator/enrol.ts'
 import { readPublicKey } from '../src/server/operator/cli/typed.ts'
 import { accessible, look, picture, Visitor } from '../testing/console-browser.ts'
 import { takeLink } from '../testing/console-fixture.ts'
-import { rpc, TestPlatform, waitFor } from '../testing/harness.ts'
+import { rpc, TestPlatform } from '../testing/harness.ts'
+import { waitFor } from '../../../testing/wait-for.ts'
 
 const platform = new TestPlatform()
 const EXCHANGE = Wallet.generate()

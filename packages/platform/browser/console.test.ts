@@ -11,8 +11,9 @@ import { readPublicKey } from '../src/server/operator/cli/typed.ts'
 import { createApiUserEverywhere } from '../src/server/operator/enrol.ts'
 import { accessible, look, picture, Visitor } from '../testing/console-browser.ts'
 import { codeOf } from '../testing/console-fixture.ts'
-import { PRIVATE_KEY, PUBLIC_KEY, TestPlatform, waitFor } from '../testing/harness.ts'
+import { PRIVATE_KEY, PUBLIC_KEY, TestPlatform } from '../testing/harness.ts'
 import { REMEMBER_MS } from '../src/console-api/people/sessions.ts'
+import { waitFor } from '../../../testing/wait-for.ts'
 
 const FIRST_PAINT_MAX_MS = 1000
 const PASSWORD = 'correct horse battery staple'

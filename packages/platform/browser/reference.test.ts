@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import type { Logger } from 'pino'
-import { startBrowser } from '../../../testing/browser.ts'
+import { PAGE_WAIT_MS, startBrowser } from '../../../testing/browser.ts'
 import { ERRORS } from '../src/core/errors.ts'
 import { referencePages } from '../src/server/reference/pages.ts'
 import { useApi } from '../testing/api-support.ts'
@@ -31,7 +31,7 @@ async function open(path: string) {
     viewport: { width: 1440, height: 900 },
     reducedMotion: 'reduce',
   })
-  context.setDefaultTimeout(20_000)
+  context.setDefaultTimeout(PAGE_WAIT_MS)
   const page = await context.newPage()
   const strangers: string[] = []
   const thrown: string[] = []
@@ -67,47 +67,40 @@ async function send(page: Page, button: RegExp, path: string) {
   return answered
 }
 
-test(
-  'the API reference connects only to this server, and signs a request with a pasted key',
-  { timeout: 120_000 },
-  async () => {
-    const user = await api.user('reference')
-    const { page, end } = await open('/reference')
-    await page.getByRole('heading', { name: 'Custody API' }).first().waitFor()
-    const use = page.getByRole('button', { name: 'Use', exact: true })
-    await page.getByRole('button', { name: 'Sign requests' }).click()
-    await page.getByLabel('API key (UUID)').fill('nobody')
-    await use.click()
-    await page.getByText('The API key is a UUID').waitFor()
-    await page.getByLabel('API key (UUID)').fill(user.apiKey)
-    await page.getByLabel('Private key (PEM)').fill('x')
-    await use.click()
-    await page.getByText('The private key is not a readable PEM').waitFor()
-    await page.getByLabel('Private key (PEM)').fill(PRIVATE_KEY)
-    await use.click()
-    await page.getByText(`Signing as ${user.apiKey.slice(0, 8)}`).waitFor()
-    assert.equal(
-      await page.getByLabel('Private key (PEM)').inputValue(),
-      '',
-      'it is not left where it was pasted',
-    )
-    await page.goto(`${api.base}/reference#tag/gas-tanks/GET/dac/v1/gas-tanks`)
-    const answer = await send(page, /Test Request.*gas-tanks\)$/, '/dac/v1/gas-tanks')
-    assert.equal(answer.status(), 200, await answer.text())
-    assert.equal((await answer.request().allHeaders())['x-api-key'], user.apiKey)
-    await end()
-  },
-)
+test('the API reference connects only to this server, and signs a request with a pasted key', async () => {
+  const user = await api.user('reference')
+  const { page, end } = await open('/reference')
+  await page.getByRole('heading', { name: 'Custody API' }).first().waitFor()
+  const use = page.getByRole('button', { name: 'Use', exact: true })
+  await page.getByRole('button', { name: 'Sign requests' }).click()
+  await page.getByLabel('API key (UUID)').fill('nobody')
+  await use.click()
+  await page.getByText('The API key is a UUID').waitFor()
+  await page.getByLabel('API key (UUID)').fill(user.apiKey)
+  await page.getByLabel('Private key (PEM)').fill('x')
+  await use.click()
+  await page.getByText('The private key is not a readable PEM').waitFor()
+  await page.getByLabel('Private key (PEM)').fill(PRIVATE_KEY)
+  await use.click()
+  await page.getByText(`Signing as ${user.apiKey.slice(0, 8)}`).waitFor()
+  assert.equal(
+    await page.getByLabel('Private key (PEM)').inputValue(),
+    '',
+    'it is not left where it was pasted',
+  )
+  await page.goto(`${api.base}/reference#tag/gas-tanks/GET/dac/v1/gas-tanks`)
+  const answer = await send(page, /Test Request.*gas-tanks\)$/, '/dac/v1/gas-tanks')
+  assert.equal(answer.status(), 200, await answer.text())
+  assert.equal((await answer.request().allHeaders())['x-api-key'], user.apiKey)
+  await end()
+})
 
-test(
-  'the API reference signs a body with the control panel’s key, which cannot be exported',
-  { timeout: 120_000 },
-  async () => {
-    const user = await api.user('reference')
-    const { page, end } = await open('/reference/errors')
-    // Stores the key as the control panel does; the reference reads the panel's key store.
-    const der = PRIVATE_KEY.replaceAll(/-----[^-]+-----|\s/g, '')
-    await page.evaluate(`(async () => {
+test('the API reference signs a body with the control panel’s key, which cannot be exported', async () => {
+  const user = await api.user('reference')
+  const { page, end } = await open('/reference/errors')
+  // Stores the key as the control panel does; the reference reads the panel's key store.
+  const der = PRIVATE_KEY.replaceAll(/-----[^-]+-----|\s/g, '')
+  await page.evaluate(`(async () => {
     const der = Uint8Array.from(atob('${der}'), (char) => char.charCodeAt(0))
     const key = await crypto.subtle.importKey('pkcs8', der, { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }, false, ['sign'])
     const opening = indexedDB.open('custody-console', 1)
@@ -118,17 +111,16 @@ test(
     await new Promise((resolve) => { writing.oncomplete = resolve })
     opening.result.close()
   })()`)
-    await page.goto(`${api.base}/reference#tag/addresses/POST/dac/v1/validate-address`)
-    await page.getByRole('button', { name: 'Sign requests' }).click()
-    await page.getByLabel('API key (UUID)').fill(user.apiKey)
-    await page.getByLabel('Key of this browser').selectOption('f00d')
-    await page.getByRole('button', { name: 'Use', exact: true }).click()
-    const answer = await send(page, /Test Request.*validate-address\)$/, '/dac/v1/validate-address')
-    assert.equal(answer.status(), 200, await answer.text())
-    assert.ok('valid' in (await answer.json()))
-    await end()
-  },
-)
+  await page.goto(`${api.base}/reference#tag/addresses/POST/dac/v1/validate-address`)
+  await page.getByRole('button', { name: 'Sign requests' }).click()
+  await page.getByLabel('API key (UUID)').fill(user.apiKey)
+  await page.getByLabel('Key of this browser').selectOption('f00d')
+  await page.getByRole('button', { name: 'Use', exact: true }).click()
+  const answer = await send(page, /Test Request.*validate-address\)$/, '/dac/v1/validate-address')
+  assert.equal(answer.status(), 200, await answer.text())
+  assert.ok('valid' in (await answer.json()))
+  await end()
+})
 
 test('the error page has an anchor for every code, and the type of an error links to its anchor', async () => {
   const page = await fetch(`${api.base}/reference/errors`)

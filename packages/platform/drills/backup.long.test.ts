@@ -24,10 +24,10 @@ import {
   fundedWallet,
   TestPlatform,
   transferBody,
-  waitFor,
   type Transfer,
   type User,
 } from '../testing/harness.ts'
+import { waitFor } from '../../../testing/wait-for.ts'
 
 /**
  * Tests of the recovery after a disaster with the operator's commands: backup, rm -rf, restore,
@@ -128,280 +128,266 @@ async function nothingTwice(before: { list: string[]; balances: string[] }): Pro
 }
 const NODES = ['signers/node-1', 'signers/node-2', 'signers/node-3']
 
-test(
-  'after loss of the platform, restores the backup, and the rest from nodes and chains',
-  { timeout: 300_000 },
-  async (t) => {
-    for (const [asset, { fund }] of Object.entries(ASSETS))
-      await fundedWallet(platform, user, asset, fund)
-    await sendAll('before')
-    assert.equal((await platform.cli('backup-key', '--out', place('key'))).status, 0)
-    const under = [await send('BTC', 'open-BTC'), await send('ETH', 'open-ETH')]
-    const began = Date.now()
-    const made = await platform.cli(
-      'backup',
-      '--out',
-      place('first'),
-      '--recovery-key',
-      place('key.pub'),
-      '--json',
-    )
-    t.diagnostic(`backup: ${Date.now() - began} ms`)
-    assert.equal(made.status, 0, made.stderr)
-    const report = JSON.parse(made.stdout) as {
-      nodes: { node: number }[]
-      database: { migrations: string[] }
-      bytes: number
-    }
-    assert.deepEqual(
-      [report.nodes.map(({ node }) => node), report.database.migrations.at(-1)],
-      [[1, 2, 3], NEWEST],
-    )
-    for (const line of [
-      /^database: PostgreSQL/m,
-      /^secrets: /m,
-      /^node 3: \d+ keys/m,
-      /^manifest.json: /m,
-    ])
-      assert.match(made.stderr, line)
-    assert.deepEqual(
-      [
-        statSync(place('first')).mode & 0o777,
-        statSync(join(place('first'), 'manifest.json')).mode & 0o777,
-      ],
-      [0o700, 0o600],
-    )
-    const key = readFileSync(join(platform.home, 'secrets.key'))
-    const tls = readFileSync(join(platform.home, 'signers', 'platform', 'tls.key'))
-    for (const name of readdirSync(place('first'), { recursive: true, withFileTypes: true })) {
-      if (!name.isFile()) continue
-      const bytes = readFileSync(join(name.parentPath, name.name))
-      assert.ok(
-        !bytes.includes(key) && !bytes.includes(key.toString('base64')) && !bytes.includes(tls),
-        `${name.name} holds a secret in plain`,
-      )
-    }
-    const again = await platform.cli(
-      'backup',
-      '--out',
-      place('first'),
-      '--recovery-key',
-      place('key.pub'),
-    )
-    assert.deepEqual([again.status, /already exists/.test(again.stderr)], [1, true])
-    for (const { id } of under) await assertConfirmed(user, id)
-    await sendAll('after')
-    await platform.atRest()
-    const before = { list: await list(), balances: await balances() }
-    assert.equal(await platform.stop(), 0)
-    destroy([...NODES, 'devnet'])
-    const [restoring] = [Date.now()]
-    const restored = await platform.cli(
-      'restore',
-      '--in',
-      place('first'),
-      '--recovery-secret',
-      place('key'),
-      '--json',
-    )
-    t.diagnostic(`restore: ${Date.now() - restoring} ms`)
-    assert.equal(restored.status, 0, restored.stderr)
-    assert.deepEqual(readFileSync(join(platform.home, 'secrets.key')), key)
-    bringBack([...NODES, 'devnet'])
-    await restart()
-    assert.equal((await fetch(`${platform.base}/readyz`)).status, 503, 'the nodes know more')
-    const reconciling = Date.now()
-    await reconciled()
-    t.diagnostic(`reconcile and audit: ${Date.now() - reconciling} ms`)
-    await nothingTwice(before)
-    await sendAll('again')
-    assert.equal((await platform.cli('audit')).status, 0)
-  },
-)
-
-test(
-  'after loss of all hosts, restores everything from the backup and the archived log',
-  { timeout: 300_000 },
-  async (t) => {
-    const made = await platform.cli(
-      'backup',
-      '--out',
-      place('second'),
-      '--recovery-key',
-      place('key.pub'),
-      '--json',
-    )
-    assert.equal(made.status, 0, made.stderr)
-    await sendAll('late')
-    const until = new Date().toISOString()
-    const { id: open } = await send('ETH', 'late-open')
-    await assertConfirmed(user, open)
-    await platform.atRest()
-    const before = { list: await list(), balances: await balances() }
-    const last = (
-      await platform.database.one<{ file: string }>(
-        'select pg_walfile_name(pg_switch_wal()) as file',
-      )
-    )?.file as string
-    await waitFor('the archive', async () => existsSync(join(wal, last)))
-    assert.equal(await platform.stop(), 0)
-    const {
-      signers: [port],
-    } = JSON.parse(readFileSync(join(platform.home, 'ports.json'), 'utf8')) as { signers: [number] }
-    destroy(['devnet'])
-    const secrets = [1, 2, 3].map((node) => `${node}=${place(`recovery-${node}`)}`).join(',')
-    const words = [
-      'restore',
-      '--in',
-      place('second'),
-      '--recovery-secret',
-      place('key'),
-      '--node-secrets',
-      secrets,
-      '--wal',
-      wal,
-    ]
-    const began = Date.now()
-    // The second node's secret replaces the third node's: two nodes are restored before the restore
-    // fails.
-    const mixed = words.map((word) =>
-      word === secrets ? secrets.replace(place('recovery-3'), place('recovery-2')) : word,
-    )
-    const cut = await platform.cli(...mixed)
-    assert.deepEqual([cut.status, readdirSync(platform.home)], [1, []])
-    assert.match(
-      cut.stderr,
-      /node 3: .*the partial restore was removed from .*run the same command again/s,
-    )
-    // A node that cannot start writes the reason to its log, which is deleted with the home. The
-    // error therefore contains the end of the log.
-    const other = createServer().listen(port, '127.0.0.1')
-    await once(other, 'listening')
-    const taken = await platform.cli(...words)
-    other.close()
-    assert.deepEqual([taken.status, readdirSync(platform.home)], [1, []])
-    assert.match(
-      taken.stderr,
-      /signer-1 did not start \(exit 1\); its log ends with: .*EADDRINUSE.*; the partial restore was removed from/s,
-    )
-    const earlier = await platform.cli(...words, '--until', until)
-    assert.equal(earlier.status, 0, earlier.stderr)
-    rmSync(platform.home, { recursive: true })
-    const restored = await platform.cli(...words, '--json')
-    const { next } = JSON.parse(restored.stdout.trim().split('\n').at(-1) as string) as {
-      next: string[]
-    }
+test('after loss of the platform, restores the backup, and the rest from nodes and chains', async (t) => {
+  for (const [asset, { fund }] of Object.entries(ASSETS))
+    await fundedWallet(platform, user, asset, fund)
+  await sendAll('before')
+  assert.equal((await platform.cli('backup-key', '--out', place('key'))).status, 0)
+  const under = [await send('BTC', 'open-BTC'), await send('ETH', 'open-ETH')]
+  const began = Date.now()
+  const made = await platform.cli(
+    'backup',
+    '--out',
+    place('first'),
+    '--recovery-key',
+    place('key.pub'),
+    '--json',
+  )
+  t.diagnostic(`backup: ${Date.now() - began} ms`)
+  assert.equal(made.status, 0, made.stderr)
+  const report = JSON.parse(made.stdout) as {
+    nodes: { node: number }[]
+    database: { migrations: string[] }
+    bytes: number
+  }
+  assert.deepEqual(
+    [report.nodes.map(({ node }) => node), report.database.migrations.at(-1)],
+    [[1, 2, 3], NEWEST],
+  )
+  for (const line of [
+    /^database: PostgreSQL/m,
+    /^secrets: /m,
+    /^node 3: \d+ keys/m,
+    /^manifest.json: /m,
+  ])
+    assert.match(made.stderr, line)
+  assert.deepEqual(
+    [
+      statSync(place('first')).mode & 0o777,
+      statSync(join(place('first'), 'manifest.json')).mode & 0o777,
+    ],
+    [0o700, 0o600],
+  )
+  const key = readFileSync(join(platform.home, 'secrets.key'))
+  const tls = readFileSync(join(platform.home, 'signers', 'platform', 'tls.key'))
+  for (const name of readdirSync(place('first'), { recursive: true, withFileTypes: true })) {
+    if (!name.isFile()) continue
+    const bytes = readFileSync(join(name.parentPath, name.name))
     assert.ok(
-      next[0]?.includes(
-        `the backup does not contain them, so copy the folder devnet of the lost home to ${join(platform.home, 'devnet')}`,
-      ),
-      next[0],
+      !bytes.includes(key) && !bytes.includes(key.toString('base64')) && !bytes.includes(tls),
+      `${name.name} holds a secret in plain`,
     )
-    t.diagnostic(`twice restored with its log and three nodes: ${Date.now() - began} ms`)
-    assert.equal(restored.status, 0, restored.stderr)
-    bringBack(['devnet'])
-    await restart()
-    await reconciled()
-    await nothingTwice(before)
-    await sendAll('anew')
-    assert.equal((await platform.cli('audit')).status, 0)
-  },
-)
+  }
+  const again = await platform.cli(
+    'backup',
+    '--out',
+    place('first'),
+    '--recovery-key',
+    place('key.pub'),
+  )
+  assert.deepEqual([again.status, /already exists/.test(again.stderr)], [1, true])
+  for (const { id } of under) await assertConfirmed(user, id)
+  await sendAll('after')
+  await platform.atRest()
+  const before = { list: await list(), balances: await balances() }
+  assert.equal(await platform.stop(), 0)
+  destroy([...NODES, 'devnet'])
+  const [restoring] = [Date.now()]
+  const restored = await platform.cli(
+    'restore',
+    '--in',
+    place('first'),
+    '--recovery-secret',
+    place('key'),
+    '--json',
+  )
+  t.diagnostic(`restore: ${Date.now() - restoring} ms`)
+  assert.equal(restored.status, 0, restored.stderr)
+  assert.deepEqual(readFileSync(join(platform.home, 'secrets.key')), key)
+  bringBack([...NODES, 'devnet'])
+  await restart()
+  assert.equal((await fetch(`${platform.base}/readyz`)).status, 503, 'the nodes know more')
+  const reconciling = Date.now()
+  await reconciled()
+  t.diagnostic(`reconcile and audit: ${Date.now() - reconciling} ms`)
+  await nothingTwice(before)
+  await sendAll('again')
+  assert.equal((await platform.cli('audit')).status, 0)
+})
 
-test(
-  'refuses an incomplete backup or one of another version, and overwrites nothing',
-  { timeout: 600_000 },
-  async () => {
-    const bad = place('bad')
-    const file = 'database/PG_VERSION'
-    const fresh = (): void => {
-      rmSync(bad, { recursive: true, force: true })
-      cpSync(place('first'), bad, { recursive: true })
-    }
-    const refused = async (expected: RegExp, ...more: string[]): Promise<void> => {
-      const { status, stderr } = await platform.cli('restore', '--in', bad, ...more)
-      assert.equal(status, 1, String(expected))
-      assert.match(stderr, expected)
-    }
-    const unproved = await platform.cli('restore', '--in', place('first'), '--verify')
-    assert.deepEqual(
-      [
-        unproved.status,
-        /undamaged, but its authenticity is not proved: \d+ files/.test(unproved.stdout),
-      ],
-      [2, true],
-      unproved.stderr,
-    )
-    const authentic = await platform.cli(
-      'restore',
-      '--in',
-      place('first'),
-      '--verify',
-      '--recovery-key',
-      place('key.pub'),
-    )
-    assert.deepEqual(
-      [authentic.status, /authentic, signed by the recovery key/.test(authentic.stdout)],
-      [0, true],
-      authentic.stderr,
-    )
-    fresh()
-    rmSync(join(bad, file))
-    await refused(/PG_VERSION is missing/, '--verify')
-    await refused(/PG_VERSION is missing/, '--without-secrets', '--recovery-key', place('key.pub'))
-    fresh()
-    const text = readFileSync(join(bad, 'nodes/node-1.json'), 'utf8')
-    writeFileSync(join(bad, 'nodes/node-1.json'), text.replace('"version":2', '"version":1'))
-    await refused(/nodes\/node-1\.json was changed/, '--verify')
-    appendFileSync(join(bad, file), ' ')
-    await refused(/PG_VERSION has \d+ bytes, not \d+; .*was changed|was changed; .*/, '--verify')
-    fresh()
-    writeFileSync(join(bad, 'more'), '')
-    await refused(/more does not belong to the backup/, '--verify')
-    fresh()
-    const manifest = JSON.parse(readFileSync(join(bad, 'manifest.json'), 'utf8')) as {
-      database: { migrations: string[] }
-      version: number
-    }
-    manifest.database.migrations.push('999_later.sql')
-    writeFileSync(join(bad, 'manifest.json'), JSON.stringify(manifest))
-    await refused(/made by another version .*999_later\.sql/, '--verify')
-    writeFileSync(join(bad, 'manifest.json'), JSON.stringify({ ...manifest, version: 3 }))
-    await refused(/a later version of this platform wrote/, '--verify')
-    rmSync(join(bad, 'manifest.json'))
-    await refused(/is not a backup: it has no manifest/, '--verify')
-    fresh()
-    await refused(
-      /is not empty: a backup can be restored only into an empty folder/,
-      '--recovery-secret',
-      place('key'),
-    )
-    await refused(/--recovery-secret is required, or --without-secrets/)
-    const home = place('empty')
-    const other = new TestPlatform({ home, mode: 'prepared' })
-    const wrong = await other.cli(
-      'restore',
-      '--in',
-      place('first'),
-      '--recovery-secret',
-      place('recovery-1'),
-    )
-    assert.match(wrong.stderr, /is not authentic: manifest\.sig was made with another key/)
-    assert.equal(existsSync(home), false)
-    const late = await other.cli(
-      'restore',
-      '--in',
-      place('first'),
-      '--without-secrets',
-      '--recovery-key',
-      place('key.pub'),
-      '--wal',
-      wal,
-      '--until',
-      '2001-01-01T00:00:00Z',
-    )
-    assert.match(late.stderr, /PostgreSQL did not start/)
-    assert.deepEqual(readdirSync(home), [])
-    await other.remove()
-  },
-)
+test('after loss of all hosts, restores everything from the backup and the archived log', async (t) => {
+  const made = await platform.cli(
+    'backup',
+    '--out',
+    place('second'),
+    '--recovery-key',
+    place('key.pub'),
+    '--json',
+  )
+  assert.equal(made.status, 0, made.stderr)
+  await sendAll('late')
+  const until = new Date().toISOString()
+  const { id: open } = await send('ETH', 'late-open')
+  await assertConfirmed(user, open)
+  await platform.atRest()
+  const before = { list: await list(), balances: await balances() }
+  const last = (
+    await platform.database.one<{ file: string }>('select pg_walfile_name(pg_switch_wal()) as file')
+  )?.file as string
+  await waitFor('the archive', async () => existsSync(join(wal, last)))
+  assert.equal(await platform.stop(), 0)
+  const {
+    signers: [port],
+  } = JSON.parse(readFileSync(join(platform.home, 'ports.json'), 'utf8')) as { signers: [number] }
+  destroy(['devnet'])
+  const secrets = [1, 2, 3].map((node) => `${node}=${place(`recovery-${node}`)}`).join(',')
+  const words = [
+    'restore',
+    '--in',
+    place('second'),
+    '--recovery-secret',
+    place('key'),
+    '--node-secrets',
+    secrets,
+    '--wal',
+    wal,
+  ]
+  const began = Date.now()
+  // The second node's secret replaces the third node's: two nodes are restored before the restore
+  // fails.
+  const mixed = words.map((word) =>
+    word === secrets ? secrets.replace(place('recovery-3'), place('recovery-2')) : word,
+  )
+  const cut = await platform.cli(...mixed)
+  assert.deepEqual([cut.status, readdirSync(platform.home)], [1, []])
+  assert.match(
+    cut.stderr,
+    /node 3: .*the partial restore was removed from .*run the same command again/s,
+  )
+  // A node that cannot start writes the reason to its log, which is deleted with the home. The
+  // error therefore contains the end of the log.
+  const other = createServer().listen(port, '127.0.0.1')
+  await once(other, 'listening')
+  const taken = await platform.cli(...words)
+  other.close()
+  assert.deepEqual([taken.status, readdirSync(platform.home)], [1, []])
+  assert.match(
+    taken.stderr,
+    /signer-1 did not start \(exit 1\); its log ends with: .*EADDRINUSE.*; the partial restore was removed from/s,
+  )
+  const earlier = await platform.cli(...words, '--until', until)
+  assert.equal(earlier.status, 0, earlier.stderr)
+  rmSync(platform.home, { recursive: true })
+  const restored = await platform.cli(...words, '--json')
+  const { next } = JSON.parse(restored.stdout.trim().split('\n').at(-1) as string) as {
+    next: string[]
+  }
+  assert.ok(
+    next[0]?.includes(
+      `the backup does not contain them, so copy the folder devnet of the lost home to ${join(platform.home, 'devnet')}`,
+    ),
+    next[0],
+  )
+  t.diagnostic(`twice restored with its log and three nodes: ${Date.now() - began} ms`)
+  assert.equal(restored.status, 0, restored.stderr)
+  bringBack(['devnet'])
+  await restart()
+  await reconciled()
+  await nothingTwice(before)
+  await sendAll('anew')
+  assert.equal((await platform.cli('audit')).status, 0)
+})
+
+test('refuses an incomplete backup or one of another version, and overwrites nothing', async () => {
+  const bad = place('bad')
+  const file = 'database/PG_VERSION'
+  const fresh = (): void => {
+    rmSync(bad, { recursive: true, force: true })
+    cpSync(place('first'), bad, { recursive: true })
+  }
+  const refused = async (expected: RegExp, ...more: string[]): Promise<void> => {
+    const { status, stderr } = await platform.cli('restore', '--in', bad, ...more)
+    assert.equal(status, 1, String(expected))
+    assert.match(stderr, expected)
+  }
+  const unproved = await platform.cli('restore', '--in', place('first'), '--verify')
+  assert.deepEqual(
+    [
+      unproved.status,
+      /undamaged, but its authenticity is not proved: \d+ files/.test(unproved.stdout),
+    ],
+    [2, true],
+    unproved.stderr,
+  )
+  const authentic = await platform.cli(
+    'restore',
+    '--in',
+    place('first'),
+    '--verify',
+    '--recovery-key',
+    place('key.pub'),
+  )
+  assert.deepEqual(
+    [authentic.status, /authentic, signed by the recovery key/.test(authentic.stdout)],
+    [0, true],
+    authentic.stderr,
+  )
+  fresh()
+  rmSync(join(bad, file))
+  await refused(/PG_VERSION is missing/, '--verify')
+  await refused(/PG_VERSION is missing/, '--without-secrets', '--recovery-key', place('key.pub'))
+  fresh()
+  const text = readFileSync(join(bad, 'nodes/node-1.json'), 'utf8')
+  writeFileSync(join(bad, 'nodes/node-1.json'), text.replace('"version":2', '"version":1'))
+  await refused(/nodes\/node-1\.json was changed/, '--verify')
+  appendFileSync(join(bad, file), ' ')
+  await refused(/PG_VERSION has \d+ bytes, not \d+; .*was changed|was changed; .*/, '--verify')
+  fresh()
+  writeFileSync(join(bad, 'more'), '')
+  await refused(/more does not belong to the backup/, '--verify')
+  fresh()
+  const manifest = JSON.parse(readFileSync(join(bad, 'manifest.json'), 'utf8')) as {
+    database: { migrations: string[] }
+    version: number
+  }
+  manifest.database.migrations.push('999_later.sql')
+  writeFileSync(join(bad, 'manifest.json'), JSON.stringify(manifest))
+  await refused(/made by another version .*999_later\.sql/, '--verify')
+  writeFileSync(join(bad, 'manifest.json'), JSON.stringify({ ...manifest, version: 3 }))
+  await refused(/a later version of this platform wrote/, '--verify')
+  rmSync(join(bad, 'manifest.json'))
+  await refused(/is not a backup: it has no manifest/, '--verify')
+  fresh()
+  await refused(
+    /is not empty: a backup can be restored only into an empty folder/,
+    '--recovery-secret',
+    place('key'),
+  )
+  await refused(/--recovery-secret is required, or --without-secrets/)
+  const home = place('empty')
+  const other = new TestPlatform({ home, mode: 'prepared' })
+  const wrong = await other.cli(
+    'restore',
+    '--in',
+    place('first'),
+    '--recovery-secret',
+    place('recovery-1'),
+  )
+  assert.match(wrong.stderr, /is not authentic: manifest\.sig was made with another key/)
+  assert.equal(existsSync(home), false)
+  const late = await other.cli(
+    'restore',
+    '--in',
+    place('first'),
+    '--without-secrets',
+    '--recovery-key',
+    place('key.pub'),
+    '--wal',
+    wal,
+    '--until',
+    '2001-01-01T00:00:00Z',
+  )
+  assert.match(late.stderr, /PostgreSQL did not start/)
+  assert.deepEqual(readdirSync(home), [])
+  await other.remove()
+})

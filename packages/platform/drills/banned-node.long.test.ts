@@ -15,15 +15,9 @@ import {
 import { fingerprintOf, type Pinned } from '../../signer/src/fingerprints.ts'
 import { identityFolder, signersFolder } from '../src/core/data-dir.ts'
 import { blocksOf, ROOT } from '../testing/documents.ts'
-import {
-  balance,
-  call,
-  fundedWallet,
-  TestPlatform,
-  waitFor,
-  type User,
-} from '../testing/harness.ts'
+import { balance, call, fundedWallet, TestPlatform, type User } from '../testing/harness.ts'
 import { RecoveryDrill, registry } from '../testing/hosts/recovery-drill.ts'
+import { waitFor } from '../../../testing/wait-for.ts'
 
 /**
  * Tests the move to new nodes: node 3 is banned and gone, and nodes 1 and 2 move all funds to a
@@ -194,76 +188,72 @@ interface CommandResult {
   left: { asset: string; amount: string; why: string }[]
 }
 
-test(
-  'after a ban, two honest nodes move every workspace’s funds to a new installation',
-  { timeout: 300_000 },
-  async (t) => {
-    assert.equal(blocks.length, 5, 'the page has other commands than this drill')
-    const [confirm, revoke, backup, open, move] = blocks as [string, string, string, string, string]
-    const began = Date.now()
-    const note = (what: string): void => {
-      t.diagnostic(`${what}: ${Date.now() - began} ms`)
-    }
+test('after a ban, two honest nodes move every workspace’s funds to a new installation', async (t) => {
+  assert.equal(blocks.length, 5, 'the page has other commands than this drill')
+  const [confirm, revoke, backup, open, move] = blocks as [string, string, string, string, string]
+  const began = Date.now()
+  const note = (what: string): void => {
+    t.diagnostic(`${what}: ${Date.now() - began} ms`)
+  }
 
-    const starting = startFresh()
-    starting.catch(() => undefined)
-    const users = await usersOf(old)
-    const oldAddresses = new Map<Leg, string>()
-    await Promise.all(
-      USERS.map(async ([workspace, subAccount]) => {
-        for (const leg of LEGS.filter(
-          (each) => each.workspace === workspace && each.subAccount === subAccount,
-        )) {
-          for (const [asset, amount] of Object.entries(leg.fund))
-            oldAddresses.set(leg, await fundedWallet(old, userOf(users, leg), asset, amount))
-        }
-      }),
-    )
-    await old.atRest()
-    note('funded')
+  const starting = startFresh()
+  starting.catch(() => undefined)
+  const users = await usersOf(old)
+  const oldAddresses = new Map<Leg, string>()
+  await Promise.all(
+    USERS.map(async ([workspace, subAccount]) => {
+      for (const leg of LEGS.filter(
+        (each) => each.workspace === workspace && each.subAccount === subAccount,
+      )) {
+        for (const [asset, amount] of Object.entries(leg.fund))
+          oldAddresses.set(leg, await fundedWallet(old, userOf(users, leg), asset, amount))
+      }
+    }),
+  )
+  await old.atRest()
+  note('funded')
 
-    // Node 1 bans node 3, which does not run from here on.
-    assert.equal(
-      (await old.cli('signer', 'ban', '--node', '1', '--peer', '3', '--reason', 'drill')).status,
-      0,
+  // Node 1 bans node 3, which does not run from here on.
+  assert.equal(
+    (await old.cli('signer', 'ban', '--node', '1', '--peer', '3', '--reason', 'drill')).status,
+    0,
+  )
+  const bannedAt = Date.now()
+  await waitFor('the report at node 2', async () =>
+    /signer 1 reports a ban of signer 3/.test(
+      (await old.cli('signer', 'bans', '--node', '2')).stdout,
+    ),
+  )
+  await old.nodesDown([3], async () => {
+    const printed = await typed(confirm)
+    assert.match(
+      printed,
+      /^signer 1 has banned signer 3 [^]*signer 1 reports a ban of signer 3 [^]*signer 2 has banned signer 3 .*confirmed by its operator$/m,
     )
-    const bannedAt = Date.now()
-    await waitFor('the report at node 2', async () =>
-      /signer 1 reports a ban of signer 3/.test(
-        (await old.cli('signer', 'bans', '--node', '2')).stdout,
-      ),
-    )
-    await old.nodesDown([3], async () => {
-      const printed = await typed(confirm)
-      assert.match(
-        printed,
-        /^signer 1 has banned signer 3 [^]*signer 1 reports a ban of signer 3 [^]*signer 2 has banned signer 3 .*confirmed by its operator$/m,
+    for (const user of users.values()) await typed(revoke, { API_KEY: user.apiKey })
+    await typed(backup)
+    for (const node of [1, 2])
+      copyFileSync(
+        join(signersFolder(old.home), `recovery-${node}`),
+        operators.place(`recovery-${node}`),
       )
-      for (const user of users.values()) await typed(revoke, { API_KEY: user.apiKey })
-      await typed(backup)
-      for (const node of [1, 2])
-        copyFileSync(
-          join(signersFolder(old.home), `recovery-${node}`),
-          operators.place(`recovery-${node}`),
+    assert.equal(await old.stop(), 0)
+    await old.nodesDown([1, 2], async () => {
+      for (const node of [1, 2]) {
+        const later = rowsOf(join(signersFolder(old.home), `node-${node}`)).filter(
+          ({ kind, at }) => kind === 'step' && at > bannedAt,
         )
-      assert.equal(await old.stop(), 0)
-      await old.nodesDown([1, 2], async () => {
-        for (const node of [1, 2]) {
-          const later = rowsOf(join(signersFolder(old.home), `node-${node}`)).filter(
-            ({ kind, at }) => kind === 'step' && at > bannedAt,
-          )
-          assert.ok(
-            later.every(({ body }) => (JSON.parse(body) as { partner: number }).partner !== 3),
-            `node ${node} signed with node 3 after the ban`,
-          )
-        }
-        await starting
-        note('a second installation')
-        await drill(open, move, oldAddresses, note)
-      })
+        assert.ok(
+          later.every(({ body }) => (JSON.parse(body) as { partner: number }).partner !== 3),
+          `node ${node} signed with node 3 after the ban`,
+        )
+      }
+      await starting
+      note('a second installation')
+      await drill(open, move, oldAddresses, note)
     })
-  },
-)
+  })
+})
 
 async function drill(
   open: string,

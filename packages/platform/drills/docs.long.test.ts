@@ -134,81 +134,49 @@ async function execute(
 }
 
 /** Pages that continue in the terminal of the README's first transfer, in the order of the site. */
-test(
-  'every command of README and its follow-up pages succeeds in one session',
-  { timeout: 400_000 },
-  async (t) => {
-    t.diagnostic(`${await sitting('README.md', ...FOLLOW_UP_PAGES)} lines`)
-  },
-)
+test('every command of README and its follow-up pages succeeds in one session', async (t) => {
+  t.diagnostic(`${await sitting('README.md', ...FOLLOW_UP_PAGES)} lines`)
+})
 
-test(
-  'the commands of docs/enrolment.md succeed, on one machine and then node by node',
-  { timeout: 200_000 },
-  async () => {
-    await sitting('docs/enrolment.md')
-  },
-)
+test('the commands of docs/enrolment.md succeed, on one machine and then node by node', async () => {
+  await sitting('docs/enrolment.md')
+})
 
-test(
-  'the commands of docs/invoices.md succeed, from the wallet to the paid invoice',
-  { timeout: 100_000 },
-  async () => {
-    await sitting('docs/invoices.md')
-  },
-)
+test('the commands of docs/invoices.md succeed, from the wallet to the paid invoice', async () => {
+  await sitting('docs/invoices.md')
+})
 
-test(
-  'the commands of docs/adding-a-chain.md print the address of a local contract',
-  { timeout: 100_000 },
-  async () => {
-    await sitting('docs/adding-a-chain.md')
-  },
-)
+test('the commands of docs/adding-a-chain.md print the address of a local contract', async () => {
+  await sitting('docs/adding-a-chain.md')
+})
 
-test(
-  'the commands of docs/trading.md succeed, from the account to a cancelled limit order',
-  { timeout: 100_000 },
-  async () => {
-    await sitting('docs/trading.md')
-  },
-)
+test('the commands of docs/trading.md succeed, from the account to a cancelled limit order', async () => {
+  await sitting('docs/trading.md')
+})
 
-test(
-  'the commands of docs/console.md invite a member, and export and verify the audit log',
-  { timeout: 100_000 },
-  async () => {
-    await sitting('docs/console.md')
-  },
-)
+test('the commands of docs/console.md invite a member, and export and verify the audit log', async () => {
+  await sitting('docs/console.md')
+})
 
-test(
-  'the commands of docs/local-exchange.md create a key, an address and a fault',
-  { timeout: 100_000 },
-  async () => {
-    await sitting('docs/local-exchange.md')
-  },
-)
+test('the commands of docs/local-exchange.md create a key, an address and a fault', async () => {
+  await sitting('docs/local-exchange.md')
+})
 
-test(
-  'a signer node and the local chains start alone with the commands of their READMEs',
-  { timeout: 120_000 },
-  async () => {
-    for (const file of ['packages/signer/README.md', 'packages/devnet/README.md']) {
-      for (const block of shellBlocks(file)) {
-        const ports = [await freePort(), await freePort(), await freePort()]
-        const script = join(folder, 'block.sh')
-        const text = block.text
-          .replace('7101,7102,7103', ports.join(','))
-          .replace('--port 7200', `--port ${ports[0]}`)
-          .replaceAll('npx node packages/', `'${process.execPath}' ${ROOT}packages/`)
-        // The processes end when their standard input closes.
-        const ready = /^(signer 1|devnet) ready http/m
-        writeFileSync(script, `set -eu\n${text}`)
-        const { status, output } = await execute(script, ready)
-        assert.match(output, ready, `${file}:${block.line}`)
-        assert.equal(status, 0, output)
-      }
+test('a signer node and the local chains start alone with the commands of their READMEs', async () => {
+  for (const file of ['packages/signer/README.md', 'packages/devnet/README.md']) {
+    for (const block of shellBlocks(file)) {
+      const ports = [await freePort(), await freePort(), await freePort()]
+      const script = join(folder, 'block.sh')
+      const text = block.text
+        .replace('7101,7102,7103', ports.join(','))
+        .replace('--port 7200', `--port ${ports[0]}`)
+        .replaceAll('npx node packages/', `'${process.execPath}' ${ROOT}packages/`)
+      // The processes end when their standard input closes.
+      const ready = /^(signer 1|devnet) ready http/m
+      writeFileSync(script, `set -eu\n${text}`)
+      const { status, output } = await execute(script, ready)
+      assert.match(output, ready, `${file}:${block.line}`)
+      assert.equal(status, 0, output)
     }
-  },
-)
+  }
+})

@@ -11,10 +11,10 @@ import {
   terminal,
   TestPlatform,
   transferBody,
-  waitFor,
   type Transfer,
   type User,
 } from '../testing/harness.ts'
+import { waitFor } from '../../../testing/wait-for.ts'
 
 // Tests every EVM network and token of the registry, and those that docs/adding-a-chain.md adds, in
 // a copy of the source tree.
@@ -143,42 +143,38 @@ test('prints the new network’s endpoint with the others', async () => {
   assert.match(endpoints.find(({ network }) => network === 'GNOSIS')?.url ?? '', /\/gnosis$/)
 })
 
-test(
-  'a Tron token and a Solana token added by the document can be received and sent',
-  { timeout: 240_000 },
-  async () => {
-    await Promise.all(
-      [
-        ['TRX', 'TUg28KYvCXWW81EqMUeZvCZmZw2BChk1HQ'],
-        ['SOL', '7xKXtg2CW87d97TXJSDpbD5jBkheTqA83TZRuJosgAsU'],
-      ].map(async ([network, to]) => {
-        const ticker = `EURC_${network}`
-        assert.deepEqual(
-          JSON.parse(
-            (await platform.cli('devnet', 'contract', network as string, 'EURC', '--json')).stdout,
-          ),
-          {
-            asset: ticker,
-            local: elsewhere.find((line) => line.network === network)?.contract_address.local,
-          },
-        )
-        // On Solana the sub-account's own SOL pays the fee.
-        if (network === 'SOL') await fundedWallet(platform, alice, 'SOL', '1')
-        await fundedWallet(platform, alice, ticker, '5')
-        const sent = await call<Transfer>(
-          alice,
-          'POST',
-          '/dac/v1/transaction',
-          transferBody(ticker, '1.5', to as string),
-        )
-        assert.equal(sent.status, 200, sent.text)
-        const done = await terminal(alice, sent.body.id)
-        assert.equal(done.status, 'confirmed', String(done.failure_reason))
-        assert.equal((await balance(alice, ticker)).balance, '3.5')
-      }),
-    )
-  },
-)
+test('a Tron token and a Solana token added by the document can be received and sent', async () => {
+  await Promise.all(
+    [
+      ['TRX', 'TUg28KYvCXWW81EqMUeZvCZmZw2BChk1HQ'],
+      ['SOL', '7xKXtg2CW87d97TXJSDpbD5jBkheTqA83TZRuJosgAsU'],
+    ].map(async ([network, to]) => {
+      const ticker = `EURC_${network}`
+      assert.deepEqual(
+        JSON.parse(
+          (await platform.cli('devnet', 'contract', network as string, 'EURC', '--json')).stdout,
+        ),
+        {
+          asset: ticker,
+          local: elsewhere.find((line) => line.network === network)?.contract_address.local,
+        },
+      )
+      // On Solana the sub-account's own SOL pays the fee.
+      if (network === 'SOL') await fundedWallet(platform, alice, 'SOL', '1')
+      await fundedWallet(platform, alice, ticker, '5')
+      const sent = await call<Transfer>(
+        alice,
+        'POST',
+        '/dac/v1/transaction',
+        transferBody(ticker, '1.5', to as string),
+      )
+      assert.equal(sent.status, 200, sent.text)
+      const done = await terminal(alice, sent.body.id)
+      assert.equal(done.status, 'confirmed', String(done.failure_reason))
+      assert.equal((await balance(alice, ticker)).balance, '3.5')
+    }),
+  )
+})
 
 /** Tests one network: each of its assets receives and sends, with gas paid by the tank. */
 async function journey(network: string): Promise<string> {
@@ -219,47 +215,39 @@ async function journey(network: string): Promise<string> {
   return omnibus
 }
 
-test(
-  'every asset can be received and sent, and its gas tank pays the fee',
-  { timeout: 240_000 },
-  async () => {
-    await Promise.all(
-      networks().map(async (network) => {
-        const omnibus = await journey(network)
-        if (network !== 'OP_ETH' && network !== 'BASE') return
-        // The fuel transaction covered the fee of the base chain and the operator fee. The safety
-        // margin is still at the address.
-        const fuelled = (await coinsOf(network, omnibus)) - (whole(18) * 3_999_999n) / 1_000_000n
-        assert.ok(fuelled > 0n, `${network}: ${fuelled} wei are left of the fuel`)
-      }),
-    )
-  },
-)
+test('every asset can be received and sent, and its gas tank pays the fee', async () => {
+  await Promise.all(
+    networks().map(async (network) => {
+      const omnibus = await journey(network)
+      if (network !== 'OP_ETH' && network !== 'BASE') return
+      // The fuel transaction covered the fee of the base chain and the operator fee. The safety
+      // margin is still at the address.
+      const fuelled = (await coinsOf(network, omnibus)) - (whole(18) * 3_999_999n) / 1_000_000n
+      assert.ok(fuelled > 0n, `${network}: ${fuelled} wei are left of the fuel`)
+    }),
+  )
+})
 
-test(
-  'sweeps coins and tokens from further addresses, with 18 decimals and a base-chain fee',
-  { timeout: 240_000 },
-  async () => {
-    await Promise.all(
-      ['USDT_BSC', 'USDC_OP_ETH', 'CRO'].map(async (ticker) => {
-        const { address } = (
-          await call<{ address: string }>(alice, 'POST', '/dac/v1/address', { asset: ticker })
-        ).body
-        assert.notEqual(address, undefined)
-        await platform.fund(ticker, address, '2.000001')
-        // The sweep of the native coin pays its own fee.
-        await waitFor(
-          `${ticker} sweep`,
-          async () =>
-            Math.abs(Number((await balance(alice, ticker)).balance) - 6) <=
-            (ticker === 'CRO' ? 0.01 : 0),
-        )
-      }),
-    )
-  },
-)
+test('sweeps coins and tokens from further addresses, with 18 decimals and a base-chain fee', async () => {
+  await Promise.all(
+    ['USDT_BSC', 'USDC_OP_ETH', 'CRO'].map(async (ticker) => {
+      const { address } = (
+        await call<{ address: string }>(alice, 'POST', '/dac/v1/address', { asset: ticker })
+      ).body
+      assert.notEqual(address, undefined)
+      await platform.fund(ticker, address, '2.000001')
+      // The sweep of the native coin pays its own fee.
+      await waitFor(
+        `${ticker} sweep`,
+        async () =>
+          Math.abs(Number((await balance(alice, ticker)).balance) - 6) <=
+          (ticker === 'CRO' ? 0.01 : 0),
+      )
+    }),
+  )
+})
 
-test('lists a gas tank for each network, and can drain one', { timeout: 240_000 }, async () => {
+test('lists a gas tank for each network, and can drain one', async () => {
   const tanks = (
     await call<{ network: string; status: string }[]>(alice, 'GET', '/dac/v1/gas-tanks')
   ).body
@@ -282,11 +270,7 @@ test('lists a gas tank for each network, and can drain one', { timeout: 240_000 
   }
 })
 
-test(
-  'after these transfers, the ledger agrees with every chain',
-  { timeout: 240_000 },
-  async () => {
-    const report = await platform.operator('audit')
-    assert.equal(report['ok'], true, JSON.stringify(report['differences']))
-  },
-)
+test('after these transfers, the ledger agrees with every chain', async () => {
+  const report = await platform.operator('audit')
+  assert.equal(report['ok'], true, JSON.stringify(report['differences']))
+})

@@ -12,10 +12,10 @@ import {
   terminal,
   TestPlatform,
   transferBody,
-  waitFor,
   type Transfer,
   type User,
 } from '../testing/harness.ts'
+import { waitFor } from '../../../testing/wait-for.ts'
 
 const platform = new TestPlatform({ mode: 'prepared' })
 let user: User
@@ -78,8 +78,8 @@ for (const mode of ['drop-answer', 'reject', 'down', 'lag']) {
     assert.equal(btc.status, 200, btc.text)
     await Promise.all([eth, btc].map(({ body }) => platform.tried(body.id, mode === 'lag' ? 1 : 2)))
     await Promise.all(['ETH', 'BTC'].map((network) => fault(network, 'heal')))
-    await assertConfirmed(user, eth.body.id, 150_000)
-    const done = await terminal(user, btc.body.id, 150_000)
+    await assertConfirmed(user, eth.body.id)
+    const done = await terminal(user, btc.body.id)
     assert.equal(done.status, 'confirmed')
     assert.equal(await received(to), ETHER)
     const satoshi = (text: string) => BigInt(Math.round(Number(text) * 1e8))
@@ -93,12 +93,12 @@ for (const mode of ['drop-answer', 'reject', 'down', 'lag']) {
 test('signing continues with two nodes after one node was killed or hangs', async () => {
   const to = freshAddress()
   process.kill(platform.childPid('signer/src/main.ts.*HOME/signers/node-1'), 'SIGKILL')
-  const first = await terminal(user, (await post(transferBody('ETH', '1', to))).body.id, 150_000)
+  const first = await terminal(user, (await post(transferBody('ETH', '1', to))).body.id)
   assert.equal(first.status, 'confirmed')
   const hanging = platform.childPid('signer/src/main.ts.*HOME/signers/node-2')
   process.kill(hanging, 'SIGSTOP')
   try {
-    const second = await terminal(user, (await post(transferBody('ETH', '1', to))).body.id, 120_000)
+    const second = await terminal(user, (await post(transferBody('ETH', '1', to))).body.id)
     assert.equal(second.status, 'confirmed')
   } finally {
     process.kill(hanging, 'SIGCONT')
@@ -121,7 +121,7 @@ test('with two signer nodes down, transfers stay pending, and continue when one 
   )
   process.kill(stopped[0] as number, 'SIGCONT')
   try {
-    await assertConfirmed(user, created.body.id, 120_000)
+    await assertConfirmed(user, created.body.id)
   } finally {
     process.kill(stopped[1] as number, 'SIGCONT')
   }
@@ -170,16 +170,12 @@ test('confirms accepted transfers once when PostgreSQL restarts under load', asy
   assert.equal(accepted.length, 12)
   const done = await Promise.all(
     accepted.map((id) =>
-      waitFor(
-        id,
-        async () => {
-          const answer = await call<Transfer>(user, 'GET', `/dac/v1/transaction/${id}`).catch(
-            () => null,
-          )
-          return answer?.status === 200 && answer.body.status !== 'pending' ? answer.body : null
-        },
-        120_000,
-      ),
+      waitFor(id, async () => {
+        const answer = await call<Transfer>(user, 'GET', `/dac/v1/transaction/${id}`).catch(
+          () => null,
+        )
+        return answer?.status === 200 && answer.body.status !== 'pending' ? answer.body : null
+      }),
     ),
   )
   assert.deepEqual([...new Set(done.map((each) => each.status))], ['confirmed'])
@@ -223,7 +219,7 @@ test('confirms a transfer once although a reorganisation removed its block', asy
     await platform.operator('devnet', { command: 'reorg', network: 'ETH', depth: 2 })
     return body
   })
-  await assertConfirmed(user, id, 150_000)
+  await assertConfirmed(user, id)
   assert.equal(await received(to), ETHER)
 })
 
@@ -235,7 +231,7 @@ test('SIGTERM completes running requests and exits 0 in time, and the next start
   assert.equal(await platform.stop(), 0)
   await platform.start()
   user.base = platform.base
-  await assertConfirmed(user, body.id, 150_000)
+  await assertConfirmed(user, body.id)
   assert.equal(await received(to), ETHER)
 })
 

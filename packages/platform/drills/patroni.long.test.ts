@@ -24,7 +24,7 @@ async function curl(host: Host, ...words: string[]): Promise<{ status: number; b
 
 test(
   'Patroni and etcd of deploy/patroni refuse clients without certificate or password',
-  { skip: missing ?? false, timeout: 400_000 },
+  { skip: missing ?? false },
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'custody-patroni-'))
     const cluster = new Cluster(folder)

@@ -28,7 +28,7 @@ const skip =
 
 test(
   'the documented commands install, back up, restore and upgrade bundles',
-  { skip, timeout: 400_000 },
+  { skip },
   async (t) => {
     for (const kind of ['platform', 'signer']) {
       const { status, stderr } = spawnSync(

@@ -108,48 +108,44 @@ const order = (node: number, code: string, to: string) =>
     (NETWORKS[code] as { most: string }).most,
   )
 
-test(
-  'two operators with two backups recover all funds without the platform and the third node',
-  { timeout: 600_000 },
-  async (t) => {
-    for (const code of CODES) {
-      for (const [asset, amount] of Object.entries(
-        (NETWORKS[code] as { fund: Record<string, string> }).fund,
-      ))
-        await fundedWallet(platform, user, asset, amount)
-    }
-    // Funds second addresses of some wallets, and a token at an address without coins for the fee.
-    for (const asset of ['BTC', 'ADA', 'ETH', 'USDT_TRX']) {
-      const { address } = (
-        await call<{ address: string }>(user, 'POST', '/dac/v1/address', { asset })
-      ).body
-      await platform.fund(asset, address, asset === 'ADA' ? '12' : asset === 'BTC' ? '0.2' : '5')
-    }
-    for (const node of [1, 3]) {
-      assert.equal(
-        (
-          await platform.cli(
-            'signer',
-            'backup',
-            '--node',
-            String(node),
-            '--out',
-            place(`backup-${node}.json`),
-          )
-        ).status,
-        0,
-      )
-      copyFileSync(join(platform.home, 'signers', `recovery-${node}`), place(`recovery-${node}`))
-    }
-    await platform.atRest()
-    assert.equal(await platform.stop(), 0)
-    await platform.nodesDown([1, 2, 3], async () => {
-      renameSync(join(platform.home, 'signers'), place('signers'))
-      await drill(t.diagnostic.bind(t))
-      renameSync(place('signers'), join(platform.home, 'signers'))
-    })
-  },
-)
+test('two operators with two backups recover all funds without the platform and the third node', async (t) => {
+  for (const code of CODES) {
+    for (const [asset, amount] of Object.entries(
+      (NETWORKS[code] as { fund: Record<string, string> }).fund,
+    ))
+      await fundedWallet(platform, user, asset, amount)
+  }
+  // Funds second addresses of some wallets, and a token at an address without coins for the fee.
+  for (const asset of ['BTC', 'ADA', 'ETH', 'USDT_TRX']) {
+    const { address } = (
+      await call<{ address: string }>(user, 'POST', '/dac/v1/address', { asset })
+    ).body
+    await platform.fund(asset, address, asset === 'ADA' ? '12' : asset === 'BTC' ? '0.2' : '5')
+  }
+  for (const node of [1, 3]) {
+    assert.equal(
+      (
+        await platform.cli(
+          'signer',
+          'backup',
+          '--node',
+          String(node),
+          '--out',
+          place(`backup-${node}.json`),
+        )
+      ).status,
+      0,
+    )
+    copyFileSync(join(platform.home, 'signers', `recovery-${node}`), place(`recovery-${node}`))
+  }
+  await platform.atRest()
+  assert.equal(await platform.stop(), 0)
+  await platform.nodesDown([1, 2, 3], async () => {
+    renameSync(join(platform.home, 'signers'), place('signers'))
+    await drill(t.diagnostic.bind(t))
+    renameSync(place('signers'), join(platform.home, 'signers'))
+  })
+})
 
 async function drill(note: (line: string) => void): Promise<void> {
   const began = Date.now()

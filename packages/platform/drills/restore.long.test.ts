@@ -10,10 +10,10 @@ import {
   terminal,
   TestPlatform,
   transferBody,
-  waitFor,
   type Transfer,
   type User,
 } from '../testing/harness.ts'
+import { waitFor } from '../../../testing/wait-for.ts'
 
 /**
  * Tests of a restore from an older backup of the database, while nodes and chains have advanced:
@@ -198,197 +198,192 @@ async function restart(): Promise<void> {
   if (receiver) receiver = { ...receiver, base: platform.base }
 }
 
-test(
-  'a restored older database adds the transactions that nodes recorded and chains contain',
-  { timeout: 800_000 },
-  async (t) => {
-    const addresses: Record<string, string> = {}
-    await Promise.all(
-      NAMES.map(async (asset) => {
-        addresses[asset] = await fundedWallet(
-          platform,
-          user,
-          asset,
-          (ASSETS[asset] as { fund: string }).fund,
-        )
-      }),
-    )
-    for (const asset of NAMES) await send('user', asset, `early-${asset}`)
-    await settled()
-    // These transfers were created, but not signed or not final, when the backup was taken.
-    for (const asset of ['BTC', 'ETH', 'XRP']) await send('user', asset, `open-${asset}`)
-    assert.equal(await platform.stop(), 0)
-    cpSync(data, backup, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true })
-    chmodSync(backup, 0o700)
-    await restart()
-
-    later = await platform.user('acme', { subAccount: 'later' })
-    // The receiver is a separate workspace that never sends anything.
-    receiver = await platform.user('receiver')
-    await fundedWallet(platform, receiver, 'BTC', '0.5')
-    await fundedWallet(platform, later, 'ETH', '3')
-    await fundedWallet(platform, later, 'BTC', '1')
-    const depositOf = {
-      ETH: await depositAddress(user, 'ETH'),
-      BTC: await depositAddress(user, 'BTC'),
-      TRX: await depositAddress(user, 'TRX'),
-      XRP: await depositAddress(user, 'XRP'),
-    }
-    await depositAddress(user, 'ETH')
-    for (const [asset, amount] of [
-      ['ETH', '0.7'],
-      ['BTC', '0.25'],
-      ['TRX', '60'],
-      ['SOL', '0'],
-      ['ADA', '21'],
-    ] as const) {
-      if (amount !== '0')
-        await platform.fund(
-          asset,
-          asset in depositOf ? depositOf[asset as 'ETH'].address : (addresses[asset] as string),
-          amount,
-        )
-    }
-    await platform.operator('devnet', {
-      command: 'fund',
-      asset: 'XRP',
-      address: depositOf.XRP.address,
-      amount: '11',
-      tag: depositOf.XRP.address_tag,
-    })
-    for (let round = 0; round < ROUNDS; round++)
-      for (const asset of NAMES) await send('user', asset, `late-${asset}-${round}`)
-    await stake()
-    await send('later', 'ETH', 'mine')
-    await send('later', 'BTC', 'mine-too')
-    await settled()
-    await waitFor(
-      'deposits',
-      async () =>
-        (await balance(user, 'XRP')).balance !== '0' &&
-        (await list(user)).filter(
-          ({ type, status }) => type === 'Deposit' && status === 'confirmed',
-        ).length >=
-          NAMES.length + 5,
-    )
-    await waitFor('the sweep of the deposit address', async () =>
-      (await list(user)).some(
-        ({ asset, type, status }) => asset === 'ETH' && type === 'Sweep' && status === 'confirmed',
-      ),
-    )
-    await waitFor('the sweep on Tron', async () =>
-      (await list(user)).some(
-        ({ asset, type, status }) => asset === 'TRX' && type === 'Sweep' && status === 'confirmed',
-      ),
-    )
-    assert.equal((await platform.cli('audit')).status, 0)
-    const before = {
-      balances: await balances(user, NAMES),
-      later: await balances(later, ['ETH', 'BTC']),
-      list: await list(user),
-      laterList: await list(later),
-    }
-    assert.equal(await platform.stop(), 0)
-
-    rmSync(data, { recursive: true })
-    renameSync(backup, data)
-    await restart()
-    const ready = await fetch(`${platform.base}/readyz`)
-    assert.equal(ready.status, 503)
-    assert.match(
-      ((await ready.json()) as { checks: Record<string, string> }).checks['records'] as string,
-      /run: npx custody reconcile/,
-    )
-    const refused = await call(user, 'POST', '/dac/v1/transaction', sent.get('late-ETH-0')?.body)
-    assert.deepEqual([refused.status, refused.body['code']], [503, 'UNAVAILABLE'])
-    assert.equal((await call(user, 'POST', '/dac/v1/address', { asset: 'ETH' })).status, 503)
-    assert.equal((await call(user, 'GET', '/dac/v1/wallets?asset=ETH')).status, 200)
-
-    const planned = await platform.cli('reconcile', '--dry-run', '--json')
-    assert.ok(
-      (JSON.parse(planned.stdout) as { transactions: unknown[] }).transactions.length >=
-        ROUNDS * NAMES.length + 2,
-      planned.stdout,
-    )
-    assert.equal((await fetch(`${platform.base}/readyz`)).status, 503)
-
-    const started = Date.now()
-    const done = await platform.cli('reconcile', '--json')
-    t.diagnostic(`reconciled in ${Date.now() - started} ms`)
-    const report = JSON.parse(done.stdout || '{}') as {
-      transactions: { id: string; hash: string; state: string; kind: string }[]
-      users: { api_key: string }[]
-      deposits: unknown[]
-      unadopted: { matters: boolean }[]
-      addresses: { address: string }[]
-      waiting: string[]
-    }
-    assert.equal(
-      done.status,
-      0,
-      `${done.stderr}\n${JSON.stringify({ ...report, transactions: report.transactions?.filter(({ state }) => state !== 'CONFIRMED') }, null, 1)}\n${platform.output.slice(-3000)}`,
-    )
-    assert.equal((await fetch(`${platform.base}/readyz`)).status, 200)
-    assert.deepEqual(
-      [report.users.map(({ api_key: key }) => key).sort(), report.waiting],
-      [[later.apiKey, receiver.apiKey].sort(), []],
-    )
-    assert.ok(report.transactions.every(({ state, hash }) => state === 'CONFIRMED' && hash !== ''))
-    assert.equal((await platform.cli('audit')).status, 0)
-
-    const [mine, theirs] = [await list(user), await list(later)]
-    assert.deepEqual(
-      paid(mine),
-      paid(before.list),
-      'every transfer, with its hash, amount, fee and id',
-    )
-    assert.deepEqual(paid(theirs), paid(before.laterList))
-    assert.deepEqual(deposits(mine), deposits(before.list), 'every deposit once')
-    assert.deepEqual(deposits(theirs), deposits(before.laterList))
-    // The tag was assigned after the backup, so its owner is unknown.
-    const [waiting, ...others] = (await platform.operator('suspense list'))['suspense'] as {
-      id: string
-      amount: string
-      address_tag: string
-    }[]
-    assert.deepEqual(
-      [waiting?.amount, waiting?.address_tag, others.length],
-      ['11', depositOf.XRP.address_tag, 0],
-    )
-    await platform.operator('suspense assign', { id: waiting?.id })
-    assert.deepEqual(await balances(user, NAMES), before.balances)
-    assert.deepEqual(await balances(later, ['ETH', 'BTC']), before.later)
-    assert.equal((await balance(receiver, 'BTC')).balance, '0.5')
-
-    for (const [sequence, { user: who, body, transfer }] of sent) {
-      const again = await call<Transfer>(
-        who === 'user' ? user : later,
-        'POST',
-        '/dac/v1/transaction',
-        body,
+test('a restored older database adds the transactions that nodes recorded and chains contain', async (t) => {
+  const addresses: Record<string, string> = {}
+  await Promise.all(
+    NAMES.map(async (asset) => {
+      addresses[asset] = await fundedWallet(
+        platform,
+        user,
+        asset,
+        (ASSETS[asset] as { fund: string }).fund,
       )
-      assert.deepEqual(
-        [again.status, again.body.id, again.headers.get('idempotent-replayed')],
-        [200, transfer.id, 'true'],
-        sequence,
-      )
-    }
-    const next = await depositAddress(user, 'ETH')
-    assert.ok(!before.list.some(({ destination_id: to }) => to === next.address))
-    const twice = await platform.cli('reconcile', '--json')
-    assert.equal(twice.status, 0, twice.stdout)
-    const second = JSON.parse(twice.stdout) as Record<string, unknown[]>
-    assert.deepEqual(
-      ['users', 'transactions', 'wallets', 'deposits', 'unadopted'].map(
-        (name) => second[name]?.length,
-      ),
-      [0, 0, 0, 0, 0],
-    )
+    }),
+  )
+  for (const asset of NAMES) await send('user', asset, `early-${asset}`)
+  await settled()
+  // These transfers were created, but not signed or not final, when the backup was taken.
+  for (const asset of ['BTC', 'ETH', 'XRP']) await send('user', asset, `open-${asset}`)
+  assert.equal(await platform.stop(), 0)
+  cpSync(data, backup, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true })
+  chmodSync(backup, 0o700)
+  await restart()
 
-    // New transfers depend on the adopted data: coins, nonces and sequence numbers.
-    for (const asset of NAMES) await send('user', asset, `after-${asset}`)
-    await settled()
-    await platform.atRest()
-    assert.equal((await platform.cli('audit')).status, 0)
-  },
-)
+  later = await platform.user('acme', { subAccount: 'later' })
+  // The receiver is a separate workspace that never sends anything.
+  receiver = await platform.user('receiver')
+  await fundedWallet(platform, receiver, 'BTC', '0.5')
+  await fundedWallet(platform, later, 'ETH', '3')
+  await fundedWallet(platform, later, 'BTC', '1')
+  const depositOf = {
+    ETH: await depositAddress(user, 'ETH'),
+    BTC: await depositAddress(user, 'BTC'),
+    TRX: await depositAddress(user, 'TRX'),
+    XRP: await depositAddress(user, 'XRP'),
+  }
+  await depositAddress(user, 'ETH')
+  for (const [asset, amount] of [
+    ['ETH', '0.7'],
+    ['BTC', '0.25'],
+    ['TRX', '60'],
+    ['SOL', '0'],
+    ['ADA', '21'],
+  ] as const) {
+    if (amount !== '0')
+      await platform.fund(
+        asset,
+        asset in depositOf ? depositOf[asset as 'ETH'].address : (addresses[asset] as string),
+        amount,
+      )
+  }
+  await platform.operator('devnet', {
+    command: 'fund',
+    asset: 'XRP',
+    address: depositOf.XRP.address,
+    amount: '11',
+    tag: depositOf.XRP.address_tag,
+  })
+  for (let round = 0; round < ROUNDS; round++)
+    for (const asset of NAMES) await send('user', asset, `late-${asset}-${round}`)
+  await stake()
+  await send('later', 'ETH', 'mine')
+  await send('later', 'BTC', 'mine-too')
+  await settled()
+  await waitFor(
+    'deposits',
+    async () =>
+      (await balance(user, 'XRP')).balance !== '0' &&
+      (await list(user)).filter(({ type, status }) => type === 'Deposit' && status === 'confirmed')
+        .length >=
+        NAMES.length + 5,
+  )
+  await waitFor('the sweep of the deposit address', async () =>
+    (await list(user)).some(
+      ({ asset, type, status }) => asset === 'ETH' && type === 'Sweep' && status === 'confirmed',
+    ),
+  )
+  await waitFor('the sweep on Tron', async () =>
+    (await list(user)).some(
+      ({ asset, type, status }) => asset === 'TRX' && type === 'Sweep' && status === 'confirmed',
+    ),
+  )
+  assert.equal((await platform.cli('audit')).status, 0)
+  const before = {
+    balances: await balances(user, NAMES),
+    later: await balances(later, ['ETH', 'BTC']),
+    list: await list(user),
+    laterList: await list(later),
+  }
+  assert.equal(await platform.stop(), 0)
+
+  rmSync(data, { recursive: true })
+  renameSync(backup, data)
+  await restart()
+  const ready = await fetch(`${platform.base}/readyz`)
+  assert.equal(ready.status, 503)
+  assert.match(
+    ((await ready.json()) as { checks: Record<string, string> }).checks['records'] as string,
+    /run: npx custody reconcile/,
+  )
+  const refused = await call(user, 'POST', '/dac/v1/transaction', sent.get('late-ETH-0')?.body)
+  assert.deepEqual([refused.status, refused.body['code']], [503, 'UNAVAILABLE'])
+  assert.equal((await call(user, 'POST', '/dac/v1/address', { asset: 'ETH' })).status, 503)
+  assert.equal((await call(user, 'GET', '/dac/v1/wallets?asset=ETH')).status, 200)
+
+  const planned = await platform.cli('reconcile', '--dry-run', '--json')
+  assert.ok(
+    (JSON.parse(planned.stdout) as { transactions: unknown[] }).transactions.length >=
+      ROUNDS * NAMES.length + 2,
+    planned.stdout,
+  )
+  assert.equal((await fetch(`${platform.base}/readyz`)).status, 503)
+
+  const started = Date.now()
+  const done = await platform.cli('reconcile', '--json')
+  t.diagnostic(`reconciled in ${Date.now() - started} ms`)
+  const report = JSON.parse(done.stdout || '{}') as {
+    transactions: { id: string; hash: string; state: string; kind: string }[]
+    users: { api_key: string }[]
+    deposits: unknown[]
+    unadopted: { matters: boolean }[]
+    addresses: { address: string }[]
+    waiting: string[]
+  }
+  assert.equal(
+    done.status,
+    0,
+    `${done.stderr}\n${JSON.stringify({ ...report, transactions: report.transactions?.filter(({ state }) => state !== 'CONFIRMED') }, null, 1)}\n${platform.output.slice(-3000)}`,
+  )
+  assert.equal((await fetch(`${platform.base}/readyz`)).status, 200)
+  assert.deepEqual(
+    [report.users.map(({ api_key: key }) => key).sort(), report.waiting],
+    [[later.apiKey, receiver.apiKey].sort(), []],
+  )
+  assert.ok(report.transactions.every(({ state, hash }) => state === 'CONFIRMED' && hash !== ''))
+  assert.equal((await platform.cli('audit')).status, 0)
+
+  const [mine, theirs] = [await list(user), await list(later)]
+  assert.deepEqual(
+    paid(mine),
+    paid(before.list),
+    'every transfer, with its hash, amount, fee and id',
+  )
+  assert.deepEqual(paid(theirs), paid(before.laterList))
+  assert.deepEqual(deposits(mine), deposits(before.list), 'every deposit once')
+  assert.deepEqual(deposits(theirs), deposits(before.laterList))
+  // The tag was assigned after the backup, so its owner is unknown.
+  const [waiting, ...others] = (await platform.operator('suspense list'))['suspense'] as {
+    id: string
+    amount: string
+    address_tag: string
+  }[]
+  assert.deepEqual(
+    [waiting?.amount, waiting?.address_tag, others.length],
+    ['11', depositOf.XRP.address_tag, 0],
+  )
+  await platform.operator('suspense assign', { id: waiting?.id })
+  assert.deepEqual(await balances(user, NAMES), before.balances)
+  assert.deepEqual(await balances(later, ['ETH', 'BTC']), before.later)
+  assert.equal((await balance(receiver, 'BTC')).balance, '0.5')
+
+  for (const [sequence, { user: who, body, transfer }] of sent) {
+    const again = await call<Transfer>(
+      who === 'user' ? user : later,
+      'POST',
+      '/dac/v1/transaction',
+      body,
+    )
+    assert.deepEqual(
+      [again.status, again.body.id, again.headers.get('idempotent-replayed')],
+      [200, transfer.id, 'true'],
+      sequence,
+    )
+  }
+  const next = await depositAddress(user, 'ETH')
+  assert.ok(!before.list.some(({ destination_id: to }) => to === next.address))
+  const twice = await platform.cli('reconcile', '--json')
+  assert.equal(twice.status, 0, twice.stdout)
+  const second = JSON.parse(twice.stdout) as Record<string, unknown[]>
+  assert.deepEqual(
+    ['users', 'transactions', 'wallets', 'deposits', 'unadopted'].map(
+      (name) => second[name]?.length,
+    ),
+    [0, 0, 0, 0, 0],
+  )
+
+  // New transfers depend on the adopted data: coins, nonces and sequence numbers.
+  for (const asset of NAMES) await send('user', asset, `after-${asset}`)
+  await settled()
+  await platform.atRest()
+  assert.equal((await platform.cli('audit')).status, 0)
+})

@@ -12,10 +12,10 @@ import {
   terminal,
   TestPlatform,
   transferBody,
-  waitFor,
   type Transfer,
   type User,
 } from '../testing/harness.ts'
+import { waitFor } from '../../../testing/wait-for.ts'
 
 const platform = new TestPlatform()
 let user: User
@@ -83,20 +83,17 @@ const audited = async () => {
 const order = (...words: string[]) =>
   platform.cli('gas-tank', ...words, '--workspace', 'energy', '--network', 'TRX')
 
-before(
-  async () => {
-    await platform.start()
-    user = await platform.user('energy')
-    from = await fundedWallet(platform, user, 'TRX', '5')
-    await fundedWallet(platform, user, 'USDT_TRX', '500')
-    tank = String(
-      (await platform.operator('gas-tank address', { workspace: 'energy', network: 'TRX' }))[
-        'address'
-      ],
-    )
-  },
-  { timeout: 240_000 },
-)
+before(async () => {
+  await platform.start()
+  user = await platform.user('energy')
+  from = await fundedWallet(platform, user, 'TRX', '5')
+  await fundedWallet(platform, user, 'USDT_TRX', '500')
+  tank = String(
+    (await platform.operator('gas-tank address', { workspace: 'energy', network: 'TRX' }))[
+      'address'
+    ],
+  )
+})
 after(async () => platform.remove())
 
 test('without a stake, the tank burns TRX for each transfer', async () => {
@@ -176,35 +173,27 @@ test('a transfer that expires also returns its energy', async () => {
   await audited()
 })
 
-test(
-  'energy is returned once if a process is killed while it is lent',
-  { timeout: 400_000 },
-  async () => {
-    for (const point of [
-      'transaction.fuel-reserved',
-      'transaction.signed',
-      'transaction.settled',
-    ]) {
-      assert.equal((await platform.cli('devnet', 'clock', '+1d')).status, 0)
-      const send = () =>
-        call<Transfer>(
-          user,
-          'POST',
-          '/dac/v1/transaction',
-          transferBody('USDT_TRX', '1', TO, { sequence_id: point }),
-        )
-      await platform.dieAt(point, send)
-      user.base = platform.base
-      const { body } = await send()
-      const done = await terminal(user, body.id)
-      assert.equal(done.status, 'confirmed', done.failure_reason ?? '')
-      assert.ok(Number(done.fee) <= 0.345, done.fee)
-    }
-    await idle()
-    assert.deepEqual([await lent(from), await staked(tank)], [0, 30_000_000_000])
-    await audited()
-  },
-)
+test('energy is returned once if a process is killed while it is lent', async () => {
+  for (const point of ['transaction.fuel-reserved', 'transaction.signed', 'transaction.settled']) {
+    assert.equal((await platform.cli('devnet', 'clock', '+1d')).status, 0)
+    const send = () =>
+      call<Transfer>(
+        user,
+        'POST',
+        '/dac/v1/transaction',
+        transferBody('USDT_TRX', '1', TO, { sequence_id: point }),
+      )
+    await platform.dieAt(point, send)
+    user.base = platform.base
+    const { body } = await send()
+    const done = await terminal(user, body.id)
+    assert.equal(done.status, 'confirmed', done.failure_reason ?? '')
+    assert.ok(Number(done.fee) <= 0.345, done.fee)
+  }
+  await idle()
+  assert.deepEqual([await lent(from), await staked(tank)], [0, 30_000_000_000])
+  await audited()
+})
 
 test('the operator unstakes, and releases the TRX after the cooldown', async () => {
   const held = await tankSun()

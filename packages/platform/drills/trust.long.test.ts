@@ -4,7 +4,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { CustodyClient, VerificationError, type Trust } from '@custody/client'
-import { PRIVATE_KEY, TestPlatform, waitFor, type User } from '../testing/harness.ts'
+import { PRIVATE_KEY, TestPlatform, type User } from '../testing/harness.ts'
+import { waitFor } from '../../../testing/wait-for.ts'
 
 const platform = new TestPlatform()
 let user: User

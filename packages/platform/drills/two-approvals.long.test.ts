@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
-import { startBrowser } from '../../../testing/browser.ts'
+import { PAGE_WAIT_MS, startBrowser } from '../../../testing/browser.ts'
+import { HANG_MS } from '../../../testing/wait-for.ts'
 import { shellBlocks } from '../testing/documented-commands.ts'
 import { ROOT } from '../testing/documents.ts'
 import { TestPlatform } from '../testing/harness.ts'
@@ -15,7 +16,6 @@ import { TestPlatform } from '../testing/harness.ts'
  * README: its commands in a shell, and its clicks in a browser with virtual authenticators.
  */
 const PAGE = 'docs/policies.md'
-const TIMEOUT_MS = 240_000
 const platform = new TestPlatform({ mode: 'empty-home' })
 const folder = mkdtempSync(join(tmpdir(), 'custody-exercise-'))
 const pages: ChildProcess[] = []
@@ -44,7 +44,7 @@ ${text.replaceAll('http://127.0.0.1:8080', platform.base)}
   return spawn('bash', ['-c', script], {
     cwd: folder,
     env: { PATH: process.env['PATH'] ?? '', HOME: folder, CUSTODY_HOME: platform.home },
-    timeout: TIMEOUT_MS,
+    timeout: HANG_MS,
   })
 }
 
@@ -78,7 +78,7 @@ async function startPage(dir: string): Promise<Page> {
       })
   })
   const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] })
-  context.setDefaultTimeout(60_000)
+  context.setDefaultTimeout(PAGE_WAIT_MS)
   const page = await context.newPage()
   const session = await context.newCDPSession(page)
   await session.send('WebAuthn.enable')
@@ -132,36 +132,32 @@ function fillIn(entries: readonly string[], spki: string): void {
   writeFileSync(file, text.replace('FILL-IN-SPKI-OF-PERSON-3', spki))
 }
 
-test(
-  'the exercise of docs/policies.md confirms a transfer after two approvals with passkeys',
-  { timeout: 400_000 },
-  async () => {
-    for (const { text } of shellBlocks('README.md').filter((block) =>
-      /custody (?!audit)/.test(block.text),
-    ))
-      await run(text)
-    const blocks = shellBlocks(PAGE).filter(({ place }) => place === 'two-approvals')
-    const [make, runAlice, runBob, draft, check, install, confirm] = blocks.map(({ text }) => text)
-    assert.equal(blocks.length, 7)
-    const made = await run(make as string)
-    assert.equal(runAlice?.trim(), 'npx custody approver run --dir alice')
-    assert.equal(runBob?.trim(), 'npx custody approver run --dir bob')
-    const [alice, bob] = [await startPage('alice'), await startPage('bob')]
-    await run(draft as string)
-    fillIn(
-      [await createPasskey(alice), await createPasskey(bob)],
-      /^spki:\s+(\S+)$/m.exec(made)?.[1] ?? '',
-    )
-    await run(check as string)
-    await sign(alice, 'two-people.json', 'of-alice.json')
-    await sign(bob, 'of-alice.json', 'signed.json')
-    assert.match(await run(install as string), /approvals so far: 0 of 2 of treasury/)
-    for (const page of [alice, bob]) {
-      await open(page, 'Approvals')
-      await page.getByRole('link', { name: /^Review/ }).click()
-      await select(page, 'Approve')
-      await page.getByText(page === bob ? 'continues.' : 'Your decision is stored').waitFor()
-    }
-    assert.match(await run(confirm as string), /"status": "confirmed"/)
-  },
-)
+test('the exercise of docs/policies.md confirms a transfer after two approvals with passkeys', async () => {
+  for (const { text } of shellBlocks('README.md').filter((block) =>
+    /custody (?!audit)/.test(block.text),
+  ))
+    await run(text)
+  const blocks = shellBlocks(PAGE).filter(({ place }) => place === 'two-approvals')
+  const [make, runAlice, runBob, draft, check, install, confirm] = blocks.map(({ text }) => text)
+  assert.equal(blocks.length, 7)
+  const made = await run(make as string)
+  assert.equal(runAlice?.trim(), 'npx custody approver run --dir alice')
+  assert.equal(runBob?.trim(), 'npx custody approver run --dir bob')
+  const [alice, bob] = [await startPage('alice'), await startPage('bob')]
+  await run(draft as string)
+  fillIn(
+    [await createPasskey(alice), await createPasskey(bob)],
+    /^spki:\s+(\S+)$/m.exec(made)?.[1] ?? '',
+  )
+  await run(check as string)
+  await sign(alice, 'two-people.json', 'of-alice.json')
+  await sign(bob, 'of-alice.json', 'signed.json')
+  assert.match(await run(install as string), /approvals so far: 0 of 2 of treasury/)
+  for (const page of [alice, bob]) {
+    await open(page, 'Approvals')
+    await page.getByRole('link', { name: /^Review/ }).click()
+    await select(page, 'Approve')
+    await page.getByText(page === bob ? 'continues.' : 'Your decision is stored').waitFor()
+  }
+  assert.match(await run(confirm as string), /"status": "confirmed"/)
+})

@@ -16,8 +16,8 @@ import {
   PRIVATE_KEY,
   TestPlatform,
   type User,
-  waitFor,
 } from '../testing/harness.ts'
+import { waitFor } from '../../../testing/wait-for.ts'
 
 /**
  * The TypeScript blocks of the documents that use the client: each is type-checked and run, from the
@@ -225,64 +225,60 @@ async function runBlock(node: string, index: number, env: Record<string, string>
 }
 
 for (const version of ['the current one', OLD_NODE]) {
-  test(
-    `every TypeScript block of the documents runs with Node ${version}`,
-    { timeout: 900_000 },
-    async (t) => {
-      let node = process.execPath
-      if (version === OLD_NODE) {
-        const name = `node-${process.platform}-${process.arch}`
-        const { status, stderr } = spawnSync(
-          'npm',
-          ['install', '--prefix', folder, '--no-save', '--no-audit', `${name}@${version}`],
-          { encoding: 'utf8', cwd: folder },
-        )
-        if (status !== 0) return t.skip(`Node ${version} cannot be downloaded: ${stderr.trim()}`)
-        node = join(folder, 'node_modules', name, 'bin/node')
-        assert.equal(
-          spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout.trim(),
-          `v${version}`,
-        )
-      }
-      const workspace = `acme-${node.length}`
-      user = await platform.user(workspace)
-      const trust = {
-        version: 1,
-        network: 'local',
-        workspace,
-        sub_account: 'main',
-        sub_account_index: 1,
-        nodes: nodes.map(({ node: number, identity }) => ({ node: number, identity })),
-      }
-      writeFileSync(join(project, 'trust.json'), JSON.stringify(trust))
-      const payee = await platform.user(`payee-${node.length}`)
-      const to = await fundedWallet(platform, payee, 'BTC', '1')
-      await fundedWallet(platform, user, 'ETH', '5')
-      const key = await platform.operator('devnet', {
-        command: 'venue',
-        action: 'key',
-        exchange: 'kraken',
-        unlimited: true,
-        no_withdraw: true,
-      })
-      const { body: account, text } = await call<{ id: string }>(
-        user,
-        'POST',
-        '/dac/v1/exchange-accounts',
-        { exchange: 'kraken', label: version, ...key },
+  test(`every TypeScript block of the documents runs with Node ${version}`, async (t) => {
+    let node = process.execPath
+    if (version === OLD_NODE) {
+      const name = `node-${process.platform}-${process.arch}`
+      const { status, stderr } = spawnSync(
+        'npm',
+        ['install', '--prefix', folder, '--no-save', '--no-audit', `${name}@${version}`],
+        { encoding: 'utf8', cwd: folder },
       )
-      assert.ok(account.id, text)
-      const env = {
-        BASE: platform.base,
-        API_KEY: user.apiKey,
-        TO: to,
-        ACCOUNT: account.id,
-      }
-      for (const index of blocks.keys()) {
-        await runBlock(node, index, env)
-        // The first block creates the wallet that the others use; its own transfer lacks coins.
-        if (index === first) await fundBitcoin()
-      }
-    },
-  )
+      if (status !== 0) return t.skip(`Node ${version} cannot be downloaded: ${stderr.trim()}`)
+      node = join(folder, 'node_modules', name, 'bin/node')
+      assert.equal(
+        spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout.trim(),
+        `v${version}`,
+      )
+    }
+    const workspace = `acme-${node.length}`
+    user = await platform.user(workspace)
+    const trust = {
+      version: 1,
+      network: 'local',
+      workspace,
+      sub_account: 'main',
+      sub_account_index: 1,
+      nodes: nodes.map(({ node: number, identity }) => ({ node: number, identity })),
+    }
+    writeFileSync(join(project, 'trust.json'), JSON.stringify(trust))
+    const payee = await platform.user(`payee-${node.length}`)
+    const to = await fundedWallet(platform, payee, 'BTC', '1')
+    await fundedWallet(platform, user, 'ETH', '5')
+    const key = await platform.operator('devnet', {
+      command: 'venue',
+      action: 'key',
+      exchange: 'kraken',
+      unlimited: true,
+      no_withdraw: true,
+    })
+    const { body: account, text } = await call<{ id: string }>(
+      user,
+      'POST',
+      '/dac/v1/exchange-accounts',
+      { exchange: 'kraken', label: version, ...key },
+    )
+    assert.ok(account.id, text)
+    const env = {
+      BASE: platform.base,
+      API_KEY: user.apiKey,
+      TO: to,
+      ACCOUNT: account.id,
+    }
+    for (const index of blocks.keys()) {
+      await runBlock(node, index, env)
+      // The first block creates the wallet that the others use; its own transfer lacks coins.
+      if (index === first) await fundBitcoin()
+    }
+  })
 }

@@ -12,11 +12,11 @@ import {
   rpc,
   TestPlatform,
   transferBody,
-  waitFor,
   type Transfer,
   type User,
 } from '../testing/harness.ts'
 import { readFixture, unpack } from '../testing/upgrade/unpack.ts'
+import { waitFor } from '../../../testing/wait-for.ts'
 
 /**
  * Starts the current version on the data directory that an earlier version left when it was killed.
@@ -84,106 +84,90 @@ const audited = async (): Promise<void> => {
   assert.equal(audit.status, 0, audit.stdout + audit.stderr)
 }
 
-test(
-  'an upgrade confirms every unfinished transfer once, and the ledger still balances',
-  { timeout: 300_000 },
-  async () => {
-    await platform.start()
-    const migrations = (
-      await platform.database.query<{ name: string }>('select name from migrations order by name')
-    ).map(({ name }) => name.slice(0, 3))
-    assert.deepEqual(
-      [migrations.includes('026'), new Set(migrations).size],
-      [true, migrations.length],
+test('an upgrade confirms every unfinished transfer once, and the ledger still balances', async () => {
+  await platform.start()
+  const migrations = (
+    await platform.database.query<{ name: string }>('select name from migrations order by name')
+  ).map(({ name }) => name.slice(0, 3))
+  assert.deepEqual(
+    [migrations.includes('026'), new Set(migrations).size],
+    [true, migrations.length],
+  )
+  for (const node of [1, 2, 3])
+    assert.ok(
+      !existsSync(join(home, 'signers', `node-${node}`, 'keys.json')),
+      `starting node ${node} changed its key files`,
     )
-    for (const node of [1, 2, 3])
-      assert.ok(
-        !existsSync(join(home, 'signers', `node-${node}`, 'keys.json')),
-        `starting node ${node} changed its key files`,
+  user = await platform.user('acme')
+  for (const id of ids) await assertConfirmed(user, id)
+  // The balance consists of one earlier payment, and one payment for each state.
+  assert.equal(await etherOf(left.payees['ETH'] as string), 7n * ETHER)
+  assert.equal(await bitcoinOf(left.payees['BTC'] as string), 0.7)
+  await waitFor(
+    'the forward',
+    async () => (await etherOf('0x00000000000000000000000000000000000000f9')) === 3n * ETHER,
+  )
+  await waitFor('webhooks', async () =>
+    ids.every((id) =>
+      received.some(({ object, type }) => object === id && type === 'transaction.confirmed'),
+    ),
+  )
+  await platform.atRest()
+  await audited()
+})
+
+test('returns the original transfer when a caller repeats a request of the earlier version', async () => {
+  const old = { ...(left.users[0] as User), base: platform.base }
+  for (const [asset, amount] of [
+    ['BTC', '0.1'],
+    ['ETH', '1'],
+  ] as const) {
+    for (const [state, id] of Object.entries(left.ids[asset] as Record<string, string>)) {
+      const body = transferBody(asset, amount, left.payees[asset] as string, {
+        sequence_id: `${state}-${asset}`,
+      })
+      const again = await call<Transfer>(old, 'POST', '/dac/v1/transaction', body, {
+        sign: { privateKey: left.callerKey },
+      })
+      assert.deepEqual(
+        [again.status, again.body.id, again.headers.get('idempotent-replayed')],
+        [200, id, 'true'],
+        again.text,
       )
-    user = await platform.user('acme')
-    for (const id of ids) await assertConfirmed(user, id)
-    // The balance consists of one earlier payment, and one payment for each state.
-    assert.equal(await etherOf(left.payees['ETH'] as string), 7n * ETHER)
-    assert.equal(await bitcoinOf(left.payees['BTC'] as string), 0.7)
-    await waitFor(
-      'the forward',
-      async () => (await etherOf('0x00000000000000000000000000000000000000f9')) === 3n * ETHER,
-    )
-    await waitFor('webhooks', async () =>
-      ids.every((id) =>
-        received.some(({ object, type }) => object === id && type === 'transaction.confirmed'),
-      ),
-    )
-    await platform.atRest()
-    await audited()
-  },
-)
-
-test(
-  'returns the original transfer when a caller repeats a request of the earlier version',
-  { timeout: 120_000 },
-  async () => {
-    const old = { ...(left.users[0] as User), base: platform.base }
-    for (const [asset, amount] of [
-      ['BTC', '0.1'],
-      ['ETH', '1'],
-    ] as const) {
-      for (const [state, id] of Object.entries(left.ids[asset] as Record<string, string>)) {
-        const body = transferBody(asset, amount, left.payees[asset] as string, {
-          sequence_id: `${state}-${asset}`,
-        })
-        const again = await call<Transfer>(old, 'POST', '/dac/v1/transaction', body, {
-          sign: { privateKey: left.callerKey },
-        })
-        assert.deepEqual(
-          [again.status, again.body.id, again.headers.get('idempotent-replayed')],
-          [200, id, 'true'],
-          again.text,
-        )
-        assert.equal(again.body['memo'], '', 'the earlier version answered null')
-      }
+      assert.equal(again.body['memo'], '', 'the earlier version answered null')
     }
-    assert.equal(await etherOf(left.payees['ETH'] as string), 7n * ETHER)
-  },
-)
+  }
+  assert.equal(await etherOf(left.payees['ETH'] as string), 7n * ETHER)
+})
 
-test(
-  'signs new transfers before and after each node rotates its key-encryption key',
-  { timeout: 240_000 },
-  async () => {
-    for (const asset of ['BTC', 'ETH']) await newTransfer(asset, '0.01', `new-${asset}`)
-    assert.equal(await platform.stop(), 0)
-    await platform.nodesDown([1, 2, 3], async () => {
-      for (const node of [1, 2, 3]) {
-        const folder = join(home, 'signers', `node-${node}`)
-        const words = [
-          join(import.meta.dirname, '../../signer/src/kek.ts'),
-          'rotate',
-          '--home',
-          folder,
-          '--kek',
-          'file:path=kek-2',
-        ]
-        const rotated = spawnSync(process.execPath, words, { encoding: 'utf8' })
-        assert.equal(rotated.status, 0, rotated.stderr)
-        assert.ok(existsSync(join(folder, 'keys.json')), rotated.stdout)
-      }
-    })
-    await platform.start()
-    user = { ...user, base: platform.base }
-    for (const asset of ['BTC', 'ETH']) await newTransfer(asset, '0.01', `rotated-${asset}`)
-    await platform.atRest()
-    await audited()
-  },
-)
+test('signs new transfers before and after each node rotates its key-encryption key', async () => {
+  for (const asset of ['BTC', 'ETH']) await newTransfer(asset, '0.01', `new-${asset}`)
+  assert.equal(await platform.stop(), 0)
+  await platform.nodesDown([1, 2, 3], async () => {
+    for (const node of [1, 2, 3]) {
+      const folder = join(home, 'signers', `node-${node}`)
+      const words = [
+        join(import.meta.dirname, '../../signer/src/kek.ts'),
+        'rotate',
+        '--home',
+        folder,
+        '--kek',
+        'file:path=kek-2',
+      ]
+      const rotated = spawnSync(process.execPath, words, { encoding: 'utf8' })
+      assert.equal(rotated.status, 0, rotated.stderr)
+      assert.ok(existsSync(join(folder, 'keys.json')), rotated.stdout)
+    }
+  })
+  await platform.start()
+  user = { ...user, base: platform.base }
+  for (const asset of ['BTC', 'ETH']) await newTransfer(asset, '0.01', `rotated-${asset}`)
+  await platform.atRest()
+  await audited()
+})
 
-test(
-  'refuses to start on a database that a newer version has migrated',
-  { timeout: 120_000 },
-  async () => {
-    await platform.database.query(`insert into migrations (name) values ('999_of_tomorrow.sql')`)
-    await platform.stop()
-    await assert.rejects(platform.start(), /changed by a newer version \(999_of_tomorrow\.sql\)/)
-  },
-)
+test('refuses to start on a database that a newer version has migrated', async () => {
+  await platform.database.query(`insert into migrations (name) values ('999_of_tomorrow.sql')`)
+  await platform.stop()
+  await assert.rejects(platform.start(), /changed by a newer version \(999_of_tomorrow\.sql\)/)
+})

@@ -8,10 +8,10 @@ import {
   terminal,
   TestPlatform,
   transferBody,
-  waitFor,
   type Transfer,
   type User,
 } from '../testing/harness.ts'
+import { waitFor } from '../../../testing/wait-for.ts'
 
 const platform = new TestPlatform()
 let alice: User
@@ -95,48 +95,44 @@ test('assigns no address on a network that is not scanned', async () => {
   await platform.operator('devnet', { command: 'fault', network: 'DOGE', mode: 'heal' })
 })
 
-test(
-  'scans all first addresses that two processes create concurrently on one network',
-  { timeout: 240_000 },
-  async () => {
-    const other = await platform.startApi()
-    try {
-      const users = await Promise.all(
-        ['one', 'two', 'three', 'four'].map((name) => platform.user(name)),
-      )
-      const addresses = await Promise.all(
-        users.map(async (user, at) => {
-          const base = at % 2 === 0 ? platform.base : other.base
-          const created = await call(
+test('scans all first addresses that two processes create concurrently on one network', async () => {
+  const other = await platform.startApi()
+  try {
+    const users = await Promise.all(
+      ['one', 'two', 'three', 'four'].map((name) => platform.user(name)),
+    )
+    const addresses = await Promise.all(
+      users.map(async (user, at) => {
+        const base = at % 2 === 0 ? platform.base : other.base
+        const created = await call(
+          user,
+          'POST',
+          '/dac/v1/create-wallet',
+          { asset: 'DASH' },
+          { base },
+        )
+        assert.equal(created.status, 200, created.text)
+        const { address } = (
+          await call<{ address: string }>(
             user,
             'POST',
-            '/dac/v1/create-wallet',
+            '/dac/v1/address',
             { asset: 'DASH' },
             { base },
           )
-          assert.equal(created.status, 200, created.text)
-          const { address } = (
-            await call<{ address: string }>(
-              user,
-              'POST',
-              '/dac/v1/address',
-              { asset: 'DASH' },
-              { base },
-            )
-          ).body
-          // The next block pays the new address.
-          await platform.fund('DASH', address, '0.5')
-          return address
-        }),
-      )
-      assert.equal(new Set(addresses).size, users.length)
-      for (const user of users)
-        await waitFor('the deposit', async () => (await balance(user, 'DASH')).balance === '0.5')
-    } finally {
-      await other.stop()
-    }
-  },
-)
+        ).body
+        // The next block pays the new address.
+        await platform.fund('DASH', address, '0.5')
+        return address
+      }),
+    )
+    assert.equal(new Set(addresses).size, users.length)
+    for (const user of users)
+      await waitFor('the deposit', async () => (await balance(user, 'DASH')).balance === '0.5')
+  } finally {
+    await other.stop()
+  }
+})
 
 /**
  * Receives deposits at two addresses, sends an amount that needs both coins, and accounts for every
@@ -200,13 +196,9 @@ async function journey(ticker: Ticker): Promise<void> {
   )
 }
 
-test(
-  'coins can be received and sent on each network, and the ledger accounts for every unit',
-  { timeout: 240_000 },
-  async () => {
-    await Promise.all(TICKERS.map(journey))
-  },
-)
+test('coins can be received and sent on each network, and the ledger accounts for every unit', async () => {
+  await Promise.all(TICKERS.map(journey))
+})
 
 test('an amount below dust is refused before signing', async () => {
   for (const [ticker, amount] of [
@@ -244,62 +236,50 @@ test('an address of a related chain is refused', async () => {
   }
 })
 
-test(
-  'a reorganisation removes a deposit, which is credited when it is mined again',
-  { timeout: 240_000 },
-  async () => {
-    const bob = await platform.user('bob')
-    await call(bob, 'POST', '/dac/v1/create-wallet', { asset: 'DASH' })
-    const { address } = (
-      await call<{ address: string }>(bob, 'POST', '/dac/v1/address', { asset: 'DASH' })
-    ).body
-    await platform.halted('DASH', async () => {
-      await platform.fund('DASH', address, '1')
-      await platform.operator('devnet', { command: 'reorg', network: 'DASH', depth: 1 })
-    })
-    await waitFor('the deposit', async () => (await balance(bob, 'DASH')).balance === '1')
-  },
-)
+test('a reorganisation removes a deposit, which is credited when it is mined again', async () => {
+  const bob = await platform.user('bob')
+  await call(bob, 'POST', '/dac/v1/create-wallet', { asset: 'DASH' })
+  const { address } = (
+    await call<{ address: string }>(bob, 'POST', '/dac/v1/address', { asset: 'DASH' })
+  ).body
+  await platform.halted('DASH', async () => {
+    await platform.fund('DASH', address, '1')
+    await platform.operator('devnet', { command: 'reorg', network: 'DASH', depth: 1 })
+  })
+  await waitFor('the deposit', async () => (await balance(bob, 'DASH')).balance === '1')
+})
 
-test(
-  'a mining reward is credited when the chain allows spending it, and can be spent',
-  { timeout: 240_000 },
-  async () => {
-    const miner = await platform.user('miner')
-    await call(miner, 'POST', '/dac/v1/create-wallet', { asset: 'DASH' })
-    const { address } = (
-      await call<{ address: string }>(miner, 'POST', '/dac/v1/address', { asset: 'DASH' })
+test('a mining reward is credited when the chain allows spending it, and can be spent', async () => {
+  const miner = await platform.user('miner')
+  await call(miner, 'POST', '/dac/v1/create-wallet', { asset: 'DASH' })
+  const { address } = (
+    await call<{ address: string }>(miner, 'POST', '/dac/v1/address', { asset: 'DASH' })
+  ).body
+  await platform.operator('devnet', { command: 'mine', network: 'DASH', blocks: 1, address })
+  await platform.operator('devnet', { command: 'mine', network: 'DASH', blocks: 60 })
+  await waitFor('the deposit’s confirmations', async () => {
+    const { data } = (
+      await call<{ data: { confirmations: string }[] }>(miner, 'GET', '/dac/v1/transactions')
     ).body
-    await platform.operator('devnet', { command: 'mine', network: 'DASH', blocks: 1, address })
-    await platform.operator('devnet', { command: 'mine', network: 'DASH', blocks: 60 })
-    await waitFor('the deposit’s confirmations', async () => {
-      const { data } = (
-        await call<{ data: { confirmations: string }[] }>(miner, 'GET', '/dac/v1/transactions')
-      ).body
-      return Number(data[0]?.confirmations) > 60
-    })
-    assert.equal(
-      (await balance(miner, 'DASH')).balance,
-      '0',
-      'twelve confirmations are enough for others, not for a coinbase',
-    )
-    await platform.operator('devnet', { command: 'mine', network: 'DASH', blocks: 40 })
-    await waitFor('the deposit', async () => (await balance(miner, 'DASH')).balance !== '0')
-    const sent = await call<Transfer>(
-      miner,
-      'POST',
-      '/dac/v1/transaction',
-      transferBody('DASH', '1', CASES.DASH.to),
-    )
-    await assertConfirmed(miner, sent.body.id)
-  },
-)
+    return Number(data[0]?.confirmations) > 60
+  })
+  assert.equal(
+    (await balance(miner, 'DASH')).balance,
+    '0',
+    'twelve confirmations are enough for others, not for a coinbase',
+  )
+  await platform.operator('devnet', { command: 'mine', network: 'DASH', blocks: 40 })
+  await waitFor('the deposit', async () => (await balance(miner, 'DASH')).balance !== '0')
+  const sent = await call<Transfer>(
+    miner,
+    'POST',
+    '/dac/v1/transaction',
+    transferBody('DASH', '1', CASES.DASH.to),
+  )
+  await assertConfirmed(miner, sent.body.id)
+})
 
-test(
-  'after these transfers, the ledger agrees with every chain',
-  { timeout: 240_000 },
-  async () => {
-    const report = await platform.operator('audit')
-    assert.equal(report['ok'], true, JSON.stringify(report['differences']))
-  },
-)
+test('after these transfers, the ledger agrees with every chain', async () => {
+  const report = await platform.operator('audit')
+  assert.equal(report['ok'], true, JSON.stringify(report['differences']))
+})

@@ -10,10 +10,10 @@ import {
   fundedWallet,
   TestPlatform,
   transferBody,
-  waitFor,
   type Transfer,
   type User,
 } from '../testing/harness.ts'
+import { waitFor } from '../../../testing/wait-for.ts'
 
 const platform = new TestPlatform()
 /** Captures the errors that the local chains and the emulated screening services log. */

@@ -19,8 +19,8 @@ import {
   transferBody,
   type Transfer,
   type User,
-  waitFor,
 } from '../testing/harness.ts'
+import { waitFor } from '../../../testing/wait-for.ts'
 
 /**
  * Tests of the command line, the fees, the control panel and the webhooks of a whole platform, and

@@ -10,11 +10,11 @@ import {
   rpc,
   terminal,
   TestPlatform,
-  waitFor,
   type Transfer,
   type User,
 } from '../testing/harness.ts'
 import { testEmittedEvents } from '../testing/event-assertions.ts'
+import { waitFor } from '../../../testing/wait-for.ts'
 
 /**
  * Tests of standing rules: each incoming deposit is forwarded once to one destination, within the
@@ -688,74 +688,69 @@ test('a deposit address keeps its coins until their value justifies the cost of 
   await audited()
 })
 
-test(
-  'forwards each deposit once if the process is killed at any commit of a forward',
-  { timeout: 600_000 },
-  async () => {
-    const user = await newUser('killed')
-    const { omnibus } = await wallet(user, 'ETH')
-    const to = { address: '0x00000000000000000000000000000000000000F6', address_tag: null }
-    const { body: rule } = await make(user, {
-      asset: 'ETH',
-      min_amount: 1,
-      daily_cap: 100,
-      ...rest(to),
-    })
-    let count = 0
-    for (const checkpoint of [
-      'deposit.credited',
-      'forward.created',
-      'transaction.fuel-reserved',
-      'transaction.signed',
-      'transaction.broadcast',
-      'transaction.settled',
-    ]) {
-      await platform.dieAt(checkpoint, () => fund('ETH', omnibus, '1'))
-      count++
-      user.base = platform.base
-      await forwarded(user, rule.id, count)
-    }
-    await lookedAtAll()
-    const { data } = await history(user, rule.id)
-    assert.equal(data.length, count)
-    // A rule is not kept if its creation was never answered.
-    const other = await newUser('halfway')
-    await wallet(other, 'ETH')
-    await platform.dieAt('rule.pending', () =>
-      make(other, { asset: 'ETH', min_amount: 1, daily_cap: 2, ...rest(to) }),
-    )
-    user.base = other.base = platform.base
-    assert.equal((await call<Page<Rule>>(other, 'GET', PATH)).body.data[0]?.status, 'pending')
-    // Changes the time in the database, so that the test does not wait a minute.
-    const database = openDatabase(
-      (
-        JSON.parse(readFileSync(join(platform.home, 'runtime.json'), 'utf8')) as {
-          database_url: string
-        }
-      ).database_url,
-    )
-    await database.query(
-      `update forward_rules set created_at = created_at - interval '1 minute'
+test('forwards each deposit once if the process is killed at any commit of a forward', async () => {
+  const user = await newUser('killed')
+  const { omnibus } = await wallet(user, 'ETH')
+  const to = { address: '0x00000000000000000000000000000000000000F6', address_tag: null }
+  const { body: rule } = await make(user, {
+    asset: 'ETH',
+    min_amount: 1,
+    daily_cap: 100,
+    ...rest(to),
+  })
+  let count = 0
+  for (const checkpoint of [
+    'deposit.credited',
+    'forward.created',
+    'transaction.fuel-reserved',
+    'transaction.signed',
+    'transaction.broadcast',
+    'transaction.settled',
+  ]) {
+    await platform.dieAt(checkpoint, () => fund('ETH', omnibus, '1'))
+    count++
+    user.base = platform.base
+    await forwarded(user, rule.id, count)
+  }
+  await lookedAtAll()
+  const { data } = await history(user, rule.id)
+  assert.equal(data.length, count)
+  // A rule is not kept if its creation was never answered.
+  const other = await newUser('halfway')
+  await wallet(other, 'ETH')
+  await platform.dieAt('rule.pending', () =>
+    make(other, { asset: 'ETH', min_amount: 1, daily_cap: 2, ...rest(to) }),
+  )
+  user.base = other.base = platform.base
+  assert.equal((await call<Page<Rule>>(other, 'GET', PATH)).body.data[0]?.status, 'pending')
+  // Changes the time in the database, so that the test does not wait a minute.
+  const database = openDatabase(
+    (
+      JSON.parse(readFileSync(join(platform.home, 'runtime.json'), 'utf8')) as {
+        database_url: string
+      }
+    ).database_url,
+  )
+  await database.query(
+    `update forward_rules set created_at = created_at - interval '1 minute'
         where state = 'PENDING'`,
-    )
-    await database.close()
-    await waitFor(
-      'its end',
-      async () =>
-        (await call<Page<Rule>>(other, 'GET', `${PATH}?status=deleted`)).body.total === '1',
-    )
-    assert.equal(
-      (await make(other, { asset: 'ETH', min_amount: 1, daily_cap: 2, ...rest(to) })).status,
-      200,
-    )
-    assert.equal(
-      BigInt(await rpc<string>(platform, 'ETH', 'eth_getBalance', [to.address, 'latest'])),
-      BigInt(count) * 10n ** 18n,
-    )
-    shop.base = customer.base = platform.base
-    await audited()
-  },
-)
+  )
+  await database.close()
+  await waitFor(
+    'its end',
+    async () => (await call<Page<Rule>>(other, 'GET', `${PATH}?status=deleted`)).body.total === '1',
+  )
+  assert.equal(
+    (await make(other, { asset: 'ETH', min_amount: 1, daily_cap: 2, ...rest(to) })).status,
+    200,
+  )
+  assert.equal(
+    BigInt(await rpc<string>(platform, 'ETH', 'eth_getBalance', [to.address, 'latest'])),
+    BigInt(count) * 10n ** 18n,
+  )
+  shop.base = customer.base = platform.base
+  await audited()
+})
 
 test('with fewer than two nodes no rule is created, and a deletion waits for the second node', async () => {
   const user = await newUser('lonely')

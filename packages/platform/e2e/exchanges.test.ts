@@ -6,12 +6,12 @@ import {
   call,
   fundedWallet,
   TestPlatform,
-  waitFor,
   type Transfer,
   type User,
 } from '../testing/harness.ts'
 import type { Order } from '../testing/venues/trading-fixture.ts'
 import { testEmittedEvents } from '../testing/event-assertions.ts'
+import { waitFor } from '../../../testing/wait-for.ts'
 
 /**
  * Tests of trading, of transfers between a wallet and an exchange in both directions, and of
@@ -87,8 +87,7 @@ describe('trading', () => {
         ]))
           ? read(id)
           : null,
-      30_000,
-      100,
+      { pauseMsMax: 100 },
     )
   const book = async (exchange: string) =>
     (
@@ -406,8 +405,7 @@ describe('transfers and conversions', () => {
         ))
           ? read(id)
           : null,
-      60_000,
-      100,
+      { pauseMsMax: 100 },
     )
   const of = async (transaction: string) =>
     (

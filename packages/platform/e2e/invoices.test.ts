@@ -9,11 +9,11 @@ import {
   fundedWallet,
   TestPlatform,
   transferBody,
-  waitFor,
   type Transfer,
   type User,
 } from '../testing/harness.ts'
 import { testEmittedEvents } from '../testing/event-assertions.ts'
+import { waitFor } from '../../../testing/wait-for.ts'
 
 /**
  * Tests of invoices as the merchant and the payer use them, with a coin, a token and a coin with

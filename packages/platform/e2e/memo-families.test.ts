@@ -20,10 +20,10 @@ import {
   terminal,
   TestPlatform,
   transferBody,
-  waitFor,
   type Transfer,
   type User,
 } from '../testing/harness.ts'
+import { waitFor } from '../../../testing/wait-for.ts'
 
 /**
  * Tests of XRP and XLM: deposit addresses that share one address and differ by tag or memo, the

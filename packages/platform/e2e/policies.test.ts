@@ -11,10 +11,10 @@ import {
   fundedWallet,
   TestPlatform,
   transferBody,
-  waitFor,
   type Transfer,
   type User,
 } from '../testing/harness.ts'
+import { waitFor } from '../../../testing/wait-for.ts'
 
 const platform = new TestPlatform()
 const PEOPLE = ['person-1', 'person-2', 'person-3']

@@ -18,8 +18,9 @@ import {
   type Statement,
 } from '@custody/client/verify-reserves'
 import { canonicalJson } from '@custody/request-auth'
-import { startBrowser } from '../../../testing/browser.ts'
-import { PRIVATE_KEY, TestPlatform, waitFor, type User } from '../testing/harness.ts'
+import { PAGE_WAIT_MS, startBrowser } from '../../../testing/browser.ts'
+import { PRIVATE_KEY, TestPlatform, type User } from '../testing/harness.ts'
+import { waitFor } from '../../../testing/wait-for.ts'
 
 const platform = new TestPlatform()
 let [acme, other, second] = [] as unknown as [User, User, User]
@@ -288,7 +289,7 @@ test('the page verifies a proof in the browser without requests, and reports a f
     const page = await (
       await browser.newContext({ viewport: { width: 1000, height: 900 } })
     ).newPage()
-    page.setDefaultTimeout(20_000)
+    page.setDefaultTimeout(PAGE_WAIT_MS)
     const [paths, thrown]: [string[], string[]] = [[], []]
     page.on('request', (request) => paths.push(request.url()))
     page.on('pageerror', (error) => thrown.push(error.message))

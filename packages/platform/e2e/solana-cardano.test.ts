@@ -24,13 +24,13 @@ import {
   terminal,
   TestPlatform,
   transferBody,
-  waitFor,
   type Transfer,
   type User,
 } from '../testing/harness.ts'
+import { waitFor } from '../../../testing/wait-for.ts'
 
 const platform = new TestPlatform()
-before(() => platform.start(), { timeout: 240_000 })
+before(() => platform.start())
 after(() => platform.remove())
 
 const audited = async () => {
@@ -140,15 +140,12 @@ describe('Cardano', () => {
     return get<Utxos>(`txs/${hash}/utxos`)
   }
 
-  before(
-    async () => {
-      devnetUrl = `http://127.0.0.1:${(JSON.parse(readFileSync(join(platform.home, 'ports.json'), 'utf8')) as { devnet: number }).devnet}`
-      user = await platform.user('cardano')
-      customer = await platform.user('cardano-customer')
-      source = await fundedWallet(platform, user, 'ADA', '100')
-    },
-    { timeout: 240_000 },
-  )
+  before(async () => {
+    devnetUrl = `http://127.0.0.1:${(JSON.parse(readFileSync(join(platform.home, 'ports.json'), 'utf8')) as { devnet: number }).devnet}`
+    user = await platform.user('cardano')
+    customer = await platform.user('cardano-customer')
+    source = await fundedWallet(platform, user, 'ADA', '100')
+  })
 
   test('credits a deposit after enough confirmations, at an enterprise address with a payment URI', async () => {
     assert.match(source, /^addr_test1v/)
@@ -316,14 +313,11 @@ describe('Solana', () => {
   const devnet = (command: Record<string, unknown>) => platform.operator('devnet', command)
   const lamports = async (address: string) =>
     (await rpc<{ value: number }>(platform, 'SOL', 'getBalance', [address])).value
-  before(
-    async () => {
-      user = await platform.user('solana')
-      customer = await platform.user('solana-customer')
-      source = await fundedWallet(platform, user, 'SOL', '3')
-    },
-    { timeout: 240_000 },
-  )
+  before(async () => {
+    user = await platform.user('solana')
+    customer = await platform.user('solana-customer')
+    source = await fundedWallet(platform, user, 'SOL', '3')
+  })
 
   test("credits a deposit, and keeps the chain's minimum reserve unspendable", async () => {
     assert.deepEqual(

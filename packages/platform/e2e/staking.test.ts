@@ -12,11 +12,11 @@ import {
   terminal,
   TestPlatform,
   transferBody,
-  waitFor,
   type Transfer,
   type User,
 } from '../testing/harness.ts'
 import { testEmittedEvents } from '../testing/event-assertions.ts'
+import { waitFor } from '../../../testing/wait-for.ts'
 
 const platform = new TestPlatform()
 let user: User
@@ -158,16 +158,13 @@ const connect = () =>
     { onError: () => undefined },
   ))
 
-before(
-  async () => {
-    await platform.start()
-    connect()
-    user = await platform.user('staking')
-    own = await fundedWallet(platform, user, 'TRX', '30000')
-    other = (await walletOf('customer', '10')).address
-  },
-  { timeout: 240_000 },
-)
+before(async () => {
+  await platform.start()
+  connect()
+  user = await platform.user('staking')
+  own = await fundedWallet(platform, user, 'TRX', '30000')
+  other = (await walletOf('customer', '10')).address
+})
 after(async () => {
   await database.close()
   await platform.remove()
@@ -691,71 +688,67 @@ test('a stake that the chain never accepts fails at its expiry, and its TRX is r
   await audited()
 })
 
-test(
-  'stakes, delegates and unstakes once if the process is killed at any commit',
-  { timeout: 600_000 },
-  async () => {
-    const { user: steady, address } = await walletOf('kills', '500')
-    const points = [
-      'staking.created',
-      'transaction.fuel-reserved',
-      'transaction.built',
-      'transaction.signed',
-      'transaction.broadcast',
-      'transaction.included',
-      'transaction.settled',
-    ]
-    const ids: string[] = []
-    for (const [turn, point] of points.entries()) {
-      const body = {
-        asset: 'TRX',
-        address: other,
-        resource: 'ENERGY',
-        amount: 10,
-        sequence_id: `kill-${turn}`,
-      }
-      // At this checkpoint a block is final after two more blocks, which may be too early for the
-      // transaction to be processed before.
-      const isSlow = point === 'transaction.included'
-      const halt = (halted: boolean) =>
-        platform.operator('devnet', { command: 'halt', network: 'TRX', halted })
-      if (isSlow) await halt(true)
-      await platform.dieAt(point, async () => {
-        const response = await ask('stake', body, steady)
-        if (isSlow) await platform.mineUntil('TRX', 'a death', async () => false)
-        return response
-      })
-      if (isSlow) await halt(false)
-      steady.base = platform.base
-      user.base = platform.base
-      const again = await ask('stake', body, steady)
-      assert.equal(again.status, 200, again.text)
-      await assertConfirmed(steady, again.body.id)
-      // This request is in progress while the next iteration kills the process.
-      const unstake = await ask(
-        'unstake',
-        { asset: 'TRX', address: other, resource: 'ENERGY', amount: 1 },
-        steady,
-      )
-      assert.equal(unstake.status, 200, unstake.text)
-      ids.push(unstake.body.id)
+test('stakes, delegates and unstakes once if the process is killed at any commit', async () => {
+  const { user: steady, address } = await walletOf('kills', '500')
+  const points = [
+    'staking.created',
+    'transaction.fuel-reserved',
+    'transaction.built',
+    'transaction.signed',
+    'transaction.broadcast',
+    'transaction.included',
+    'transaction.settled',
+  ]
+  const ids: string[] = []
+  for (const [turn, point] of points.entries()) {
+    const body = {
+      asset: 'TRX',
+      address: other,
+      resource: 'ENERGY',
+      amount: 10,
+      sequence_id: `kill-${turn}`,
     }
-    for (const id of ids) {
-      const ended = await terminal(steady, id)
-      assert.equal(ended.status, 'confirmed', `${ended.failure_reason ?? ''}`)
-    }
-    const total = points.length * 9
-    assert.deepEqual(
-      [
-        (await staking(other, steady)).staked.ENERGY,
-        (await lent(address, other))['frozen_balance_for_energy'],
-      ],
-      [String(total), total * 1_000_000],
+    // At this checkpoint a block is final after two more blocks, which may be too early for the
+    // transaction to be processed before.
+    const isSlow = point === 'transaction.included'
+    const halt = (halted: boolean) =>
+      platform.operator('devnet', { command: 'halt', network: 'TRX', halted })
+    if (isSlow) await halt(true)
+    await platform.dieAt(point, async () => {
+      const response = await ask('stake', body, steady)
+      if (isSlow) await platform.mineUntil('TRX', 'a death', async () => false)
+      return response
+    })
+    if (isSlow) await halt(false)
+    steady.base = platform.base
+    user.base = platform.base
+    const again = await ask('stake', body, steady)
+    assert.equal(again.status, 200, again.text)
+    await assertConfirmed(steady, again.body.id)
+    // This request is in progress while the next iteration kills the process.
+    const unstake = await ask(
+      'unstake',
+      { asset: 'TRX', address: other, resource: 'ENERGY', amount: 1 },
+      steady,
     )
-    assert.equal((await balance(steady, 'TRX')).balance, String(500 - points.length * 10))
-    await audited()
-  },
-)
+    assert.equal(unstake.status, 200, unstake.text)
+    ids.push(unstake.body.id)
+  }
+  for (const id of ids) {
+    const ended = await terminal(steady, id)
+    assert.equal(ended.status, 'confirmed', `${ended.failure_reason ?? ''}`)
+  }
+  const total = points.length * 9
+  assert.deepEqual(
+    [
+      (await staking(other, steady)).staked.ENERGY,
+      (await lent(address, other))['frozen_balance_for_energy'],
+    ],
+    [String(total), total * 1_000_000],
+  )
+  assert.equal((await balance(steady, 'TRX')).balance, String(500 - points.length * 10))
+  await audited()
+})
 
 testEmittedEvents(
   () => platform.database,

@@ -11,10 +11,10 @@ import {
   terminal,
   TestPlatform,
   transferBody,
-  waitFor,
   type Transfer,
   type User,
 } from '../testing/harness.ts'
+import { waitFor } from '../../../testing/wait-for.ts'
 
 const platform = new TestPlatform()
 let user: User
@@ -103,14 +103,11 @@ async function tokens(contract: string, address: string): Promise<bigint> {
   return BigInt(`0x${constant_result[0]}`)
 }
 
-before(
-  async () => {
-    await platform.start()
-    user = await platform.user('tron')
-    source = await fundedWallet(platform, user, 'TRX', '300')
-  },
-  { timeout: 240_000 },
-)
+before(async () => {
+  await platform.start()
+  user = await platform.user('tron')
+  source = await fundedWallet(platform, user, 'TRX', '300')
+})
 after(async () => platform.remove())
 
 interface Tank {

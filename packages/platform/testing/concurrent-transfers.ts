@@ -6,10 +6,10 @@ import {
   rpc,
   terminal,
   transferBody,
-  waitFor,
   type TestPlatform,
   type Transfer,
 } from './harness.ts'
+import { waitFor } from '../../../testing/wait-for.ts'
 
 const ETH_TO = '0x00000000000000000000000000000000000000d1'
 const USDT = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
@@ -77,7 +77,7 @@ export async function sendConcurrently(platform: TestPlatform, each: number): Pr
       )
   })
   for (const [at, { user }] of bodies.entries()) {
-    const done = await terminal(user, (created[at] as { body: Transfer }).body.id, 300_000)
+    const done = await terminal(user, (created[at] as { body: Transfer }).body.id)
     assert.equal(done.status, 'confirmed', String(done.failure_reason))
   }
   const tokens = await rpc<string>(platform, 'ETH', 'eth_call', [

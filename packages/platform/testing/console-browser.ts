@@ -1,11 +1,10 @@
+import { PAGE_WAIT_MS } from '../../../testing/browser.ts'
 import assert from 'node:assert/strict'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import axe from 'axe-core'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 
-/** Maximum wait for the page in milliseconds, long enough for a busy machine. */
-const WAIT_MS = 30_000
 const DESK = { width: 1440, height: 900 }
 const PHONE = { width: 390, height: 844 }
 /** Folder for screenshots; if it is not set, no screenshots are made. */
@@ -38,7 +37,7 @@ export class Visitor {
       viewport: DESK,
       permissions: ['clipboard-read', 'clipboard-write'],
     })
-    context.setDefaultTimeout(WAIT_MS)
+    context.setDefaultTimeout(PAGE_WAIT_MS)
     await context.addInitScript({
       content: `addEventListener('securitypolicyviolation', (event) => console.error('policy ' + event.violatedDirective + ' ' + event.blockedURI))`,
     })

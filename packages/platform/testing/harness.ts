@@ -26,6 +26,7 @@ import { exitAfterTests, keepAlive } from './exit-after-tests.ts'
 import { prepareDatabase } from './prepared-database.ts'
 import { createTestDatabase, type ServerMode, type TestDatabase } from './test-database.ts'
 import { wrongEvents } from './event-assertions.ts'
+import { waitFor } from '../../../testing/wait-for.ts'
 
 const PLATFORM = fileURLToPath(new URL('../', import.meta.url))
 const MAIN = join('src', 'main.ts')
@@ -540,27 +541,6 @@ export const transferBody = (
     .join('')}}`
 
 /**
- * Repeats a check until it returns a value, at growing intervals, because a signed request costs
- * both sides five milliseconds of processor time.
- */
-export async function waitFor<T>(
-  what: string,
-  read: () => Promise<T | null | undefined | false>,
-  timeoutMs = 150_000,
-  leastOftenMs = 250,
-): Promise<T> {
-  const deadline = Date.now() + timeoutMs
-  let pauseMs = 80
-  for (;;) {
-    const value = await read()
-    if (value) return value
-    if (Date.now() > deadline) throw new Error(`${what}: not within ${timeoutMs} ms`)
-    await sleep(pauseMs)
-    pauseMs = Math.min(leastOftenMs, pauseMs * 1.4)
-  }
-}
-
-/**
  * Repeats a request while its network is unreachable, as clients are advised to do. Local chains
  * start slowly when many start concurrently.
  */
@@ -605,7 +585,7 @@ export async function balance(
  * Returns a transfer once it has ended. It polls the database, because a signed request costs ten
  * times as much.
  */
-export const terminal = (user: User, id: string, timeoutMs = 150_000) =>
+export const terminal = (user: User, id: string) =>
   waitFor(
     `transfer ${id}`,
     async () => {
@@ -621,8 +601,7 @@ export const terminal = (user: User, id: string, timeoutMs = 150_000) =>
       const { body } = await call<Transfer>(user, 'GET', `/dac/v1/transaction/${id}`)
       return body.status === 'confirmed' || body.status === 'failed' ? body : null
     },
-    timeoutMs,
-    150,
+    { pauseMsMax: 150 },
   )
 
 /**
@@ -630,12 +609,8 @@ export const terminal = (user: User, id: string, timeoutMs = 150_000) =>
  * the failure reason, and the last errors of the transfer and of its fuel, which contain the nodes'
  * messages.
  */
-export async function assertConfirmed(
-  user: User,
-  id: string,
-  timeoutMs?: number,
-): Promise<Transfer> {
-  const transfer = await terminal(user, id, timeoutMs)
+export async function assertConfirmed(user: User, id: string): Promise<Transfer> {
+  const transfer = await terminal(user, id)
   if (transfer.status === 'confirmed') return transfer
   const platform = platforms.find(({ base }) => base === user.base)
   const rows = await platform?.database.query(

@@ -7,6 +7,7 @@ import { systemEnvironment } from '../src/core/environment.ts'
 import { startPlatform, type RunningPlatform } from '../src/server/app/platform.ts'
 import type { Runtime } from '../src/server/app/runtime.ts'
 import type { Devnet } from '../../devnet/src/devnet.ts'
+import { DATABASE_TIMEOUTS } from './test-database.ts'
 import { chainsFetch } from './chains/chains-fetch.ts'
 import { startOperatorServer } from '../src/server/operator/server.ts'
 import { readSettings } from '../src/core/settings/settings.ts'
@@ -145,7 +146,8 @@ export class InProcessPlatform {
       },
       fetch: faults.wrap(chainsFetch(this.#chains)),
       resolve: lookup,
-      openDatabase: (address, options) => faultyDatabase(openDatabase(address, options), faults),
+      openDatabase: (address, options) =>
+        faultyDatabase(openDatabase(address, { ...DATABASE_TIMEOUTS, ...options }), faults),
       startPostgres: async () => ({ url, adopted: true, pid, stop: async () => undefined }),
       startLocal: async () => ({
         devnetUrl: this.#chains.url,

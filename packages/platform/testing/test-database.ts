@@ -7,6 +7,17 @@ import { openDatabase } from '../src/core/database/pool.ts'
 import { prepareDatabase } from './prepared-database.ts'
 
 /**
+ * Database time-outs that are long enough never to apply, because this machine's clock is part of
+ * neither a test nor the simulation.
+ */
+export const DATABASE_TIMEOUTS = {
+  answerMs: 3_600_000,
+  commitMs: 3_600_000,
+  connectMs: 3_600_000,
+  shortTimeoutMs: 3_600_000,
+}
+
+/**
  * Databases of tests on a PostgreSQL server that all files of a run share. `npm test` starts the
  * server (global-setup.ts). A file that is run without it starts its own server for all of its
  * databases.

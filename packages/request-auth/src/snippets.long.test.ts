@@ -135,48 +135,44 @@ test('each example has a runner in this file, or is listed as having none', () =
 })
 
 for (const file of Object.keys(RUNNERS)) {
-  test(
-    `${file}: requests are signed as sent, wrong keys refused, and reused sequence_ids stop it`,
-    { timeout: 120_000 },
-    async (t) => {
-      const runner = runnerOf(file)
-      if (!runner) {
-        t.skip('its language is not installed')
-        return
-      }
-      const command = [...runner, join(EXAMPLES, file)]
-      const read = await run([...command, 'GET', '/dac/v1/wallets?asset=ETH'], keyFile)
-      assert.equal(read.status, 0, read.output)
-      assert.deepEqual(JSON.parse(read.output), {
-        method: 'GET',
-        uri: '/dac/v1/wallets?asset=ETH',
-        body: '',
-      })
-      const body = '{"asset":"ETH", "label":"Käse & Brot"}'
-      const written = await run([...command, 'POST', '/dac/v1/address', body], keyFile)
-      assert.equal(written.status, 0, written.output)
-      assert.deepEqual(JSON.parse(written.output), { method: 'POST', uri: '/dac/v1/address', body })
-      const foreign = join(folder, 'foreign.pem')
-      writeFileSync(
-        foreign,
-        generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({
-          type: 'pkcs8',
-          format: 'pem',
-        }),
-      )
-      const refused = await run([...command, 'GET', '/dac/v1/wallets?asset=ETH'], foreign)
-      assert.ok((refused.status ?? 0) > 0, refused.output)
-      assert.match(refused.output, /does not match the public key/)
-      const reused = '{"asset":"ETH","sequence_id":"used"}'
-      const mismatch = await run([...command, 'POST', '/dac/v1/transaction', reused], keyFile)
-      // `go run` exits with 1 for any status of the program, and prints the status.
-      assert.equal(mismatch.status, file === 'custody.go' ? 1 : 2, mismatch.output)
-      if (file === 'custody.go') assert.match(mismatch.output, /exit status 2/)
-      assert.match(
-        mismatch.output,
-        /sequence_id: was used before with another payload; nothing was created for this request/,
-      )
-      assert.ok(mismatch.output.includes(JSON.stringify(reused)), 'the earlier answer is printed')
-    },
-  )
+  test(`${file}: requests are signed as sent, wrong keys refused, and reused sequence_ids stop it`, async (t) => {
+    const runner = runnerOf(file)
+    if (!runner) {
+      t.skip('its language is not installed')
+      return
+    }
+    const command = [...runner, join(EXAMPLES, file)]
+    const read = await run([...command, 'GET', '/dac/v1/wallets?asset=ETH'], keyFile)
+    assert.equal(read.status, 0, read.output)
+    assert.deepEqual(JSON.parse(read.output), {
+      method: 'GET',
+      uri: '/dac/v1/wallets?asset=ETH',
+      body: '',
+    })
+    const body = '{"asset":"ETH", "label":"Käse & Brot"}'
+    const written = await run([...command, 'POST', '/dac/v1/address', body], keyFile)
+    assert.equal(written.status, 0, written.output)
+    assert.deepEqual(JSON.parse(written.output), { method: 'POST', uri: '/dac/v1/address', body })
+    const foreign = join(folder, 'foreign.pem')
+    writeFileSync(
+      foreign,
+      generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({
+        type: 'pkcs8',
+        format: 'pem',
+      }),
+    )
+    const refused = await run([...command, 'GET', '/dac/v1/wallets?asset=ETH'], foreign)
+    assert.ok((refused.status ?? 0) > 0, refused.output)
+    assert.match(refused.output, /does not match the public key/)
+    const reused = '{"asset":"ETH","sequence_id":"used"}'
+    const mismatch = await run([...command, 'POST', '/dac/v1/transaction', reused], keyFile)
+    // `go run` exits with 1 for any status of the program, and prints the status.
+    assert.equal(mismatch.status, file === 'custody.go' ? 1 : 2, mismatch.output)
+    if (file === 'custody.go') assert.match(mismatch.output, /exit status 2/)
+    assert.match(
+      mismatch.output,
+      /sequence_id: was used before with another payload; nothing was created for this request/,
+    )
+    assert.ok(mismatch.output.includes(JSON.stringify(reused)), 'the earlier answer is printed')
+  })
 }

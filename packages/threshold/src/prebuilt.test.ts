@@ -76,7 +76,7 @@ before(() => {
 
 test(
   'a checkout without Rust uses the prebuilt addons, and the threshold addon signs',
-  { skip, timeout: 120_000 },
+  { skip },
   () => {
     const taken = install()
     assert.equal(taken.status, 0, taken.stderr)
@@ -104,29 +104,25 @@ test(
   },
 )
 
-test(
-  'refuses and reports a package of other sources, or with a replaced file',
-  { skip, timeout: 60_000 },
-  () => {
-    emptied()
-    const source = join(copy, 'packages/threshold/native/src/lib.rs')
-    appendFileSync(source, '// another line\n')
-    const other = install()
-    assert.equal(other.status, 1)
-    assert.match(
-      other.stderr,
-      /the prebuilt threshold addon of .* was built from other Rust sources than this checkout's \([0-9a-f]{12}, not [0-9a-f]{12}\): it is not used/,
-    )
-    assert.match(other.stderr, /cargo was not found/)
-    assert.ok(!existsSync(addon))
-    cpSync(join(root, 'packages/threshold/native/src/lib.rs'), source)
-    const [made] = readdirSync(out)
-    appendFileSync(join(out, made as string, 'threshold.node'), 'x')
-    const changed = install()
-    assert.equal(changed.status, 1)
-    assert.match(changed.stderr, /threshold\.node is not the file that its package\.json describes/)
-  },
-)
+test('refuses and reports a package of other sources, or with a replaced file', { skip }, () => {
+  emptied()
+  const source = join(copy, 'packages/threshold/native/src/lib.rs')
+  appendFileSync(source, '// another line\n')
+  const other = install()
+  assert.equal(other.status, 1)
+  assert.match(
+    other.stderr,
+    /the prebuilt threshold addon of .* was built from other Rust sources than this checkout's \([0-9a-f]{12}, not [0-9a-f]{12}\): it is not used/,
+  )
+  assert.match(other.stderr, /cargo was not found/)
+  assert.ok(!existsSync(addon))
+  cpSync(join(root, 'packages/threshold/native/src/lib.rs'), source)
+  const [made] = readdirSync(out)
+  appendFileSync(join(out, made as string, 'threshold.node'), 'x')
+  const changed = install()
+  assert.equal(changed.status, 1)
+  assert.match(changed.stderr, /threshold\.node is not the file that its package\.json describes/)
+})
 
 /** Installs without a setting that names a package. */
 const installPlainly = (env: Record<string, string> = {}) =>
@@ -147,28 +143,24 @@ const refused = (env: Record<string, string>, reason: RegExp) => {
   assert.ok(!existsSync(addon))
 }
 
-test(
-  'a checkout uses a cached build of another checkout with the same sources',
-  { skip, timeout: 60_000 },
-  () => {
-    emptied()
-    const taken = installPlainly()
-    assert.equal(taken.status, 0, taken.stderr)
-    assert.match(
-      taken.stdout,
-      /threshold addon taken prebuilt from .*\/caches\/custody\/prebuilt\/.*\npkcs11 addon taken prebuilt from /,
-    )
-    assert.equal(statSync(prebuiltCache).mode & 0o777, 0o700)
-    assert.equal(
-      readdirSync(prebuiltCache).length,
-      2,
-      'an entry for each addon, and nothing half made',
-    )
-    refused({ CUSTODY_PREBUILT_CACHE: 'off' }, /cargo was not found/)
-  },
-)
+test('a checkout uses a cached build of another checkout with the same sources', { skip }, () => {
+  emptied()
+  const taken = installPlainly()
+  assert.equal(taken.status, 0, taken.stderr)
+  assert.match(
+    taken.stdout,
+    /threshold addon taken prebuilt from .*\/caches\/custody\/prebuilt\/.*\npkcs11 addon taken prebuilt from /,
+  )
+  assert.equal(statSync(prebuiltCache).mode & 0o777, 0o700)
+  assert.equal(
+    readdirSync(prebuiltCache).length,
+    2,
+    'an entry for each addon, and nothing half made',
+  )
+  refused({ CUSTODY_PREBUILT_CACHE: 'off' }, /cargo was not found/)
+})
 
-test('never uses a cache that another user can write to', { skip, timeout: 60_000 }, () => {
+test('never uses a cache that another user can write to', { skip }, () => {
   const [file, place] = [join(entry('threshold'), 'threshold.node'), entry('threshold')]
   for (const path of [
     file,
@@ -201,42 +193,38 @@ test('never uses a cache that another user can write to', { skip, timeout: 60_00
   assert.equal(installPlainly().status, 0, 'as it was, it is used')
 })
 
-test(
-  'never uses a cache entry that is damaged or of other sources',
-  { skip, timeout: 60_000 },
-  () => {
-    const place = entry('threshold')
-    const saved = join(folder, 'saved')
-    cpSync(place, saved, { recursive: true })
-    appendFileSync(join(place, 'threshold.node'), 'x')
-    refused({}, /threshold\.node is not the file that its package\.json describes/)
-    rmSync(join(place, 'threshold.node'))
-    refused({}, /holds no prebuilt threshold addon/)
-    rmSync(place, { recursive: true })
-    cpSync(saved, place, { recursive: true })
-    // Sources without a build have no entry; an entry in their place is detected by its contents.
-    const source = join(copy, 'packages/threshold/native/src/lib.rs')
-    appendFileSync(source, '// another line\n')
-    refused({}, /cargo was not found/)
-    const hashed = there([
-      '--input-type=module',
-      '--eval',
-      `
+test('never uses a cache entry that is damaged or of other sources', { skip }, () => {
+  const place = entry('threshold')
+  const saved = join(folder, 'saved')
+  cpSync(place, saved, { recursive: true })
+  appendFileSync(join(place, 'threshold.node'), 'x')
+  refused({}, /threshold\.node is not the file that its package\.json describes/)
+  rmSync(join(place, 'threshold.node'))
+  refused({}, /holds no prebuilt threshold addon/)
+  rmSync(place, { recursive: true })
+  cpSync(saved, place, { recursive: true })
+  // Sources without a build have no entry; an entry in their place is detected by its contents.
+  const source = join(copy, 'packages/threshold/native/src/lib.rs')
+  appendFileSync(source, '// another line\n')
+  refused({}, /cargo was not found/)
+  const hashed = there([
+    '--input-type=module',
+    '--eval',
+    `
     import { ADDONS, hashOf } from './scripts/native-sources.mjs'
     console.log(hashOf(ADDONS[0].native))`,
-    ]).stdout.trim()
-    const forged = place.replace(/-[0-9a-f]{64}/, `-${hashed}`)
-    assert.notEqual(forged, place)
-    cpSync(saved, forged, { recursive: true })
-    refused({}, /was built from other Rust sources than this checkout's/)
-    cpSync(join(root, 'packages/threshold/native/src/lib.rs'), source)
-    rmSync(forged, { recursive: true })
-  },
-)
+  ]).stdout.trim()
+  const forged = place.replace(/-[0-9a-f]{64}/, `-${hashed}`)
+  assert.notEqual(forged, place)
+  cpSync(saved, forged, { recursive: true })
+  refused({}, /was built from other Rust sources than this checkout's/)
+  cpSync(join(root, 'packages/threshold/native/src/lib.rs'), source)
+  rmSync(forged, { recursive: true })
+})
 
 test(
   'uses the package in the `prebuilt` folder by default, unless others can write to it',
-  { skip, timeout: 60_000 },
+  { skip },
   () => {
     const env = { CUSTODY_PREBUILT_CACHE: 'off' }
     const lies = join(copy, 'prebuilt')

@@ -124,140 +124,124 @@ async function send(
   return signed.hash
 }
 
-test(
-  'a token transfer that returns false is not a success and moves no tokens',
-  { timeout: 60_000 },
-  async () => {
-    const { asset, contract } = await deploy('FalseLike')
-    const client = clientOf('ETH', [...local.assetsOf('ETH'), asset])
-    const expected = { asset, from: owner(), to: TO }
-    const good = await client.status(await send('ETH', client, asset, 5n), expected)
-    assert.equal(good.state === 'included' && good.succeeded, true)
-    await ((await contract.getFunction('freeze')(true)) as ethers.TransactionResponse).wait()
-    await assert.rejects(
-      client.gasLimit({ asset, from: owner(), to: TO, amount: 5n }),
-      RpcReverted,
-      'known before anything is signed',
-    )
-    const hash = await send('ETH', client, asset, 5n, 100_000n)
-    const plain = await client.status(hash)
-    assert.equal(
-      plain.state === 'included' && plain.succeeded,
-      true,
-      'the receipt alone says that all is well',
-    )
-    const checked = await client.status(hash, expected)
-    assert.equal(checked.state === 'included' && checked.succeeded, false)
-    assert.equal(checked.state === 'included' && checked.fee! > 0n, true, 'its fee was spent')
-  },
-)
+test('a token transfer that returns false is not a success and moves no tokens', async () => {
+  const { asset, contract } = await deploy('FalseLike')
+  const client = clientOf('ETH', [...local.assetsOf('ETH'), asset])
+  const expected = { asset, from: owner(), to: TO }
+  const good = await client.status(await send('ETH', client, asset, 5n), expected)
+  assert.equal(good.state === 'included' && good.succeeded, true)
+  await ((await contract.getFunction('freeze')(true)) as ethers.TransactionResponse).wait()
+  await assert.rejects(
+    client.gasLimit({ asset, from: owner(), to: TO, amount: 5n }),
+    RpcReverted,
+    'known before anything is signed',
+  )
+  const hash = await send('ETH', client, asset, 5n, 100_000n)
+  const plain = await client.status(hash)
+  assert.equal(
+    plain.state === 'included' && plain.succeeded,
+    true,
+    'the receipt alone says that all is well',
+  )
+  const checked = await client.status(hash, expected)
+  assert.equal(checked.state === 'included' && checked.succeeded, false)
+  assert.equal(checked.state === 'included' && checked.fee! > 0n, true, 'its fee was spent')
+})
 
-test(
-  'the deposit of a token that deducts a fee is the received amount',
-  { timeout: 60_000 },
-  async () => {
-    const { asset } = await deploy('FeeLike')
-    const client = clientOf('ETH', [...local.assetsOf('ETH'), asset])
-    const hash = await send('ETH', client, asset, 1000n)
-    const status = await client.status(hash, { asset, from: owner(), to: TO })
-    assert.ok(status.state === 'included' && status.succeeded)
-    const block = await client.block(status.height)
-    assert.deepEqual(
-      block?.transfers
-        .filter((each) => each.asset === 'ODD')
-        .map(({ address, amount }) => [address, amount]),
-      [
-        [TO, 990n],
-        [owner(), 10n],
-      ],
-    )
-    assert.equal(await client.balance(TO, asset), 990n)
-  },
-)
+test('the deposit of a token that deducts a fee is the received amount', async () => {
+  const { asset } = await deploy('FeeLike')
+  const client = clientOf('ETH', [...local.assetsOf('ETH'), asset])
+  const hash = await send('ETH', client, asset, 1000n)
+  const status = await client.status(hash, { asset, from: owner(), to: TO })
+  assert.ok(status.state === 'included' && status.succeeded)
+  const block = await client.block(status.height)
+  assert.deepEqual(
+    block?.transfers
+      .filter((each) => each.asset === 'ODD')
+      .map(({ address, amount }) => [address, amount]),
+    [
+      [TO, 990n],
+      [owner(), 10n],
+    ],
+  )
+  assert.equal(await client.balance(TO, asset), 990n)
+})
 
-test(
-  'if an endpoint omits the logs of a block, its receipts are read or the block fails',
-  { timeout: 60_000 },
-  async () => {
-    const { asset } = await deploy('FalseLike')
-    const assets = [...local.assetsOf('ETH'), asset]
-    const client = clientOf('ETH', assets)
-    const hash = await send('ETH', client, asset, 7n)
-    const { height } = (await client.status(hash)) as { height: number }
-    const whole = await client.block(height)
-    assert.deepEqual(
-      whole?.transfers.map(({ asset: name, address, amount }) => [name, address, amount]),
-      [['ODD', TO, 7n]],
-    )
-    // Each endpoint responds as if there were no logs, without an error.
-    const empty: Record<string, (result: unknown) => unknown> = {
-      eth_getLogs: () => [],
-      eth_getBlockReceipts: (result) =>
-        (result as object[]).map((receipt) => ({ ...receipt, logs: [] })),
-      eth_getTransactionReceipt: (result) => ({ ...(result as object), logs: [] }),
+test('if an endpoint omits the logs of a block, its receipts are read or the block fails', async () => {
+  const { asset } = await deploy('FalseLike')
+  const assets = [...local.assetsOf('ETH'), asset]
+  const client = clientOf('ETH', assets)
+  const hash = await send('ETH', client, asset, 7n)
+  const { height } = (await client.status(hash)) as { height: number }
+  const whole = await client.block(height)
+  assert.deepEqual(
+    whole?.transfers.map(({ asset: name, address, amount }) => [name, address, amount]),
+    [['ODD', TO, 7n]],
+  )
+  // Each endpoint responds as if there were no logs, without an error.
+  const empty: Record<string, (result: unknown) => unknown> = {
+    eth_getLogs: () => [],
+    eth_getBlockReceipts: (result) =>
+      (result as object[]).map((receipt) => ({ ...receipt, logs: [] })),
+    eth_getTransactionReceipt: (result) => ({ ...(result as object), logs: [] }),
+  }
+  const silent = new Set<string>()
+  const half = new EvmClient(net('ETH'), assets, { url: `${url}/eth` }, async (input, init) => {
+    const response = await fetch(input, init)
+    const { method } = JSON.parse(String(init?.body)) as { method: string }
+    if (!silent.has(method)) return response
+    const body = (await response.json()) as { result: unknown }
+    return Response.json({ ...body, result: empty[method]?.(body.result) })
+  })
+  silent.add('eth_getLogs')
+  assert.equal(JSON.stringify(await half.block(height), plain), JSON.stringify(whole, plain))
+  silent.add('eth_getBlockReceipts')
+  await assert.rejects(half.block(height), RpcUnavailable)
+  silent.add('eth_getTransactionReceipt')
+  await assert.rejects(half.status(hash, { asset, from: owner(), to: TO }), RpcUnavailable)
+})
+
+test('transfers tokens without return value, with true, and with 18 decimals on every network', async () => {
+  for (const code of ['ETH', 'BSC', 'KLAY']) {
+    const client = clientOf(code)
+    await client.probe()
+    await control({ command: 'fund', asset: code, address: owner(), amount: '1' })
+    for (const asset of local.assetsOf(code).filter((each) => each.type === 'token')) {
+      assert.deepEqual(
+        (
+          await control({
+            command: 'fund',
+            asset: asset.asset_name,
+            address: owner(),
+            amount: '3',
+          })
+        ).error,
+        undefined,
+      )
+      const unit = 10n ** BigInt(asset.decimals)
+      assert.equal(await client.balance(owner(), asset), 3n * unit)
+      const status = await client.status(await send(code, client, asset, unit + 1n), {
+        asset,
+        from: owner(),
+        to: TO,
+      })
+      assert.ok(status.state === 'included' && status.succeeded, asset.asset_name)
+      assert.equal(await client.balance(TO, asset), unit + 1n)
+      await assert.rejects(
+        client.gasLimit({ asset, from: owner(), to: TO, amount: 3n * unit }),
+        RpcReverted,
+        'more than there is',
+      )
     }
-    const silent = new Set<string>()
-    const half = new EvmClient(net('ETH'), assets, { url: `${url}/eth` }, async (input, init) => {
-      const response = await fetch(input, init)
-      const { method } = JSON.parse(String(init?.body)) as { method: string }
-      if (!silent.has(method)) return response
-      const body = (await response.json()) as { result: unknown }
-      return Response.json({ ...body, result: empty[method]?.(body.result) })
-    })
-    silent.add('eth_getLogs')
-    assert.equal(JSON.stringify(await half.block(height), plain), JSON.stringify(whole, plain))
-    silent.add('eth_getBlockReceipts')
-    await assert.rejects(half.block(height), RpcUnavailable)
-    silent.add('eth_getTransactionReceipt')
-    await assert.rejects(half.status(hash, { asset, from: owner(), to: TO }), RpcUnavailable)
-  },
-)
-
-test(
-  'transfers tokens without return value, with true, and with 18 decimals on every network',
-  { timeout: 90_000 },
-  async () => {
-    for (const code of ['ETH', 'BSC', 'KLAY']) {
-      const client = clientOf(code)
-      await client.probe()
-      await control({ command: 'fund', asset: code, address: owner(), amount: '1' })
-      for (const asset of local.assetsOf(code).filter((each) => each.type === 'token')) {
-        assert.deepEqual(
-          (
-            await control({
-              command: 'fund',
-              asset: asset.asset_name,
-              address: owner(),
-              amount: '3',
-            })
-          ).error,
-          undefined,
-        )
-        const unit = 10n ** BigInt(asset.decimals)
-        assert.equal(await client.balance(owner(), asset), 3n * unit)
-        const status = await client.status(await send(code, client, asset, unit + 1n), {
-          asset,
-          from: owner(),
-          to: TO,
-        })
-        assert.ok(status.state === 'included' && status.succeeded, asset.asset_name)
-        assert.equal(await client.balance(TO, asset), unit + 1n)
-        await assert.rejects(
-          client.gasLimit({ asset, from: owner(), to: TO, amount: 3n * unit }),
-          RpcReverted,
-          'more than there is',
-        )
-      }
-    }
-  },
-)
+  }
+})
 
 test('refuses the endpoint of another network', async () => {
   const wrong = new EvmClient(net('BSC'), [], { url: `${url}/pol` }, fetch)
   await assert.rejects(wrong.probe(), { code: 'WRONG_NETWORK' })
 })
 
-test('ONE: builds only type 0 transactions with a gas price', { timeout: 60_000 }, async () => {
+test('ONE: builds only type 0 transactions with a gas price', async () => {
   const client = clientOf('ONE')
   const { medium } = await client.feeRates()
   assert.equal(medium.legacy, true)
@@ -285,96 +269,88 @@ test('ONE: builds only type 0 transactions with a gas price', { timeout: 60_000 
   assert.equal((await client.broadcast(modern.slice(2))).kind, 'rejected')
 })
 
-test(
-  'the fee on a roll-up includes the base-chain fee for the size of the transaction',
-  { timeout: 60_000 },
-  async () => {
-    const fee = { maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 1n }
-    const build = (code: string, asset: string) =>
-      evm.buildTransfer(net(code), {
-        asset: local.asset(asset) as Asset,
-        to: TO,
-        amount: 1n,
-        nonce: 1n,
-        gas: 50_000n,
-        fee,
-        path,
-      })
-    for (const code of ['OP_ETH', 'BASE']) {
-      const native = build(code, code)
-      const oracle = new ethers.Contract(
-        '0x420000000000000000000000000000000000000F',
-        ['function getL1Fee(bytes) view returns (uint256)'],
-        deployer(code),
-      )
-      const quoted = (await oracle.getFunction('getL1Fee')(`0x${native.bytes}`)) as bigint
-      assert.ok(quoted > 0n)
-      assert.equal(await clientOf(code).l1Fee(native, false), quoted)
-      assert.equal(await clientOf(code).l1Fee(native, true), (quoted * 150n) / 100n)
-      assert.ok((await clientOf(code).l1Fee(build(code, `USDT_${code}`), false)) > quoted)
-    }
-    assert.equal(await clientOf('ARB').l1Fee(build('ARB', 'ARB'), true), 0n)
-  },
-)
-
-test(
-  'ARB: a recovery funds gas, collects tokens, then coins, with the estimated gas',
-  { timeout: 60_000 },
-  async () => {
-    const network = net('ARB')
-    const placeAt = (subAccount: number, index: number) => {
-      const at = [subAccount, network.chain_index, index]
-      return { path: at, address: addressOf(network, at) }
-    }
-    const to = '0x00000000000000000000000000000000000000C7'
-    const endpoint = { url: `${url}/arb` }
-    const client = clientOf('ARB')
-    await control({ command: 'fund', asset: 'ARB', address: placeAt(0, 0).address, amount: '1' })
-    await control({
-      command: 'fund',
-      asset: 'USDT_ARB',
-      address: placeAt(1, 1).address,
-      amount: '9',
+test('the fee on a roll-up includes the base-chain fee for the size of the transaction', async () => {
+  const fee = { maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 1n }
+  const build = (code: string, asset: string) =>
+    evm.buildTransfer(net(code), {
+      asset: local.asset(asset) as Asset,
+      to: TO,
+      amount: 1n,
+      nonce: 1n,
+      gas: 50_000n,
+      fee,
+      path,
     })
-    const sweeper = sweeperOf(network)
-    const ask = {
+  for (const code of ['OP_ETH', 'BASE']) {
+    const native = build(code, code)
+    const oracle = new ethers.Contract(
+      '0x420000000000000000000000000000000000000F',
+      ['function getL1Fee(bytes) view returns (uint256)'],
+      deployer(code),
+    )
+    const quoted = (await oracle.getFunction('getL1Fee')(`0x${native.bytes}`)) as bigint
+    assert.ok(quoted > 0n)
+    assert.equal(await clientOf(code).l1Fee(native, false), quoted)
+    assert.equal(await clientOf(code).l1Fee(native, true), (quoted * 150n) / 100n)
+    assert.ok((await clientOf(code).l1Fee(build(code, `USDT_${code}`), false)) > quoted)
+  }
+  assert.equal(await clientOf('ARB').l1Fee(build('ARB', 'ARB'), true), 0n)
+})
+
+test('ARB: a recovery funds gas, collects tokens, then coins, with the estimated gas', async () => {
+  const network = net('ARB')
+  const placeAt = (subAccount: number, index: number) => {
+    const at = [subAccount, network.chain_index, index]
+    return { path: at, address: addressOf(network, at) }
+  }
+  const to = '0x00000000000000000000000000000000000000C7'
+  const endpoint = { url: `${url}/arb` }
+  const client = clientOf('ARB')
+  await control({ command: 'fund', asset: 'ARB', address: placeAt(0, 0).address, amount: '1' })
+  await control({
+    command: 'fund',
+    asset: 'USDT_ARB',
+    address: placeAt(1, 1).address,
+    amount: '9',
+  })
+  const sweeper = sweeperOf(network)
+  const ask = {
+    registry: local,
+    network,
+    endpoint,
+    fetch,
+    subAccounts: [0, 1],
+    gap: 2,
+    fromHeight: 0,
+    placeAt,
+    to,
+    notify: () => undefined,
+  }
+  let fuels = 0
+  for (let round = 0, more = true; more; round++) {
+    assert.ok(round < 4, 'the rounds do not end')
+    const plan = sweeper.plan({
       registry: local,
       network,
-      endpoint,
-      fetch,
-      subAccounts: [0, 1],
-      gap: 2,
-      fromHeight: 0,
-      placeAt,
+      publicKeyAt,
+      scan: await sweeper.look(ask),
       to,
-      notify: () => undefined,
-    }
-    let fuels = 0
-    for (let round = 0, more = true; more; round++) {
-      assert.ok(round < 4, 'the rounds do not end')
-      const plan = sweeper.plan({
-        registry: local,
+      tag: null,
+    })
+    for (const { unsigned, fuel } of plan.transactions) {
+      if (fuel) fuels++
+      const signed = familyOf(network).assemble(
         network,
+        unsigned,
+        sign(familyOf(network).signing(network, unsigned, publicKeyAt)),
         publicKeyAt,
-        scan: await sweeper.look(ask),
-        to,
-        tag: null,
-      })
-      for (const { unsigned, fuel } of plan.transactions) {
-        if (fuel) fuels++
-        const signed = familyOf(network).assemble(
-          network,
-          unsigned,
-          sign(familyOf(network).signing(network, unsigned, publicKeyAt)),
-          publicKeyAt,
-        )
-        assert.deepEqual(await client.broadcast(signed.raw), { kind: 'accepted' })
-      }
-      await control({ command: 'mine', network: 'ARB', blocks: 1 })
-      more = plan.more
+      )
+      assert.deepEqual(await client.broadcast(signed.raw), { kind: 'accepted' })
     }
-    assert.equal(fuels, 1)
-    assert.equal(await client.balance(to, local.asset('USDT_ARB') as Asset), 9_000_000n)
-    assert.ok((await client.balance(to, local.asset('ARB') as Asset)) > 99n * 10n ** 16n)
-  },
-)
+    await control({ command: 'mine', network: 'ARB', blocks: 1 })
+    more = plan.more
+  }
+  assert.equal(fuels, 1)
+  assert.equal(await client.balance(to, local.asset('USDT_ARB') as Asset), 9_000_000n)
+  assert.ok((await client.balance(to, local.asset('ARB') as Asset)) > 99n * 10n ** 16n)
+})

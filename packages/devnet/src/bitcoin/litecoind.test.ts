@@ -8,7 +8,8 @@ import { bitcoinRpc } from './rpc.ts'
 import { Faults } from '../faults.ts'
 import { manualTime } from '../timing.ts'
 import { key, payment, type Output, type Shape, type Spend } from '../../testing/bitcoin-keys.ts'
-import { removeHome, tempHome, until } from '../../testing/support.ts'
+import { removeHome, tempHome } from '../../testing/support.ts'
+import { waitFor } from '../../../../testing/wait-for.ts'
 
 /**
  * Optional: sends the same transactions to a real node of the Core family and to the local ledger,
@@ -44,14 +45,11 @@ let child: ChildProcess | undefined
 let chain: BitcoinChain | undefined
 let nodes: Node[] = []
 
-before(
-  async () => {
-    if (missing) return
-    chain = BitcoinChain.open(`${home}/own`, { timing: manualTime() })
-    nodes = [ours(chain), await litecoind()]
-  },
-  { timeout: 60_000 },
-)
+before(async () => {
+  if (missing) return
+  chain = BitcoinChain.open(`${home}/own`, { timing: manualTime() })
+  nodes = [ours(chain), await litecoind()]
+})
 
 after(async () => {
   chain?.close()
@@ -115,7 +113,7 @@ async function litecoind(): Promise<Node> {
     })
     return (await response.json()) as Answer
   }
-  await until('litecoind answers', async () =>
+  await waitFor('litecoind answers', async () =>
     call('getblockcount').then(
       ({ error }) => error === null,
       () => false,

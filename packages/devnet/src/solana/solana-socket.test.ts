@@ -18,7 +18,8 @@ import {
   signTransactionMessageWithSigners,
   type KeyPairSigner,
 } from '@solana/kit'
-import { removeHome, startDevnet, tempHome, until, type Running } from '../../testing/support.ts'
+import { removeHome, startDevnet, tempHome, type Running } from '../../testing/support.ts'
+import { waitFor } from '../../../../testing/wait-for.ts'
 
 const home = tempHome()
 let devnet: Running
@@ -93,7 +94,7 @@ test('subscriptions report slots, an account, logs, and a signature that is alre
   void first(rpcSubscriptions.rootNotifications().subscribe({ abortSignal })).then(() => {
     isReady = true
   })
-  await until('a root is told', async () => {
+  await waitFor('a root is told', async () => {
     await mine()
     return isReady
   })
@@ -127,7 +128,7 @@ async function hearLate(hash: string): Promise<void> {
   socket.addEventListener('message', ({ data }) =>
     messages.push(JSON.parse(String(data)) as (typeof messages)[0]),
   )
-  const received = (count: number) => until(`${count} messages`, () => messages.length >= count)
+  const received = (count: number) => waitFor(`${count} messages`, () => messages.length >= count)
   await once(socket, 'open')
   const ask = (id: number, method: string, ...params: unknown[]) =>
     socket.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }))

@@ -17,7 +17,8 @@ import {
   type Transaction,
   type xdr,
 } from '@stellar/stellar-sdk'
-import { removeHome, startDevnet, tempHome, until, type Running } from '../../testing/support.ts'
+import { removeHome, startDevnet, tempHome, type Running } from '../../testing/support.ts'
+import { waitFor } from '../../../../testing/wait-for.ts'
 
 const home = tempHome()
 let devnet: Running
@@ -175,7 +176,7 @@ test('failures have result codes, and a transaction that waits for its account i
     await build([pay('2')], { account }),
   ]
   const early = server.submitTransaction(first)
-  await until('the first one waits', async () => (await devnet.waiting('XLM')) === 1)
+  await waitFor('the first one waits', async () => (await devnet.waiting('XLM')) === 1)
   const [a, b] = await devnet.mined('XLM', Promise.all([early, server.submitTransaction(second)]))
   assert.ok(b.ledger > a.ledger)
   const nonsense = await fetch(`${devnet.url}/xlm/horizon/transactions`, {
@@ -239,15 +240,15 @@ test('streams payments as ledgers close, from now or from the start', async () =
   )
   try {
     const { records: past } = await server.payments().forAccount(bob.publicKey()).limit(200).call()
-    await until('earlier records are received', () => received[1]?.length === past.length)
+    await waitFor('earlier records are received', () => received[1]?.length === past.length)
     // A stream that begins now sends no first message to wait for; it receives one of the next
     // payments.
-    await until('a new payment is told', async () => {
+    await waitFor('a new payment is told', async () => {
       await devnet.control({ command: 'fund', asset: 'XLM', address: bob.publicKey(), amount: '1' })
       return received[0]!.length > 0
     })
     const { records } = await server.payments().forAccount(bob.publicKey()).limit(200).call()
-    await until('all records are received', () => received[1]?.length === records.length)
+    await waitFor('all records are received', () => received[1]?.length === records.length)
     assert.deepEqual(
       received[1],
       records.map(({ id }) => id),

@@ -5,7 +5,6 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { TronWeb, utils } from 'tronweb'
-import { until } from '../../testing/support.ts'
 import {
   addressOf,
   balanceOf,
@@ -31,6 +30,7 @@ import {
   type Info,
   type Json,
 } from '../../testing/tron-support.ts'
+import { waitFor } from '../../../../testing/wait-for.ts'
 
 void useTron()
 
@@ -331,7 +331,7 @@ test('a reorganisation removes only blocks that are not final', async () => {
 test('restarts a killed engine with the same balances', async () => {
   const tokens = await tokensOf('bob')
   process.kill(Number(readFileSync(join(home, 'trx', 'tvm.pid'), 'utf8').split('\n')[0]), 'SIGKILL')
-  await until('the contract answers again', () =>
+  await waitFor('the contract answers again', () =>
     tokensOf('bob').then(
       (now) => now === tokens,
       () => false,

@@ -6,7 +6,8 @@ import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { Producer } from '../producer.ts'
 import { manualTime, quickTime, REAL_TIME } from '../timing.ts'
-import { removeHome, startDevnet, tempHome, until, type Running } from '../../testing/support.ts'
+import { removeHome, startDevnet, tempHome, type Running } from '../../testing/support.ts'
+import { waitFor } from '../../../../testing/wait-for.ts'
 
 const home = tempHome()
 const account = privateKeyToAccount(`0x${'c1'.repeat(32)}`)
@@ -36,7 +37,7 @@ test('produces blocks automatically while a transaction waits', async () => {
   })
   const hash = await devnet.call<Hex>('eth', 'eth_sendRawTransaction', raw)
   const id = await devnet.call<string>('btc', 'sendtoaddress', address, 0.5)
-  await until('both are mined', async () => {
+  await waitFor('both are mined', async () => {
     const { confirmations } = await devnet.call<{ confirmations?: number }>(
       'btc',
       'getrawtransaction',

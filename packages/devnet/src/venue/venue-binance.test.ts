@@ -7,7 +7,7 @@ import { localUtxoChains } from '../bitcoin/local.ts'
 import { Devnet } from '../devnet.ts'
 import { signatureOf } from './binance/auth.ts'
 import { METHODS } from './binance/index.ts'
-import { removeHome, tempHome, until } from '../../testing/support.ts'
+import { removeHome, tempHome } from '../../testing/support.ts'
 import {
   clientOf,
   control,
@@ -16,6 +16,7 @@ import {
   type Client,
   type Key,
 } from '../../testing/venue-support.ts'
+import { waitFor } from '../../../../testing/wait-for.ts'
 
 const home = tempHome()
 const start = () => Devnet.start(home, 0, { manual: true, families: [localUtxoChains] })
@@ -280,11 +281,11 @@ test('executes deposits and withdrawals on a local chain', async () => {
   const all = await Promise.all([1, 2, 3].map(() => newcomer.fetchDepositAddress('LTC')))
   assert.equal(new Set([...all.map((each) => each.address), address]).size, 2)
   await control(devnet, { command: 'fund', asset: 'LTC', address, amount: '2.5' })
-  await until('it is seen', async () => (await client.fetchDeposits('LTC')).length === 1)
+  await waitFor('it is seen', async () => (await client.fetchDeposits('LTC')).length === 1)
   const [seen] = await client.fetchDeposits('LTC')
   assert.deepEqual([seen!.status, seen!.amount, seen!.network], ['pending', 2.5, 'LTC'])
   await control(devnet, { command: 'mine', network: 'LTC', blocks: 11 })
-  await until('it is credited', async () => (await client.fetchBalance())['LTC']?.total === 2.5)
+  await waitFor('it is credited', async () => (await client.fetchBalance())['LTC']?.total === 2.5)
   for (const [amount, to, wanted] of [
     [5, address, /-4026/],
     [0.001, address, /-4028|-4022/],
@@ -295,7 +296,10 @@ test('executes deposits and withdrawals on a local chain', async () => {
     withdrawOrderId: 'mine',
     network: 'LTC',
   })
-  await until('it is paid', async () => (await client.fetchWithdrawals('LTC'))[0]?.status === 'ok')
+  await waitFor(
+    'it is paid',
+    async () => (await client.fetchWithdrawals('LTC'))[0]?.status === 'ok',
+  )
   const [paid] = await client.fetchWithdrawals('LTC')
   assert.deepEqual(
     [paid!.id, paid!.amount, paid!.fee?.cost, paid!.info['withdrawOrderId']],
@@ -306,7 +310,7 @@ test('executes deposits and withdrawals on a local chain', async () => {
   const wrong = await client.withdraw('LTC', 1, 'no-address', undefined, { network: 'LTC' })
   const endOf = async (wanted: string) =>
     (await client.fetchWithdrawals('LTC')).find((each) => each.id === wanted)?.status
-  await until('it is rejected', async () => (await endOf(wrong.id)) === 'failed')
+  await waitFor('it is rejected', async () => (await endOf(wrong.id)) === 'failed')
   assert.equal((await client.fetchBalance())['LTC']!.total, 1.5)
 })
 
@@ -346,7 +350,7 @@ test('simulates outages, rate limits, clock skew, lost responses, and repeated o
   await fault('hidden-order')
   const { id } = await client.createOrder('BTC/USDT', 'limit', 'buy', 0.01, 40_000)
   assert.match(await failure(client.fetchOrder(id, 'BTC/USDT')), /-2013/)
-  await until(
+  await waitFor(
     'it is known',
     async () => (await failure(client.fetchOrder(id, 'BTC/USDT'))) === 'none',
   )

@@ -8,8 +8,9 @@ import { BINANCE_RULES } from './binance/names.ts'
 import { Funding, type FundingEntry } from './funding/funding.ts'
 import { routesOf } from './funding/routes.ts'
 import { look } from './funding/watch.ts'
-import { removeHome, tempHome, until } from '../../testing/support.ts'
+import { removeHome, tempHome } from '../../testing/support.ts'
 import { clientOf, control, newKey, type Client } from '../../testing/venue-support.ts'
+import { waitFor } from '../../../../testing/wait-for.ts'
 
 const home = tempHome()
 let devnet: Devnet
@@ -61,7 +62,7 @@ test('on each chain, credits a deposit exactly to its recipient, and pays a with
     await control(devnet, { command: 'mine', network, blocks: 16 })
   const credited = async () =>
     (await client.fetchDeposits()).filter(({ status }) => status === 'ok').length
-  await until('all are credited', async () => (await credited()) === ROUTES.length)
+  await waitFor('all are credited', async () => (await credited()) === ROUTES.length)
   const deposits = await client.fetchDeposits()
   assert.deepEqual(
     deposits.map(({ currency, txid }) => `${currency} ${txid}`).sort(),
@@ -75,7 +76,7 @@ test('on each chain, credits a deposit exactly to its recipient, and pays a with
     ['XRP', 'XRP', 'rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe', '7'],
   ] as const)
     await client.withdraw(coin, 20, address, tag, { network })
-  await until('they are paid', async () =>
+  await waitFor('they are paid', async () =>
     (await client.fetchWithdrawals()).every(({ status }) => status === 'ok'),
   )
   for (const { currency, txid, amount, info } of await client.fetchWithdrawals()) {
@@ -131,9 +132,9 @@ test('a reorganisation removes deposits that were not credited yet', async () =>
   await control(devnet, { command: 'fund', asset: 'BTC', address, amount: '0.5' })
   const pending = async () =>
     (await client.fetchDeposits('BTC')).filter(({ status }) => status === 'pending')
-  await until('it is seen', async () => (await pending()).length === 1)
+  await waitFor('it is seen', async () => (await pending()).length === 1)
   await control(devnet, { command: 'reorg', network: 'BTC', depth: 1, drop: true })
-  await until('it is gone', async () => (await pending()).length === 0)
+  await waitFor('it is gone', async () => (await pending()).length === 0)
   await control(devnet, { command: 'mine', network: 'BTC', blocks: 5 })
   assert.equal((await client.fetchBalance())['BTC']!.total, 25.123456)
 })
@@ -225,7 +226,7 @@ test('finds a payment with a lost response on the chain, and does not repeat it'
   assert.throws(() => funding.withdraw({ ...order, id: 'three', amount: 10n ** 9n }), {
     refusal: 'funds',
   })
-  await until('both are paid', () => first.status === 'success' && second.status === 'success')
+  await waitFor('both are paid', () => first.status === 'success' && second.status === 'success')
   assert.equal(chain.calls, 2)
   assert.deepEqual([first.hash, second.hash].sort(), ['hash 1', 'hash 2'])
   assert.deepEqual(engine.accounts.get('A1')!.balances['LTC'], {

@@ -9,7 +9,7 @@ import { apiSign } from './kraken/auth.ts'
 import { PRIVATE } from './kraken/index.ts'
 import { PUBLIC } from './kraken/public.ts'
 import { localXrpChains } from '../xrp/local.ts'
-import { removeHome, tempHome, until } from '../../testing/support.ts'
+import { removeHome, tempHome } from '../../testing/support.ts'
 import {
   clientOf,
   control,
@@ -18,6 +18,7 @@ import {
   type Client,
   type Key,
 } from '../../testing/venue-support.ts'
+import { waitFor } from '../../../../testing/wait-for.ts'
 
 const home = tempHome()
 const start = () =>
@@ -380,11 +381,11 @@ test('a deposit is pending, then credited once; a tag distinguishes accounts of 
   })
   const statusOf = async () =>
     (await kraken.fetchDeposits('BTC')).map(({ txid, status, amount }) => [txid, status, amount])
-  await until('the deposit is seen', async () => (await statusOf()).length > 0)
+  await waitFor('the deposit is seen', async () => (await statusOf()).length > 0)
   assert.deepEqual(await statusOf(), [[hash, 'pending', 0.12345678]])
   assert.equal((await kraken.fetchBalance())['BTC']!.total, before)
   await mine('BTC', 2)
-  await until('the deposit is credited', async () => (await statusOf())[0]![1] === 'ok')
+  await waitFor('the deposit is credited', async () => (await statusOf())[0]![1] === 'ok')
   await mine('BTC', 3)
   assert.deepEqual((await statusOf()).length, 1)
   assert.ok(Math.abs((await kraken.fetchBalance())['BTC']!.total - before - 0.12345678) < 1e-9)
@@ -402,7 +403,7 @@ test('a deposit is pending, then credited once; a tag distinguishes accounts of 
     tag: theirs.tag,
   })
   await mine('XRP', 2)
-  await until('XRP is credited', async () => (await other.fetchBalance())['XRP']?.total === 40)
+  await waitFor('XRP is credited', async () => (await other.fetchBalance())['XRP']?.total === 40)
   assert.equal((await kraken.fetchBalance())['XRP'], undefined)
 })
 
@@ -456,12 +457,12 @@ test('pays a withdrawal less its fee to a registered address only, and can cance
     [first.info['status'], first.txid, first.amount, first.fee?.cost],
     ['Initial', undefined, 0.09999, 0.00001],
   )
-  await until('it is paid', async () => (await response()).status === 'ok')
+  await waitFor('it is paid', async () => (await response()).status === 'ok')
   assert.ok(Math.abs(before - 0.1 - (await kraken.fetchBalance())['BTC']!.total) < 1e-9)
   await mine('BTC', 2)
   // The payment went to an address of the same account.
   const { txid: paid } = await response()
-  await until('it came in', async () =>
+  await waitFor('it came in', async () =>
     (await kraken.fetchDeposits('BTC')).some(
       ({ txid, amount, status }) => status === 'ok' && amount === 0.09999 && txid === paid,
     ),
@@ -512,7 +513,7 @@ test('simulates a lost response, fills that are reported twice, and a delayed or
       () => true,
       () => true,
     ),
-    until('it is cancelled', async () => (await client.fetchOpenOrders()).length === 0).then(
+    waitFor('it is cancelled', async () => (await client.fetchOpenOrders()).length === 0).then(
       () => false,
     ),
   ])
@@ -527,7 +528,7 @@ test('simulates a lost response, fills that are reported twice, and a delayed or
   const hidden = await client.createOrder('BTC/USD', 'limit', 'buy', 0.01, 40_000)
   assert.match(await failure(client.fetchOrder(hidden.id)), /Unknown order/)
   assert.equal((await client.fetchOpenOrders()).length, 0)
-  await until('it is known', async () => (await client.fetchOpenOrders()).length === 1)
+  await waitFor('it is known', async () => (await client.fetchOpenOrders()).length === 1)
   await fault('heal')
 })
 
@@ -590,7 +591,7 @@ test('a restart keeps keys, balances, orders and pending withdrawals, and repeat
   await client.cancelOrder(id)
   assert.equal((await client.fetchBalance())['USD']!.used, 0)
   // The hash of a payment that was not recorded is found on the chain.
-  await until(
+  await waitFor(
     'it is paid',
     async () =>
       (await kraken.fetchWithdrawals('BTC')).find((each) => each.id === waiting.id)!.status ===
@@ -598,7 +599,7 @@ test('a restart keeps keys, balances, orders and pending withdrawals, and repeat
   )
   assert.equal((await kraken.fetchWithdrawals('BTC')).length, withdrawals.length + 1)
   await mine('BTC', 3)
-  await until(
+  await waitFor(
     'it came in',
     async () =>
       (await kraken.fetchDeposits('BTC')).filter(({ status }) => status === 'ok').length > deposits,

@@ -6,6 +6,7 @@ import { join, relative } from 'node:path'
 import { Devnet } from '../../../devnet/src/devnet.ts'
 import { blocksOf, inlineCommands, type Block } from '../documents.ts'
 import { ProductionHost, systemPrograms } from './production-hosts.ts'
+import { waitFor } from '../../../../testing/wait-for.ts'
 
 /**
  * `node production-scenario.ts FOLDER POSTGRES`, in an empty network namespace: runs the commands
@@ -95,17 +96,12 @@ async function follow(block: Block, hosts = everyone()): Promise<string> {
   return said
 }
 
-async function until(what: string, read: () => Promise<boolean>): Promise<void> {
-  for (let left = 600; !(await read()); left--) {
-    if (left === 0)
-      throw new Error(
-        `${what}: not within 60 s\n${everyone()
-          .map((host) => host.lastLines)
-          .join('\n')}`,
-      )
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  }
-}
+const details = () =>
+  everyone()
+    .map((host) => host.lastLines)
+    .join('\n')
+const until = (what: string, check: () => Promise<boolean>): Promise<boolean> =>
+  waitFor(what, check, { details })
 const API = 'http://127.0.0.1:8080'
 const isReady = () =>
   until(

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { addressAt, loadRegistry, type Network } from '@custody/chains'
 import { sweeperOf } from '@custody/chains/sweep'
 import { Public } from '../../../signer/src/recover/funds.ts'
-import { waitFor } from '../harness.ts'
+import { waitFor } from '../../../../testing/wait-for.ts'
 
 const RECOVER = fileURLToPath(new URL('../../../signer/src/recover.ts', import.meta.url))
 export const registry = loadRegistry('local')

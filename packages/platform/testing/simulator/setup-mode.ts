@@ -9,6 +9,7 @@ import { INITIAL_STATE } from './initial-state.ts'
 import { Connections } from './connections.ts'
 import { LEDGER_WATCH } from './ledger-watch.ts'
 import { STATE_WATCH } from './state-watch.ts'
+import { DATABASE_TIMEOUTS } from '../test-database.ts'
 
 /**
  * Makes the ids and times that the database generates sequential: they determine the order of
@@ -82,16 +83,6 @@ const CUT_SEEN_TURNS = 8
  * Connection options without time-outs, because this machine's clock is not part of the simulation.
  */
 const PATIENCE = 'statement_timeout=0&idle_in_transaction_session_timeout=0'
-
-/**
- * Database time-outs that are long enough never to apply, because this machine's clock is not part
- * of the simulation.
- */
-export const DATABASE_TIMEOUTS = {
-  answerMs: 3_600_000,
-  commitMs: 3_600_000,
-  shortTimeoutMs: 3_600_000,
-}
 
 /**
  * Selects the processes that wait for a lock, and those that block them. It reads the table of

@@ -22,11 +22,11 @@ import {
   TestPlatform,
   terminal,
   transferBody,
-  waitFor,
   type Transfer,
   type User,
 } from '../harness.ts'
 import { writeAsText } from './text-files.ts'
+import { waitFor } from '../../../../testing/wait-for.ts'
 
 const [to] = process.argv.slice(2)
 if (to === undefined) throw new Error('usage: make.ts FOLDER')
@@ -172,16 +172,13 @@ try {
     const own: Record<string, string> = (ids[asset] = {})
     for (const state of STATES) {
       const id = (own[state] = await send(asset, state))
-      await waitFor(
-        `${asset} ${state}`,
-        () =>
-          platform.database.one(
-            state === 'SHOWN'
-              ? `select 1 from transactions where id = $1 and state = 'SIGNING' and last_error like '%held%'`
-              : `select 1 from transactions where id = $1 and state = '${state}'`,
-            [id],
-          ),
-        40_000,
+      await waitFor(`${asset} ${state}`, () =>
+        platform.database.one(
+          state === 'SHOWN'
+            ? `select 1 from transactions where id = $1 and state = 'SIGNING' and last_error like '%held%'`
+            : `select 1 from transactions where id = $1 and state = '${state}'`,
+          [id],
+        ),
       ).catch(async (error: unknown) => {
         console.error(
           await platform.database.query(

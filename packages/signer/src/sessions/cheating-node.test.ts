@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { waitFor } from '../../../../testing/wait-for.ts'
 import { CHEATS, roundOf, tamper, type Switch } from '../../../threshold/testing/cheating.ts'
 import { Store } from '../store/index.ts'
 import {
@@ -276,13 +276,11 @@ describe('node 1 probes columns of the OT extension in the test signatures after
     // It is also correct if no test signature is possible after the refresh.
     if (tests.every(({ answer }) => answer.status !== 200)) return
     await Promise.all(tests.map(({ say }) => say()))
-    const until = performance.now() + 5000
-    while ((await scene.bansOf(2)).length === 0 && performance.now() < until) await sleep(100)
-    assert.deepEqual(
-      await scene.bansOf(2),
-      [1],
-      `${TESTS} tests heard a flipped bit, and five seconds later nobody was banned`,
+    await waitFor(
+      `a ban, because ${TESTS} tests heard a flipped bit`,
+      async () => (await scene.bansOf(2)).length > 0,
     )
+    assert.deepEqual(await scene.bansOf(2), [1])
   })
 
   test('after the first detected cheat, no session of node 1 gets a response', async (t) => {

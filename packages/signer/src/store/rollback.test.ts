@@ -19,6 +19,7 @@ import {
   type Answer,
   type Workspace,
 } from '../../testing/signer-cluster.ts'
+import { waitFor } from '../../../../testing/wait-for.ts'
 
 /**
  * A disk image of one node is restored, and its peers are restarted as well, so that they have lost
@@ -34,15 +35,6 @@ after(async () => {
   await cluster.stop()
 })
 
-const sleep = (ms: number) =>
-  new Promise((resolve) => {
-    setTimeout(resolve, ms)
-  })
-
-async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 30_000; !(await holds()); await sleep(50))
-    assert.ok(Date.now() < end, `never: ${what}`)
-}
 const heightOf = async (node: number) =>
   (await cluster.get(node, '/status')).body.record.height as number
 /**
@@ -67,15 +59,15 @@ const signedOn = (node: number) =>
  * answer.
  */
 const written = (node: number, before: number) =>
-  until('it is on disk', () => signedOn(node) > before)
+  waitFor('it is on disk', () => signedOn(node) > before)
 /** Waits until a node's disk contains the last entry of a peer. */
 const learnt = (node: number, of: number, height: number) =>
-  until(
+  waitFor(
     'the peer’s head is known',
     () => onDisk(node, 'SELECT height FROM peer_head WHERE node = ?', of) >= height,
   )
 const sees = (node: number, other: number) =>
-  until(`${node} reaches ${other}`, async () =>
+  waitFor(`${node} reaches ${other}`, async () =>
     (
       (await cluster.get(node, '/status')).body.peers as { node: number; reachable: boolean }[]
     ).some((peer) => peer.node === other && peer.reachable),
@@ -227,7 +219,7 @@ test('idle nodes append nothing to their records during housekeeping', async () 
     const heights = () => nodes.map(({ parts }) => parts.store.record.height)
     // Waits until each node has sent its current height to its peers, so that nothing remains to be
     // exchanged.
-    await until('each node has shown its height to its peers', async () => {
+    await waitFor('each node has shown its height to its peers', async () => {
       await round()
       return nodes.every(({ parts: { peers } }) => peers.nodes.every((node) => peers.isQuiet(node)))
     })

@@ -25,7 +25,8 @@ import * as fc from '../../../../../testing/property.ts'
 import { useApi, type Problem } from '../../../testing/api-support.ts'
 import { Browser, join, type Somebody } from '../../../testing/console-fixture.ts'
 import { ManualClock } from '../../../testing/manual-clock.ts'
-import { call as callAt, PUBLIC_KEY, waitFor, type User } from '../../../testing/harness.ts'
+import { call as callAt, PUBLIC_KEY, type User } from '../../../testing/harness.ts'
+import { waitFor } from '../../../../../testing/wait-for.ts'
 
 const clock = new ManualClock()
 const api = useApi({}, [], clock)
@@ -411,7 +412,7 @@ test('an event stream ends with its session, without sending further events', as
     api.services.feed.ring()
   }
   await createUser('first')
-  await waitFor('the first event', async () => text.includes('first'), 10_000, 20)
+  await waitFor('the first event', async () => text.includes('first'), { pauseMsMax: 20 })
   await who.browser.ask('POST', '/sign-out')
   await createUser('second')
   await closed
@@ -807,8 +808,7 @@ test('a member requests an API user, the operator creates it, and a member revok
         (await rows()).find(
           ({ id, last_used_at }) => id === apiKey && last_used_at === new Date(at).toISOString(),
         ),
-      10_000,
-      20,
+      { pauseMsMax: 20 },
     )
   await call(user, 'GET', '/dac/v1/supported-assets')
   await used(clock.now())

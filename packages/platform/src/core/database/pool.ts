@@ -192,6 +192,8 @@ export interface DatabaseOptions {
   answerMs?: number
   /** Maximum wait for the result of a COMMIT, which waits for a standby without a limit. */
   commitMs?: number
+  /** Maximum wait for a connection, in milliseconds. */
+  connectMs?: number
   /** Maximum wait if the caller can retry, in milliseconds: see `Database.withShortTimeout`. */
   shortTimeoutMs?: number
   /** Returns the environment's time in milliseconds; absent: this machine's clock. */
@@ -248,6 +250,8 @@ const ANSWER_MS = 35_000
  * may wait for a standby without a limit.
  */
 const COMMIT_MS = 10_000
+/** Maximum wait for a connection, in milliseconds. */
+const CONNECT_MS = 10_000
 /**
  * Maximum wait if the caller can retry, in milliseconds: less than the ten seconds after which many
  * HTTP clients time out.
@@ -296,7 +300,7 @@ const asConnectionLost = (error: unknown, isLost: boolean): unknown =>
  */
 class Connections {
   readonly #options: Required<
-    Pick<DatabaseOptions, 'pooled' | 'answerMs' | 'commitMs' | 'shortTimeoutMs'>
+    Pick<DatabaseOptions, 'pooled' | 'answerMs' | 'commitMs' | 'connectMs' | 'shortTimeoutMs'>
   >
   readonly #pool: ConnectionPool
   /** Maximum wait of work that runs within `withShortTimeout`, in milliseconds. */
@@ -313,14 +317,15 @@ class Connections {
       pooled = false,
       answerMs = ANSWER_MS,
       commitMs = COMMIT_MS,
+      connectMs = CONNECT_MS,
       shortTimeoutMs = SHORT_TIMEOUT_MS,
     } = options
-    this.#options = { pooled, answerMs, commitMs, shortTimeoutMs }
+    this.#options = { pooled, answerMs, commitMs, connectMs, shortTimeoutMs }
     const poolOf = options.pool ?? ((config: pg.PoolConfig): ConnectionPool => new pg.Pool(config))
     this.#pool = poolOf({
       connectionString: url,
       max: options.max ?? 24,
-      connectionTimeoutMillis: 10_000,
+      connectionTimeoutMillis: connectMs,
       idleTimeoutMillis: POOL_IDLE_MS,
       keepAlive: true,
       application_name: 'custody',

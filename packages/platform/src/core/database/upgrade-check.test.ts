@@ -55,85 +55,73 @@ const appliedMigrations = async (): Promise<string[]> =>
     ({ name }) => name,
   )
 
-test(
-  'reports pending migrations, running processes and newer versions, and changes nothing',
-  { timeout: 60_000 },
-  async () => {
-    const done = await check(postgres.url, '--check')
-    assert.equal(done.status, 0, done.stderr)
-    assert.match(
-      done.stdout,
-      new RegExp(
-        `^custody \\S+ has ${FILES.length} migrations; the database has ${FILES.length}\\nnothing would be applied\\n$`,
-      ),
-    )
+test('reports pending migrations, running processes and newer versions, and changes nothing', async () => {
+  const done = await check(postgres.url, '--check')
+  assert.equal(done.status, 0, done.stderr)
+  assert.match(
+    done.stdout,
+    new RegExp(
+      `^custody \\S+ has ${FILES.length} migrations; the database has ${FILES.length}\\nnothing would be applied\\n$`,
+    ),
+  )
 
-    await database.query('delete from migrations where name = $1', [NEWEST])
-    await database.query(
-      `insert into processes (id, role, host, started_at, seen_at)
+  await database.query('delete from migrations where name = $1', [NEWEST])
+  await database.query(
+    `insert into processes (id, role, host, started_at, seen_at)
         values ($1, 'worker', 'host-1', $2, $2)`,
-      [randomUUID(), new Date()],
-    )
-    const before = await appliedMigrations()
-    const pending = await check(postgres.url, '--check', '--json')
-    assert.equal(pending.status, 0, pending.stderr)
-    const { version, ...rest } = JSON.parse(pending.stdout) as Record<string, unknown>
-    assert.match(version as string, /^\d+\.\d+\.\d+$/)
-    assert.deepEqual(rest, {
-      possible: true,
-      pending: [NEWEST],
-      beyond: [],
-      running: ['worker on host-1'],
-    })
-    assert.deepEqual(await appliedMigrations(), before)
-    await database.query('insert into migrations (name) values ($1)', [NEWEST])
+    [randomUUID(), new Date()],
+  )
+  const before = await appliedMigrations()
+  const pending = await check(postgres.url, '--check', '--json')
+  assert.equal(pending.status, 0, pending.stderr)
+  const { version, ...rest } = JSON.parse(pending.stdout) as Record<string, unknown>
+  assert.match(version as string, /^\d+\.\d+\.\d+$/)
+  assert.deepEqual(rest, {
+    possible: true,
+    pending: [NEWEST],
+    beyond: [],
+    running: ['worker on host-1'],
+  })
+  assert.deepEqual(await appliedMigrations(), before)
+  await database.query('insert into migrations (name) values ($1)', [NEWEST])
 
-    await database.query(`insert into migrations (name) values ('999_later.sql')`)
-    const later = await check(postgres.url, '--check')
-    assert.equal(later.status, 1)
-    assert.match(
-      later.stdout,
-      /^NOT possible: the database was changed by a newer version \(999_later\.sql\): start that version, or restore a backup from before$/m,
-    )
-    // The start itself is refused before it changes anything.
-    await database.query('delete from migrations where name = $1', [NEWEST])
-    const tables = () =>
-      database.query(
-        `select relname, relfilenode from pg_class where relnamespace = 'public'::regnamespace
+  await database.query(`insert into migrations (name) values ('999_later.sql')`)
+  const later = await check(postgres.url, '--check')
+  assert.equal(later.status, 1)
+  assert.match(
+    later.stdout,
+    /^NOT possible: the database was changed by a newer version \(999_later\.sql\): start that version, or restore a backup from before$/m,
+  )
+  // The start itself is refused before it changes anything.
+  await database.query('delete from migrations where name = $1', [NEWEST])
+  const tables = () =>
+    database.query(
+      `select relname, relfilenode from pg_class where relnamespace = 'public'::regnamespace
           order by relname`,
-      )
-    const was = await tables()
-    await assert.rejects(
-      migrate(database),
-      /the database was changed by a newer version \(999_later\.sql\)/,
     )
-    assert.deepEqual([await tables(), (await appliedMigrations()).includes(NEWEST)], [was, false])
-  },
-)
+  const was = await tables()
+  await assert.rejects(
+    migrate(database),
+    /the database was changed by a newer version \(999_later\.sql\)/,
+  )
+  assert.deepEqual([await tables(), (await appliedMigrations()).includes(NEWEST)], [was, false])
+})
 
-test(
-  'reports all migrations for an empty database, and an error without database or --check',
-  { timeout: 60_000 },
-  async () => {
-    await database.query('create database empty')
-    const empty = await check(
-      postgres.url.replace(/\/[^/?]*(\?|$)/, '/empty$1'),
-      '--check',
-      '--json',
-    )
-    assert.equal(empty.status, 0, empty.stderr)
-    const { pending, running } = JSON.parse(empty.stdout) as {
-      pending: string[]
-      running: string[]
-    }
-    assert.deepEqual([pending, running], [FILES, []])
-    const none = await check(null, '--check')
-    assert.equal(none.status, 1)
-    assert.match(
-      none.stderr,
-      /^custody: .*none contains no database: set CUSTODY_HOME, or DATABASE_URL\n$/,
-    )
-    const bare = await check(postgres.url)
-    assert.deepEqual([bare.status, /--check is required/.test(bare.stderr)], [1, true], bare.stderr)
-  },
-)
+test('reports all migrations for an empty database, and an error without database or --check', async () => {
+  await database.query('create database empty')
+  const empty = await check(postgres.url.replace(/\/[^/?]*(\?|$)/, '/empty$1'), '--check', '--json')
+  assert.equal(empty.status, 0, empty.stderr)
+  const { pending, running } = JSON.parse(empty.stdout) as {
+    pending: string[]
+    running: string[]
+  }
+  assert.deepEqual([pending, running], [FILES, []])
+  const none = await check(null, '--check')
+  assert.equal(none.status, 1)
+  assert.match(
+    none.stderr,
+    /^custody: .*none contains no database: set CUSTODY_HOME, or DATABASE_URL\n$/,
+  )
+  const bare = await check(postgres.url)
+  assert.deepEqual([bare.status, /--check is required/.test(bare.stderr)], [1, true], bare.stderr)
+})

@@ -376,44 +376,40 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   },
 )
 
-test(
-  'for any sequence of events, no transfer to or deposit from a frozen address completes',
-  { timeout: 240_000 },
-  async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(event, { minLength: 15, maxLength: 60 }), async (events) => {
-        const fixture = new Fixture()
-        await fixture.open()
-        await fixture.save(['SEVERE'], true, true)
-        fixture.now += 1000
-        for (const each of events) {
-          await each(fixture)
-          await fixture.checkBooks()
-        }
-        // At the end the provider is available and all addresses are unfrozen, so every transfer and
-        // deposit passes once.
-        fixture.isUp = true
-        fixture.truth.clear()
-        fixture.sanctioned.clear()
-        for (
-          let round = 0;
-          round < 12 && fixture.passed.size < fixture.transactions.length;
-          round++
-        ) {
-          for (const who of PARTIES) await fixture.unfreeze(who)
-          for (const id of fixture.transactions) await fixture.step(id)
-        }
-        assert.equal(
-          fixture.passed.size,
-          fixture.transactions.length,
-          'a transaction stays held permanently',
-        )
+test('for any sequence of events, no transfer to or deposit from a frozen address completes', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(event, { minLength: 15, maxLength: 60 }), async (events) => {
+      const fixture = new Fixture()
+      await fixture.open()
+      await fixture.save(['SEVERE'], true, true)
+      fixture.now += 1000
+      for (const each of events) {
+        await each(fixture)
         await fixture.checkBooks()
-      }),
-      { numRuns: Number(process.env['CUSTODY_TEST_RUNS'] ?? 40) },
-    )
-  },
-)
+      }
+      // At the end the provider is available and all addresses are unfrozen, so every transfer and
+      // deposit passes once.
+      fixture.isUp = true
+      fixture.truth.clear()
+      fixture.sanctioned.clear()
+      for (
+        let round = 0;
+        round < 12 && fixture.passed.size < fixture.transactions.length;
+        round++
+      ) {
+        for (const who of PARTIES) await fixture.unfreeze(who)
+        for (const id of fixture.transactions) await fixture.step(id)
+      }
+      assert.equal(
+        fixture.passed.size,
+        fixture.transactions.length,
+        'a transaction stays held permanently',
+      )
+      await fixture.checkBooks()
+    }),
+    { numRuns: Number(process.env['CUSTODY_TEST_RUNS'] ?? 40) },
+  )
+})
 
 test('after six hours without an answer of the provider, one alert is raised, and transfers wait', async () => {
   const fixture = new Fixture()

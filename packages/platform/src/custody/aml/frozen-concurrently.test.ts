@@ -18,6 +18,7 @@ import { useDatabase } from '../../../testing/deposits-support.ts'
 import { FamilyFixture, type WalletAddress } from '../../../testing/chains/family-fixture.ts'
 import { ManualClock } from '../../../testing/manual-clock.ts'
 import { wrongInBooks } from '../../../testing/simulator/oracle-books.ts'
+import { waitFor } from '../../../../../testing/wait-for.ts'
 
 /**
  * Tests in which the screening of another transfer freezes an address while a transfer to that
@@ -409,13 +410,6 @@ test('a transfer frozen while its batch is assembled is left out, and earlier on
   }))
 
 /**
- * Time in milliseconds after which an operation that neither waits for a lock nor ends is taken to
- * hang.
- */
-const HANG_MS = 60_000
-const POLL_MS = 10
-
-/**
  * Resolves when PostgreSQL reports a connection that waits for an advisory lock.
  * @throws if `operation` ends without such a wait
  */
@@ -429,17 +423,13 @@ async function lockWait(operation: Promise<unknown>): Promise<void> {
       outcome = `it failed: ${String(error)}`
     },
   )
-  const endMs = performance.now() + HANG_MS
-  while (
-    (await database.get().one(`select 1 from pg_locks join pg_database d on d.oid = database
-          where datname = current_database() and locktype = 'advisory' and not granted`)) ===
-    undefined
-  ) {
-    assert.equal(outcome, null, 'the freeze did not wait for a lock')
-    assert.ok(
-      performance.now() < endMs,
-      `the freeze neither waited for a lock nor ended within ${HANG_MS} ms`,
-    )
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
-  }
+  await waitFor(
+    'the freeze waits for a lock',
+    async () => {
+      assert.equal(outcome, null, 'the freeze did not wait for a lock')
+      return database.get().one(`select 1 from pg_locks join pg_database d on d.oid = database
+          where datname = current_database() and locktype = 'advisory' and not granted`)
+    },
+    { pauseMsMax: 20 },
+  )
 }

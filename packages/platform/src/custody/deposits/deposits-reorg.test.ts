@@ -246,46 +246,42 @@ class Positions {
 const FIXED = new Set<FamilyName>(['utxo', 'cardano'])
 
 for (const family of Object.keys(FAMILIES) as FamilyName[]) {
-  test(
-    `${family}: after any reorganisations, customer balances equal their payments on chain`,
-    { timeout: 240_000 },
-    async () => {
-      await fc.assert(
-        fc.asyncProperty(fc.array(command, { minLength: 2, maxLength: 12 }), async (commands) => {
-          const { fixture, alice, bob } = await openFixture(family)
-          const positions = new Positions(family)
-          const fixed = new Map<number, Outcome>()
-          const mine = (randoms: readonly Random[]) => {
-            positions.newBlock()
-            const chosen: ScriptedTransaction[] = []
-            for (const random of randoms) {
-              const txid = `tx${random.id}`
-              if (fixture.chain.has(txid) || chosen.some((each) => each.txid === txid)) continue
-              const placed = positions.place(fixture, [alice, bob], random)
-              const outcome = FIXED.has(family) ? (fixed.get(random.id) ?? placed) : placed
-              fixed.set(random.id, outcome)
-              chosen.push({ txid, outcome })
-            }
-            fixture.chain.mine(...chosen)
+  test(`${family}: after any reorganisations, customer balances equal their payments on chain`, async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(command, { minLength: 2, maxLength: 12 }), async (commands) => {
+        const { fixture, alice, bob } = await openFixture(family)
+        const positions = new Positions(family)
+        const fixed = new Map<number, Outcome>()
+        const mine = (randoms: readonly Random[]) => {
+          positions.newBlock()
+          const chosen: ScriptedTransaction[] = []
+          for (const random of randoms) {
+            const txid = `tx${random.id}`
+            if (fixture.chain.has(txid) || chosen.some((each) => each.txid === txid)) continue
+            const placed = positions.place(fixture, [alice, bob], random)
+            const outcome = FIXED.has(family) ? (fixed.get(random.id) ?? placed) : placed
+            fixed.set(random.id, outcome)
+            chosen.push({ txid, outcome })
           }
-          for (const each of commands) {
-            if (each === 'settle') await fixture.settle()
-            else {
-              if ('drop' in each) {
-                fixture.chain.drop(each.drop)
-                for (const block of each.mine) mine(block)
-              } else mine(each.mine)
-            }
+          fixture.chain.mine(...chosen)
+        }
+        for (const each of commands) {
+          if (each === 'settle') await fixture.settle()
+          else {
+            if ('drop' in each) {
+              fixture.chain.drop(each.drop)
+              for (const block of each.mine) mine(block)
+            } else mine(each.mine)
           }
-          // The final branch is longer than every earlier one.
-          for (let count = 0; count < 8; count++) fixture.chain.mine()
-          await fixture.settle()
-          await check(fixture, [alice, bob])
-        }),
-        { numRuns: Number(process.env['CUSTODY_TEST_RUNS'] ?? 15) },
-      )
-    },
-  )
+        }
+        // The final branch is longer than every earlier one.
+        for (let count = 0; count < 8; count++) fixture.chain.mine()
+        await fixture.settle()
+        await check(fixture, [alice, bob])
+      }),
+      { numRuns: Number(process.env['CUSTODY_TEST_RUNS'] ?? 15) },
+    )
+  })
 }
 
 /** Compares the ledger, the deposits and the coins with the final chain. */

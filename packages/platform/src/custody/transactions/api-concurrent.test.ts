@@ -4,13 +4,8 @@ import { before, test } from 'node:test'
 import { requestHeaders, signRequest, type SignedRequest } from '@custody/request-auth'
 import { NodeUnavailable } from '../../core/signing/nodes.ts'
 import { useApi, type Problem } from '../../../testing/api-support.ts'
-import {
-  call,
-  PRIVATE_KEY,
-  transferBody,
-  waitFor,
-  type Transfer,
-} from '../../../testing/harness.ts'
+import { call, PRIVATE_KEY, transferBody, type Transfer } from '../../../testing/harness.ts'
+import { waitFor } from '../../../../../testing/wait-for.ts'
 
 /**
  * Tests of concurrent requests, which are batched for the database and the nodes. Each request must
@@ -312,8 +307,7 @@ test('in a batch of receipts, one that a node refuses does not prevent storing t
         const before = await stored()
         return before.length === 12 && before
       },
-      10_000,
-      20,
+      { pauseMsMax: 20 },
     )
     for (const { memo, token, receipts } of rows) {
       assert.deepEqual(

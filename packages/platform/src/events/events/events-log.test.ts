@@ -11,7 +11,8 @@ import { emit } from '../../core/ledger/post.ts'
 import { distributorOf } from '../webhooks/distribute.ts'
 import * as fc from '../../../../../testing/property.ts'
 import { useApi, type Problem } from '../../../testing/api-support.ts'
-import { call, PRIVATE_KEY, waitFor, type User } from '../../../testing/harness.ts'
+import { call, PRIVATE_KEY, type User } from '../../../testing/harness.ts'
+import { waitFor } from '../../../../../testing/wait-for.ts'
 
 /** Tests of the event log: its order, who can read which events, its cursors, and its stream. */
 // The numbers of transactions are those of the whole server.

@@ -13,9 +13,10 @@ import { distributorOf } from './distribute.ts'
 import { loadPlatformKey } from './platform-key.ts'
 import { TRIES_MAX } from './schedule.ts'
 import { useApi, type Problem } from '../../../testing/api-support.ts'
-import { call, type User, waitFor } from '../../../testing/harness.ts'
+import { call, type User } from '../../../testing/harness.ts'
 import { ManualClock } from '../../../testing/manual-clock.ts'
 import { testEmittedEvents } from '../../../testing/event-assertions.ts'
+import { waitFor } from '../../../../../testing/wait-for.ts'
 
 /**
  * Tests of webhooks over the real API, a real database and real receivers. Time passes only when a

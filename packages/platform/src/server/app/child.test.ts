@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
+import { waitFor } from '../../../../../testing/wait-for.ts'
 import { Child } from './child.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'custody-child-'))
@@ -26,6 +26,7 @@ writeFileSync(
   script,
   `
 import { appendFileSync, readFileSync } from 'node:fs'
+import { waitFor } from '../../../../../testing/wait-for.ts'
 const [, , starts, failing] = process.argv
 appendFileSync(starts, process.pid + '\\n')
 if (failing.split(',').includes(String(readFileSync(starts, 'utf8').trim().split('\\n').length))) process.exit(1)
@@ -60,19 +61,13 @@ function childNamed(
   return { child, starts: () => readFileSync(starts, 'utf8').trim().split('\n').length, logFolder }
 }
 
-/** Waits for a condition. The time limit only ends a test that hangs. */
-async function until(what: string, holds: () => boolean): Promise<void> {
-  for (const deadline = Date.now() + 120_000; !holds(); await sleep(20))
-    assert.ok(Date.now() < deadline, `${what}: not within 120 s`)
-}
-
 const killed = (child: Child) => process.kill(child.pid as number, 'SIGKILL')
 
 test('a child that exits before it is ready is restarted until it becomes ready', async () => {
   const { child, starts } = childNamed('weak', '2,3')
   assert.equal(await child.start(), 'here')
   killed(child)
-  await until('the fourth start', () => starts() === 4 && child.isReady)
+  await waitFor('the fourth start', () => starts() === 4 && child.isReady)
   assert.deepEqual(said.splice(0), [
     'a child process ended; it is restarted',
     ...Array.from(
@@ -87,11 +82,11 @@ test('the child is restarted even if its log file cannot be opened for a while',
   await child.start()
   rmSync(logFolder, { recursive: true })
   killed(child)
-  await until('a failed try', () =>
+  await waitFor('a failed try', () =>
     said.includes('a child process could not be restarted; the restart is retried'),
   )
   mkdirSync(logFolder)
-  await until('the second start', () => starts() === 2 && child.isReady)
+  await waitFor('the second start', () => starts() === 2 && child.isReady)
 })
 
 test('a child that is stopped between two restart attempts stays stopped', async () => {
@@ -99,7 +94,7 @@ test('a child that is stopped between two restart attempts stays stopped', async
   await child.start()
   said.length = 0
   killed(child)
-  await until('a failed try', () =>
+  await waitFor('a failed try', () =>
     said.includes('a child process could not be restarted; the restart is retried'),
   )
   await child.stop()
@@ -110,7 +105,7 @@ test('a child that is stopped between attempts of its first start is not started
   const { child, starts } = childNamed('early', '1')
   const started = child.start()
   started.catch(() => undefined)
-  await until('the first try', () => starts() === 1 && child.pid === null)
+  await waitFor('the first try', () => starts() === 1 && child.pid === null)
   await child.stop()
   await assert.rejects(started, /did not start/)
   assert.deepEqual([child.pid, starts()], [null, 1])

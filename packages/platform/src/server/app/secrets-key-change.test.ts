@@ -183,73 +183,66 @@ test('every binary column is sealed and listed, or is known to contain no secret
   )
 })
 
-test(
-  'a key change seals all secrets again, only with the platform stopped and the right old key',
-  { timeout: 60_000 },
-  async () => {
-    await fill()
-    const before = await opened(oldKey)
-    assert.deepEqual(
-      [before.length, before.filter(({ text }) => text === null)],
-      [SEALED.length, []],
-    )
+test('a key change seals all secrets again, only with the platform stopped and the right old key', async () => {
+  await fill()
+  const before = await opened(oldKey)
+  assert.deepEqual([before.length, before.filter(({ text }) => text === null)], [SEALED.length, []])
 
-    const wrong = await change(otherKey, '--new-key', file)
-    assert.equal(wrong.status, 1)
-    assert.match(
-      wrong.stderr,
-      /^custody: aml_settings \S+: sealed_token cannot be decrypted: check that CUSTODY_SECRETS_KEY.* is the key of this database\. Nothing was changed\n$/,
-    )
-    await database.query(
-      `insert into processes (id, role, host, started_at, seen_at)
+  const wrong = await change(otherKey, '--new-key', file)
+  assert.equal(wrong.status, 1)
+  assert.match(
+    wrong.stderr,
+    /^custody: aml_settings \S+: sealed_token cannot be decrypted: check that CUSTODY_SECRETS_KEY.* is the key of this database\. Nothing was changed\n$/,
+  )
+  await database.query(
+    `insert into processes (id, role, host, started_at, seen_at)
         values ($1, 'worker', 'host-1', now(), now())`,
-      [randomUUID()],
-    )
-    const running = await change(oldKey, '--new-key', file)
-    assert.equal(running.status, 1)
-    assert.match(
-      running.stderr,
-      /^custody: the worker on host-1 was active \d+ s ago: stop every process of the platform, and run this command again 20 s later\n$/,
-    )
-    await database.query('delete from processes')
-    writeFileSync(join(home, 'short'), 'x'.repeat(31))
-    for (const [name, said] of [
-      ['short', /--new-key: .*short: /],
-      ['absent', /--new-key: the file/],
-    ] as const) {
-      const refused = await change(oldKey, '--new-key', join(home, name))
-      assert.deepEqual([refused.status, said.test(refused.stderr)], [1, true], refused.stderr)
-    }
-    assert.deepEqual(await opened(oldKey), before)
+    [randomUUID()],
+  )
+  const running = await change(oldKey, '--new-key', file)
+  assert.equal(running.status, 1)
+  assert.match(
+    running.stderr,
+    /^custody: the worker on host-1 was active \d+ s ago: stop every process of the platform, and run this command again 20 s later\n$/,
+  )
+  await database.query('delete from processes')
+  writeFileSync(join(home, 'short'), 'x'.repeat(31))
+  for (const [name, said] of [
+    ['short', /--new-key: .*short: /],
+    ['absent', /--new-key: the file/],
+  ] as const) {
+    const refused = await change(oldKey, '--new-key', join(home, name))
+    assert.deepEqual([refused.status, said.test(refused.stderr)], [1, true], refused.stderr)
+  }
+  assert.deepEqual(await opened(oldKey), before)
 
-    const done = await change(oldKey, '--new-key', file, '--json')
-    assert.equal(done.status, 0, done.stderr)
-    assert.deepEqual(JSON.parse(done.stdout), {
-      changed: true,
-      sealed: {
-        aml_settings: 1,
-        exchange_accounts: 1,
-        people: 1,
-        reserve_snapshots: 1,
-        webhook_keys: 1,
-        webhooks: 2,
-        installation: 1,
-      },
-    })
-    for (const key of [oldKey, newKey])
-      for (const form of ['base64', 'hex'] as const)
-        assert.ok(!`${done.stdout}${done.stderr}`.includes(key.toString(form)))
-    assert.deepEqual(await opened(newKey), before)
-    assert.deepEqual(
-      (await opened(oldKey)).filter(({ text }) => text !== null),
-      [],
-    )
-    await checkSecretsKey(database, secretsOf(newKey), newKey.toString('base64'))
-    await assert.rejects(
-      checkSecretsKey(database, secretsOf(oldKey), oldKey.toString('base64')),
-      /is not the key that encrypts the secrets of this database/,
-    )
-    // Reserve statements are not changed, because their rows are append-only.
-    await assert.rejects(database.query(`update reserve_snapshots set statement = 'x'`))
-  },
-)
+  const done = await change(oldKey, '--new-key', file, '--json')
+  assert.equal(done.status, 0, done.stderr)
+  assert.deepEqual(JSON.parse(done.stdout), {
+    changed: true,
+    sealed: {
+      aml_settings: 1,
+      exchange_accounts: 1,
+      people: 1,
+      reserve_snapshots: 1,
+      webhook_keys: 1,
+      webhooks: 2,
+      installation: 1,
+    },
+  })
+  for (const key of [oldKey, newKey])
+    for (const form of ['base64', 'hex'] as const)
+      assert.ok(!`${done.stdout}${done.stderr}`.includes(key.toString(form)))
+  assert.deepEqual(await opened(newKey), before)
+  assert.deepEqual(
+    (await opened(oldKey)).filter(({ text }) => text !== null),
+    [],
+  )
+  await checkSecretsKey(database, secretsOf(newKey), newKey.toString('base64'))
+  await assert.rejects(
+    checkSecretsKey(database, secretsOf(oldKey), oldKey.toString('base64')),
+    /is not the key that encrypts the secrets of this database/,
+  )
+  // Reserve statements are not changed, because their rows are append-only.
+  await assert.rejects(database.query(`update reserve_snapshots set statement = 'x'`))
+})

@@ -23,8 +23,8 @@ import { signingKeyOf } from './signature.ts'
 import { migrate } from '../../core/database/migrate.ts'
 import { openDatabase } from '../../core/database/pool.ts'
 import { lockDataDir } from '../../core/data-dir.ts'
-import { waitFor } from '../../../testing/harness.ts'
 import { runUnit } from '../../../testing/hosts/unit-command.ts'
+import { waitFor } from '../../../../../testing/wait-for.ts'
 
 /**
  * Tests with an external PostgreSQL of the operator. They need PostgreSQL on this machine (Debian
@@ -173,7 +173,7 @@ function backedUpByTimer(databaseUrl: string, folder: string): void {
 
 test(
   'dumps and restores an external database with PostgreSQL’s own programs',
-  { skip: missing, timeout: 90_000 },
+  { skip: missing },
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'custody-external-'))
     // PostgreSQL refuses to run as root, so the command is run as another user.

@@ -123,86 +123,82 @@ const step: fc.Arbitrary<Step> = fc.record({
   isKnown: fc.boolean(),
 })
 
-test(
-  'for any node records, and wherever recovery stops, the ledger ends equal to the chain',
-  { timeout: 300_000 },
-  async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(step, { minLength: 1, maxLength: 8 }),
-        fc.nat(12),
-        fc.nat(3),
-        async (steps, crashAt, down) => {
-          const at = await openFixture()
-          if (down > 0) at.down.add(down)
-          const done: Awaited<ReturnType<typeof happen>>[] = []
-          for (const [order, each] of steps.entries()) done.push(await happen(at, each, order))
-          assert.match(
-            (await compareRecords(at.services)) ?? '',
-            /older than their records; run: npx custody reconcile$/,
-          )
-          at.crashAt = crashAt
-          await at
-            .reconcile()
-            .catch((error: Error) => assert.equal(error.message, 'the process ended here'))
-          at.crashAt = -1
-          const report = await at.reconcile()
-          assert.deepEqual(report.unadopted, [])
-          assert.equal(at.services.hold.because, null)
-          // From here on the chain includes the transactions that it lacked.
-          await at.work()
-          const rows = await at.transactions()
-          assert.equal(rows.length, steps.length, 'one row for each')
-          for (const [order, { id, sequence }] of done.entries()) {
-            const { chain, isKnown } = steps[order] as Step
-            if (id === null) continue
-            const row = rows.find((each) => each.id === id)
-            assert.deepEqual(
-              [row?.state, row?.sequence_id],
-              [chain === 'deep' ? 'CONFIRMED' : 'CONFIRMING', sequence],
-            )
-            if (!isKnown)
-              assert.ok(
-                await database.one(
-                  `select 1 from idempotency where wallet_id = $1 and sequence_id = $2
-                    and transaction_id = $3`,
-                  [at.walletId, sequence, id],
-                ),
-              )
-          }
-          assert.equal(
-            new Set(at.sent).size,
-            steps.filter(({ chain }) => chain === 'absent').length,
-            'only what is not on the chain is sent',
-          )
-          const books = await at.books()
-          const again = await at.reconcile()
+test('for any node records, and wherever recovery stops, the ledger ends equal to the chain', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(step, { minLength: 1, maxLength: 8 }),
+      fc.nat(12),
+      fc.nat(3),
+      async (steps, crashAt, down) => {
+        const at = await openFixture()
+        if (down > 0) at.down.add(down)
+        const done: Awaited<ReturnType<typeof happen>>[] = []
+        for (const [order, each] of steps.entries()) done.push(await happen(at, each, order))
+        assert.match(
+          (await compareRecords(at.services)) ?? '',
+          /older than their records; run: npx custody reconcile$/,
+        )
+        at.crashAt = crashAt
+        await at
+          .reconcile()
+          .catch((error: Error) => assert.equal(error.message, 'the process ended here'))
+        at.crashAt = -1
+        const report = await at.reconcile()
+        assert.deepEqual(report.unadopted, [])
+        assert.equal(at.services.hold.because, null)
+        // From here on the chain includes the transactions that it lacked.
+        await at.work()
+        const rows = await at.transactions()
+        assert.equal(rows.length, steps.length, 'one row for each')
+        for (const [order, { id, sequence }] of done.entries()) {
+          const { chain, isKnown } = steps[order] as Step
+          if (id === null) continue
+          const row = rows.find((each) => each.id === id)
           assert.deepEqual(
-            [again.transactions, again.users, again.wallets, again.deposits, again.watched],
-            [[], [], [], [], []],
+            [row?.state, row?.sequence_id],
+            [chain === 'deep' ? 'CONFIRMED' : 'CONFIRMING', sequence],
           )
-          assert.deepEqual(await at.books(), books, 'a second run changes nothing')
-          // The pending transactions are mined, and then the balance of every address agrees with
-          // the ledger.
-          at.height = 200
-          for (const { hash, kind, source_id: from, destination_id: to, amount } of rows) {
-            if (hash !== null && !at.mined.has(hash))
-              at.mine({ hash }, from as string, to as string, BigInt(amount))
-            assert.ok(kind !== null)
-          }
-          await database.query(
-            `update network_scans set height = 200, final_height = 195 where network = 'ETH'`,
-          )
-          await at.work()
-          assert.ok((await at.transactions()).every(({ status }) => status === 'confirmed'))
-          const { audit } = await at.reconcile()
-          assert.deepEqual(audit?.differences, [])
-        },
-      ),
-      { numRuns: Number(process.env['CUSTODY_TEST_RUNS'] ?? 25) },
-    )
-  },
-)
+          if (!isKnown)
+            assert.ok(
+              await database.one(
+                `select 1 from idempotency where wallet_id = $1 and sequence_id = $2
+                    and transaction_id = $3`,
+                [at.walletId, sequence, id],
+              ),
+            )
+        }
+        assert.equal(
+          new Set(at.sent).size,
+          steps.filter(({ chain }) => chain === 'absent').length,
+          'only what is not on the chain is sent',
+        )
+        const books = await at.books()
+        const again = await at.reconcile()
+        assert.deepEqual(
+          [again.transactions, again.users, again.wallets, again.deposits, again.watched],
+          [[], [], [], [], []],
+        )
+        assert.deepEqual(await at.books(), books, 'a second run changes nothing')
+        // The pending transactions are mined, and then the balance of every address agrees with
+        // the ledger.
+        at.height = 200
+        for (const { hash, kind, source_id: from, destination_id: to, amount } of rows) {
+          if (hash !== null && !at.mined.has(hash))
+            at.mine({ hash }, from as string, to as string, BigInt(amount))
+          assert.ok(kind !== null)
+        }
+        await database.query(
+          `update network_scans set height = 200, final_height = 195 where network = 'ETH'`,
+        )
+        await at.work()
+        assert.ok((await at.transactions()).every(({ status }) => status === 'confirmed'))
+        const { audit } = await at.reconcile()
+        assert.deepEqual(audit?.differences, [])
+      },
+    ),
+    { numRuns: Number(process.env['CUSTODY_TEST_RUNS'] ?? 25) },
+  )
+})
 
 const payOf = (at: RecoveryFixture, sequence: string, amount = 5n) => {
   const intent = ['pay', 'sequence', at.workspace, 1, 'ETH', sequence]
