@@ -26,7 +26,6 @@ writeFileSync(
   script,
   `
 import { appendFileSync, readFileSync } from 'node:fs'
-import { waitFor } from '../../../../../testing/wait-for.ts'
 const [, , starts, failing] = process.argv
 appendFileSync(starts, process.pid + '\\n')
 if (failing.split(',').includes(String(readFileSync(starts, 'utf8').trim().split('\\n').length))) process.exit(1)
