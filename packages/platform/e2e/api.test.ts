@@ -9,6 +9,7 @@ import { after, before, beforeEach, describe, test } from 'node:test'
 import { formatAmount } from '@custody/chains'
 import { verifyWebhook } from '@custody/client'
 import { exportLog, verifyExport } from '../src/server/operator/cli/console.ts'
+import { callPlatform } from '../src/server/operator/connect.ts'
 import { listen } from '../src/server/operator/listen.ts'
 import { takeLink } from '../testing/console-fixture.ts'
 import { testEmittedEvents } from '../testing/event-assertions.ts'
@@ -582,6 +583,16 @@ describe('webhooks', () => {
       ],
       ['address.created', 'hooks', 'main', 200],
     )
+    const triggered = await callPlatform(platform.home, 'trigger', {
+      event: 'order.created',
+      workspace: 'hooks',
+    })
+    assert.equal(triggered['listened'], true)
+    await waitFor('the test event', async () => asJson.length === 3)
+    assert.equal((JSON.parse(asJson[2]!) as { test: boolean }).test, true)
+    const test = await arrived('/again', 'order.created')
+    assert.equal(verifyWebhook(test.headers, test.body, secret).test, true)
+    assert.equal(test.headers['custody-test'], 'true')
     second.abort()
     await again
     await assert.rejects(

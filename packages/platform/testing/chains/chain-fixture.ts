@@ -1,3 +1,4 @@
+import { TestEvents } from '../../src/server/operator/test-events.ts'
 import { exchangeDestinationsOf } from '../../src/commerce/exchange-transfers/destination.ts'
 import {
   loadRegistry,
@@ -83,6 +84,7 @@ export function fixtureServices(
     hold: new DatabaseHold(),
     work: { ring: () => undefined },
     reconciling: { job: null },
+    testEvents: new TestEvents(),
     prices: { price: () => null },
     policyChanges: changeApprovalsOf({ database, registry, signers }),
     // No workspace of a fixture has a policy.

@@ -32,6 +32,7 @@ import type { ChangeApprovals } from '../../custody/approvals/change-approvals.t
 import type { WorkspacePolicies } from '../../custody/approvals/workspace-policies.ts'
 import type { Withdrawals } from '../../custody/transactions/write-withdrawal.ts'
 import type { Webhooks } from '../../events/webhooks/webhooks.ts'
+import type { TestEvents } from '../operator/test-events.ts'
 import type { ReconcileJob } from '../recovery/reconcile.ts'
 
 /**
@@ -78,6 +79,7 @@ export interface Application {
   checkout: Checkout
   webhooks: Webhooks
   reconciling: { job: ReconcileJob | null }
+  testEvents: TestEvents
   readiness(): Promise<Readiness>
   /** Sends a command to the control API of the local chains; null on mainnet. */
   devnet: DevnetControl | null

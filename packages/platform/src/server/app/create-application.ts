@@ -1,3 +1,4 @@
+import { TestEvents } from '../operator/test-events.ts'
 import type { Registry } from '@custody/chains'
 import type { Logger } from 'pino'
 import { exchangeDestinationsOf } from '../../commerce/exchange-transfers/destination.ts'
@@ -105,6 +106,7 @@ export async function createApplication(parts: ApplicationParts): Promise<Applic
     policyChanges: changeApprovalsOf({ database, registry, signers }),
     feed: new Feed({ database, environment, log, pollMs: eventPollMs({ settings }) }),
     reconciling: { job: null },
+    testEvents: new TestEvents(),
     checkout: {
       base: settings.publicUrl ?? `http://${settings.host}:${settings.port}`,
       checkWebhook: (url, field) => checkUrl(base, url, field),

@@ -1,20 +1,24 @@
+import type { Environment } from '../../core/environment.ts'
 import type { Database } from '../../core/database/pool.ts'
 import type { Webhooks } from '../../events/webhooks/webhooks.ts'
 import { endOfLog, textOf, typeFilter, type EventEntry } from '../../events/events/log.ts'
 import { bodySignature } from '../../events/webhooks/sign.ts'
+import type { TestEvents } from './test-events.ts'
 import { argument, OperatorError, type Command } from './command.ts'
 
 interface Services {
+  environment: Environment
   database: Database
   webhooks: Webhooks
+  testEvents: TestEvents
 }
 
 const BATCH = 100
 
 /**
  * Returns the events after a position in the log, of one workspace or of all, as they would be
- * delivered. Without a position it returns no events, but the end of the log. `sign`: includes
- * their `x-signature`.
+ * delivered, and the test events after `tests`. Without a position it returns no events, but the
+ * end of the log. `sign`: includes their `x-signature`.
  */
 export const eventsAfter: Command<Services> = async (services, input) => {
   const { database } = services
@@ -29,7 +33,13 @@ export const eventsAfter: Command<Services> = async (services, input) => {
   )
     throw new OperatorError(`--workspace: workspace ${workspace} does not exist`)
   const upTo = await endOfLog(database)
-  if (after === null || !/^\d{1,18}$/.test(after)) return { cursor: upTo, events: [] }
+  const isStart = after === null || !/^\d{1,18}$/.test(after)
+  const tests = services.testEvents.after(
+    isStart ? null : Number(input['tests'] ?? 0),
+    { workspace, types },
+    services.environment.now(),
+  )
+  if (isStart) return { cursor: upTo, tests: tests.position, events: [] }
   const rows = await database.query<
     EventEntry & { at: string; workspace: string; sub_account: string | null }
   >(
@@ -43,25 +53,29 @@ export const eventsAfter: Command<Services> = async (services, input) => {
      order by e.position limit $5`,
     [after, upTo, workspace, types, BATCH],
   )
+  const events = [
+    ...rows.map((row) => ({
+      id: row.uid,
+      type: row.type,
+      workspace: row.workspace,
+      sub_account: row.sub_account,
+      object: row.object,
+      version: Number(row.version),
+      timestamp: row.created_at.toISOString(),
+      body: textOf(row),
+    })),
+    ...tests.events.map((event) => ({ ...event, sub_account: null, version: 1, test: true })),
+  ]
   const key =
-    input['sign'] === true && rows.length > 0 ? (await services.webhooks.key()).privateKey : null
+    input['sign'] === true && events.length > 0 ? (await services.webhooks.key()).privateKey : null
   return {
     cursor: rows.length < BATCH ? upTo : rows.at(-1)?.at,
+    tests: tests.position,
     events: await Promise.all(
-      rows.map(async (row) => {
-        const body = textOf(row)
-        return {
-          id: row.uid,
-          type: row.type,
-          workspace: row.workspace,
-          sub_account: row.sub_account,
-          object: row.object,
-          version: Number(row.version),
-          timestamp: row.created_at.toISOString(),
-          body,
-          ...(key ? { x_signature: await bodySignature(body, key) } : {}),
-        }
-      }),
+      events.map(async (event) => ({
+        ...event,
+        ...(key ? { x_signature: await bodySignature(event.body, key) } : {}),
+      })),
     ),
   }
 }

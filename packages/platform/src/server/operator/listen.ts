@@ -16,16 +16,20 @@ type Values = Record<string, string | boolean | undefined>
 interface Event {
   id: string
   type: string
-  workspace: string
+  workspace: string | null
   sub_account: string | null
   object: string
   version: number
   timestamp: string
   body: string
   x_signature?: string
+  /** Sent by `custody trigger`; nothing happened. */
+  test?: true
 }
 interface Page {
   cursor: string
+  /** Position in the test events. */
+  tests: number
   events: Event[]
 }
 interface Forwarded {
@@ -60,6 +64,7 @@ async function forward(url: string, event: Event, secret: string): Promise<Forwa
     secrets: [secret],
     now: Date.now(),
     key: null,
+    test: event.test ?? false,
   })
   const { 'content-length': _, ...headers } = signed
   const took = () => Math.round(performance.now() - from)
@@ -86,13 +91,14 @@ async function forward(url: string, event: Event, secret: string): Promise<Forwa
 }
 
 function lineOf(event: Event, forwarded: Forwarded | null): string {
-  const owner =
-    event.sub_account === null ? event.workspace : `${event.workspace}/${event.sub_account}`
+  const workspace = event.workspace ?? 'all workspaces'
+  const owner = event.sub_account === null ? workspace : `${workspace}/${event.sub_account}`
+  const mark = event.test ? ' (test)' : ''
   const answer =
     forwarded === null
       ? ''
       : `  → ${forwarded.error ?? forwarded.status} (${forwarded.duration_ms} ms)`
-  return `${event.timestamp.slice(11, 19)}  ${event.type.padEnd(22)} ${owner}  ${event.object} v${event.version}${answer}`
+  return `${event.timestamp.slice(11, 19)}  ${event.type.padEnd(22)} ${owner}  ${event.object} v${event.version}${mark}${answer}`
 }
 
 /**
@@ -109,14 +115,15 @@ export async function listen(
 ): Promise<{ result: Record<string, unknown>; text: string }> {
   const url = forwardUrl(values['forward'])
   const isJson = values['json'] === true
-  const ask = async (after: string | null): Promise<Page> =>
+  const ask = async (after: string | null, tests: number | null): Promise<Page> =>
     (await callPlatform(home, 'events', {
       after,
+      tests,
       workspace: values['workspace'] ?? null,
       events: values['events'] ?? null,
       sign: url !== null,
     })) as unknown as Page
-  let { cursor } = await ask(null)
+  let { cursor, tests } = await ask(null, null)
   const secret = url === null ? null : secretOf(home)
   if (!isJson) {
     if (secret !== null) write(`forwarding to ${url}, signed with ${secret}`)
@@ -126,7 +133,7 @@ export async function listen(
   let isAway = false
   while (!signal.aborted) {
     try {
-      const page = await ask(cursor)
+      const page = await ask(cursor, tests)
       isAway = false
       for (const event of page.events) {
         if (signal.aborted) break
@@ -143,7 +150,7 @@ export async function listen(
         )
         count++
       }
-      cursor = page.cursor
+      ;({ cursor, tests } = page)
       if (page.events.length > 0) continue
     } catch (error) {
       if (!(error instanceof PlatformAway)) throw error

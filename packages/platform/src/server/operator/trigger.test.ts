@@ -8,6 +8,7 @@ import { EVENT_TYPES } from '../../core/database/event-types.ts'
 import { EVENTS } from '../../events/events/registry.ts'
 import { sampleData } from '../../events/events/samples.ts'
 import { OperatorError } from './command.ts'
+import { eventsAfter } from './events.ts'
 import { triggerEvent } from './trigger.ts'
 import { useApi } from '../../../testing/api-support.ts'
 import { call, type User } from '../../../testing/harness.ts'
@@ -174,6 +175,60 @@ test('trigger sends to all subscribed, enabled webhooks, or to those given with 
   )
 })
 
+test('a triggered event also reaches the listeners that are running, without a webhook', async () => {
+  await api.user('quiet')
+  interface Page {
+    cursor: string
+    tests: number
+    events: Record<string, unknown>[]
+  }
+  const ask = async (page: Page | null, filter: Record<string, unknown> = {}) =>
+    (await eventsAfter(api.services, {
+      after: page?.cursor ?? null,
+      tests: page?.tests ?? null,
+      sign: true,
+      ...filter,
+    })) as unknown as Page
+  const listening = { workspace: 'quiet', events: 'order.*' }
+  const start = await ask(null, listening)
+  const others = await ask(null, { workspace: 'alice' })
+  const result = await triggerEvent(api.services, { event: 'order.created', workspace: 'quiet' })
+  assert.deepEqual([result['sent'], result['listened']], [[], true])
+  const page = await ask(start, listening)
+  assert.equal(page.events.length, 1)
+  const [event] = page.events as [Record<string, string>]
+  assert.deepEqual(
+    [event['id'], event['type'], event['workspace'], event['test']],
+    [result['id'], 'order.created', 'quiet', true],
+  )
+  assert.equal((JSON.parse(event['body']!) as { test: boolean }).test, true)
+  const pem = await (await fetch(`${api.base}/.well-known/custody-webhook-key.pem`)).text()
+  assert.ok(
+    verify(
+      'RSA-SHA512',
+      Buffer.from(event['body']!),
+      createPublicKey(pem),
+      Buffer.from(event['x_signature']!, 'base64'),
+    ),
+  )
+  assert.deepEqual((await ask(page, listening)).events, [], 'once')
+  assert.deepEqual((await ask(others, { workspace: 'alice' })).events, [], 'of another workspace')
+  assert.deepEqual(
+    (await ask({ ...page, tests: page.tests + 50 }, listening)).tests,
+    page.tests,
+    'a platform that was restarted',
+  )
+  await refused(
+    'invoice.paid',
+    { workspace: 'quiet' },
+    /no custody listen is running, so no event was sent/,
+  )
+  const before = api.now
+  api.now = () => before() + 10_000
+  await refused('order.created', { workspace: 'quiet' }, /no custody listen is running/)
+  api.now = before
+})
+
 test('a webhook of the classic format receives the classic payload, marked as a test', async () => {
   const owner = await api.user('classic')
   const hook = await hookOf(owner, ['*'], { format: 'classic' })
@@ -234,6 +289,6 @@ test('invalid arguments of trigger are reported with advice, and nothing is sent
   await refused(
     'order.created',
     { workspace: 'stranger' },
-    /^no enabled webhook of the workspace stranger is subscribed to order\.created, so no event was sent\. Create one/,
+    /^no enabled webhook of the workspace stranger is subscribed to order\.created, and no custody listen is running, so no event was sent\. Create one/,
   )
 })

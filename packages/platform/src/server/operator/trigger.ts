@@ -13,6 +13,7 @@ import { suggestName } from '../../core/suggest-name.ts'
 import { classicShape } from '../../events/webhooks/classic.ts'
 import { headersFor } from '../../events/webhooks/sign.ts'
 import { isUuid, secretsAt, type WebhookRow } from '../../events/webhooks/webhook.ts'
+import type { TestEvents } from './test-events.ts'
 import { argument, OperatorError, type Command } from './command.ts'
 
 interface Services {
@@ -22,6 +23,7 @@ interface Services {
   registry: Registry
   aml: Aml
   webhooks: Webhooks
+  testEvents: TestEvents
 }
 
 type Receiver = Pick<
@@ -49,8 +51,8 @@ function readType(text: string | null): EventType {
 
 /**
  * Returns the webhooks that receive the event.
- * @throws OperatorError if a named webhook does not exist, or if none is named and no webhook is
- *   subscribed
+ * @throws OperatorError if a named webhook does not exist, or if none is named, no webhook is
+ *   subscribed and nobody listens
  */
 async function receiversOf(
   services: Services,
@@ -89,18 +91,29 @@ async function receiversOf(
     named.length > 0
       ? rows
       : rows.filter((row) => row.disabled_at === null && typesOf(row.events).includes(type))
-  if (receivers.length > 0) return receivers
+  const { testEvents, environment } = services
+  if (receivers.length > 0 || testEvents.isHeard({ type, workspace }, environment.now()))
+    return receivers
   throw new OperatorError(
-    `no enabled webhook${workspace === null ? '' : ` of the workspace ${workspace}`} is subscribed to ${type}, so no event was sent. Create one with POST /dac/v1/webhooks, or select any webhook with --webhook`,
+    `no enabled webhook${workspace === null ? '' : ` of the workspace ${workspace}`} is subscribed to ${type}, and no custody listen is running, so no event was sent. Create one with POST /dac/v1/webhooks, select any webhook with --webhook, or start custody listen`,
   )
 }
 
-function bodyOf(services: Services, receiver: Receiver, type: EventType, id: string): string {
+/** @param receiver null: a listener */
+function bodyOf(
+  services: Services,
+  receiver: Receiver | null,
+  type: EventType,
+  id: string,
+): string {
   const { environment } = services
   const made = sampleData(type, environment.now(), () => environment.uuid())
-  const data = type.startsWith('webhook.') ? { ...made, id: receiver.id, url: receiver.url } : made
+  const data =
+    receiver !== null && type.startsWith('webhook.')
+      ? { ...made, id: receiver.id, url: receiver.url }
+      : made
   const isClassic =
-    receiver.format === 'classic' &&
+    receiver?.format === 'classic' &&
     /^(transaction|deposit)\./.test(type) &&
     type !== 'transaction.updated'
   return stringifyJson({
@@ -108,7 +121,7 @@ function bodyOf(services: Services, receiver: Receiver, type: EventType, id: str
     timestamp: new Date(environment.now()).toISOString(),
     data: isClassic ? classicOf(services, receiver, data) : data,
     id,
-    object: objectOf(type, data, receiver.workspace_id),
+    object: objectOf(type, data, receiver?.workspace_id ?? environment.uuid()),
     version: 1,
     test: true,
   })
@@ -184,5 +197,14 @@ export const triggerEvent: Command<Services> = async (services, input) => {
       }
     }),
   )
-  return { event: type, id, sent }
+  // A named webhook is the only receiver.
+  const isListened =
+    named.length === 0 &&
+    services.testEvents.isHeard({ type, workspace }, services.environment.now())
+  if (isListened) {
+    const body = bodyOf(services, null, type, id)
+    const { object, timestamp } = JSON.parse(body) as { object: string; timestamp: string }
+    services.testEvents.add({ id, type, workspace, object, timestamp, body })
+  }
+  return { event: type, id, sent, listened: isListened }
 }
