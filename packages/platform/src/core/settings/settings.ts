@@ -55,6 +55,7 @@ export interface Settings {
   localChains: string | null
   /** Lowest level of the lines that are written to standard error. */
   logLevel: (typeof LOG_LEVELS)[number]
+  logFormat: (typeof LOG_FORMATS)[number]
   /** Rules for sweeps of deposit addresses, by scope; the operator's commands take precedence. */
   sweep: SweepRules
   /** Deprecated assets for which wallets and addresses can still be created. */
@@ -114,6 +115,8 @@ const USD_DECIMALS = 6
 const TRUSTED_PROXIES_MAX = 16
 const SECRETS_KEY_BYTES = 32
 const LOOPBACK = ['127.0.0.0/8', '::1/128']
+/** `auto`: lines for people on a terminal, and JSON elsewhere. */
+const LOG_FORMATS = ['auto', 'lines', 'json'] as const
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
 const RESERVES_PUBLIC = ['off', 'totals', 'all'] as const
@@ -227,6 +230,7 @@ const variables = z
     CUSTODY_FEE_BUMP_AFTER_S: integer(0, 86_400).default(0),
     CUSTODY_SWEEP_COST_MULTIPLE: readBy((text) => parseAmount(text, MULTIPLE_DECIMALS)).optional(),
     CUSTODY_LOG_LEVEL: oneOf(...LOG_LEVELS).default('info'),
+    CUSTODY_LOG_FORMAT: oneOf(...LOG_FORMATS).default('auto'),
     CUSTODY_PREPAID_TIERS: readBy(readTiers).prefault(DEFAULT_TIERS),
     CUSTODY_ALLOW_DEPRECATED: list.prefault(''),
     CUSTODY_OFAC_FILE: z.string().optional(),
@@ -364,6 +368,7 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
     prepaidTiers: set.CUSTODY_PREPAID_TIERS,
     feeBumpAfterMs: set.CUSTODY_FEE_BUMP_AFTER_S * 1000,
     logLevel: set.CUSTODY_LOG_LEVEL,
+    logFormat: set.CUSTODY_LOG_FORMAT,
     role: set.CUSTODY_ROLE,
     localChains: set.CUSTODY_LOCAL_CHAINS ?? null,
     reservesPublic: set.CUSTODY_RESERVES_PUBLIC,

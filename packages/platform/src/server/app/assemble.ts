@@ -87,7 +87,11 @@ export async function assemble(options: StartOptions): Promise<RunningPlatform> 
   undo.push(() => database.close())
   await checkDatabaseNetwork(database, settings.network)
   const applied = await migrateDatabase(runtime, options.databaseUrl, settings)
-  if (applied.length > 0) log.info({ applied }, 'database migrated')
+  if (applied.length > 0)
+    log.info(
+      { applied: applied.length, last: applied.findLast((name) => name.endsWith('.sql')) },
+      'database migrated',
+    )
   const registry = loadRegistry(settings.network)
   const devnetUrl = isLocal
     ? (settings.localChains ?? local?.devnetUrl ?? (await devnetUrlOf(settings.home)))

@@ -26,7 +26,7 @@ const STARTS_MAX = 5
 export async function startPlatform(
   settings: Settings,
   operate: Operate,
-  runtime: Runtime = hostRuntime(),
+  runtime: Runtime = hostRuntime(settings.logFormat),
 ): Promise<RunningPlatform> {
   const log = pino(
     {

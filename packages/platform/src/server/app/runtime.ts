@@ -1,10 +1,12 @@
 import { lookup } from 'node:dns'
-import { pino, type DestinationStream } from 'pino'
+import type { DestinationStream } from 'pino'
 import { startEmbeddedPostgres } from '../../core/database/embedded.ts'
 import { openDatabase } from '../../core/database/pool.ts'
 import { systemEnvironment, type Environment } from '../../core/environment.ts'
 import type { Resolve } from '../../events/webhooks/egress-policy.ts'
 import { startLocal } from './local.ts'
+import { logDestination } from './log-lines.ts'
+import type { Settings } from '../../core/settings/settings.ts'
 
 /**
  * Environment of a platform. A test provides its own: another clock, other servers, a network that
@@ -26,12 +28,12 @@ export interface Runtime {
  * Returns the environment of this machine: its clock, its network, PostgreSQL and signer nodes as
  * child processes, and the log on standard error.
  */
-export const hostRuntime = (): Runtime => ({
+export const hostRuntime = (logFormat: Settings['logFormat']): Runtime => ({
   environment: systemEnvironment(),
   fetch: globalThis.fetch,
   resolve: lookup,
   openDatabase,
   startPostgres: startEmbeddedPostgres,
   startLocal,
-  log: pino.destination(2),
+  log: logDestination(logFormat),
 })

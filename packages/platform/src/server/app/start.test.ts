@@ -347,7 +347,7 @@ test('if the embedded database dies during a start, the start is repeated from t
     close: counted,
   }
   const runtime: Runtime = {
-    ...hostRuntime(),
+    ...hostRuntime('json'),
     log: { write: () => undefined },
     openDatabase: () => dying as Database,
     startPostgres: async () => {
