@@ -68,8 +68,8 @@ const TESTS = [
   ['trading/orders.test', 'exchange deadlines'],
   ['events/events-log', 'retention of events, cursors'],
   ['custody/prices/prices', 'age of prices'],
-  ['http/unauthenticated-access', 'rate limits'],
-  ['engine/expiry', 'transactions that expire'],
+  ['authentication/unauthenticated-access', 'rate limits'],
+  ['outcomes/expiry', 'transactions that expire'],
   ['tron/tron-staking', 'cooldown of unstaked TRX'],
   ['drills/upgrade.long', 'what an earlier version left behind'],
 ].map(([name]) => name)

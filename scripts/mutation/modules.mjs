@@ -64,7 +64,7 @@ export const MODULES = {
     tests: platform(
       'custody/transactions/concurrent-withdrawals',
       'core/http/api-idempotency',
-      'core/http/api-replays',
+      'core/http/authentication/api-replays',
       'custody/transactions/api-concurrent',
       'custody/transactions/api-transactions',
     ),

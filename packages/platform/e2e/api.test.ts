@@ -10,7 +10,7 @@ import { formatAmount } from '@custody/chains'
 import { verifyWebhook } from '@custody/client'
 import { exportLog, verifyExport } from '../src/server/operator/cli/console.ts'
 import { callPlatform } from '../src/server/operator/connect.ts'
-import { listen } from '../src/server/operator/listen.ts'
+import { listen } from '../src/server/operator/events/listen.ts'
 import { takeLink } from '../testing/console-fixture.ts'
 import { testEmittedEvents } from '../testing/event-assertions.ts'
 import {

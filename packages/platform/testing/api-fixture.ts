@@ -13,7 +13,7 @@ import {
 import { requestHeaders, signRequest, type SignedRequest } from '@custody/request-auth'
 import { openDatabase, type Database } from '../src/core/database/pool.ts'
 import { systemEnvironment } from '../src/core/environment.ts'
-import { Callers } from '../src/core/http/callers.ts'
+import { Callers } from '../src/core/http/authentication/callers.ts'
 import { endpoints } from '../src/server/app/endpoints.ts'
 import { buildServer } from '../src/core/http/server.ts'
 import { post } from '../src/core/ledger/post.ts'

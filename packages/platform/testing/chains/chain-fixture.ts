@@ -1,4 +1,4 @@
-import { TestEvents } from '../../src/server/operator/test-events.ts'
+import { TestEvents } from '../../src/events/events/test-events.ts'
 import { exchangeDestinationsOf } from '../../src/commerce/exchange-transfers/destination.ts'
 import {
   loadRegistry,

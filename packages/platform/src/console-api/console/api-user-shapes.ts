@@ -1,7 +1,7 @@
 import { commandName } from '@custody/chains/terminal'
 import { publicKeyWord } from '@custody/request-auth'
 import { z } from 'zod'
-import { readRange } from '../../core/http/ip-allow-list.ts'
+import { readRange } from '../../core/http/authentication/ip-allow-list.ts'
 import { wholeNumber } from '../../core/http/schemas.ts'
 import type { SignerNodes } from '../../core/signing/nodes.ts'
 import type { ApiUserRequest } from '../people/api-user-requests.ts'

@@ -23,7 +23,7 @@ import {
 import { changeWorkspace, WORKSPACE, workspaceParams } from './workspace.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { SignerNodes } from '../../core/signing/nodes.ts'
-import type { Callers } from '../../core/http/callers.ts'
+import type { Callers } from '../../core/http/authentication/callers.ts'
 import type { People } from '../people/people.ts'
 
 interface Services {

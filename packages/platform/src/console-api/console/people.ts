@@ -9,7 +9,7 @@ import { role, time } from '../people/schemas.ts'
 import { commandShape, revocationCommands } from './api-user-shapes.ts'
 import { assertMayManage, changeWorkspace, WORKSPACE, workspaceParams } from './workspace.ts'
 import type { SignerNodes } from '../../core/signing/nodes.ts'
-import type { Callers } from '../../core/http/callers.ts'
+import type { Callers } from '../../core/http/authentication/callers.ts'
 import type { People } from '../people/people.ts'
 
 interface Services {

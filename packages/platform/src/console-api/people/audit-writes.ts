@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { AuditWrite } from '../../core/http/api-authenticator.ts'
+import type { AuditWrite } from '../../core/http/authentication/api-authenticator.ts'
 import type { Database } from '../../core/database/pool.ts'
 import { writeAudit } from './audit-log.ts'
 

@@ -10,7 +10,7 @@ import { advance } from './lease.ts'
 import type { TransactionRow } from './transaction.ts'
 import { findIncluded, liveAttempts } from './attempts.ts'
 import { replaceForGas } from './auto-bump.ts'
-import { buryDead } from './expiry.ts'
+import { buryDead } from './outcomes/expiry.ts'
 import { startReplacing } from './replace.ts'
 
 interface Services {

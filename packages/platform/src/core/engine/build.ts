@@ -1,7 +1,7 @@
 import { ChainError, type Registry } from '@custody/chains'
 import type { Fail, Task, Wait } from './chain.ts'
 import { commitBuilt } from './commit.ts'
-import { startFailing } from './fail.ts'
+import { startFailing } from './outcomes/fail.ts'
 import { advance } from './lease.ts'
 import type { Environment } from '../environment.ts'
 import type { Database } from '../database/pool.ts'

@@ -1,5 +1,5 @@
 import { buildFuelled } from './build.ts'
-import { failCancelled, startFailing } from './fail.ts'
+import { failCancelled, startFailing } from './outcomes/fail.ts'
 import { advance, wakeOne } from './lease.ts'
 import type { Environment } from '../environment.ts'
 import type { Database } from '../database/pool.ts'

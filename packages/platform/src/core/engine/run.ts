@@ -16,11 +16,11 @@ import { advance, claim, LeaseLost, RENEW_MS, renew, type Change } from './lease
 import type { Loop } from './loops/loop.ts'
 import { build } from './build.ts'
 import { broadcast } from './broadcast.ts'
-import { confirm } from './confirm.ts'
+import { confirm } from './outcomes/confirm.ts'
 import { awaitFuel } from './fuel.ts'
 import { replace } from './replace.ts'
 import { sign } from './sign.ts'
-import { failCancelled, voidAndFail } from './fail.ts'
+import { failCancelled, voidAndFail } from './outcomes/fail.ts'
 import type { TransactionRow } from './transaction.ts'
 import { codeOf } from './waiting.ts'
 

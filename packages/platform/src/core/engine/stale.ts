@@ -1,7 +1,7 @@
 import type { Database } from '../database/pool.ts'
 import type { Networks } from './networks.ts'
 import { advance } from './lease.ts'
-import { nothingExcludes } from './expiry.ts'
+import { nothingExcludes } from './outcomes/expiry.ts'
 import type { TransactionRow } from './transaction.ts'
 
 interface Services {

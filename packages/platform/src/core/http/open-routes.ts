@@ -13,7 +13,7 @@ import type { JsonSchema } from './openapi/components.ts'
 import type { OpenOperation } from './openapi/document.ts'
 import { withTextAmounts } from './openapi/text-amounts.ts'
 import type { AddressLimits } from './rate-limit.ts'
-import { countAddress } from './authenticator.ts'
+import { countAddress } from './authentication/authenticator.ts'
 import { readQuery } from './validate.ts'
 
 interface Services {

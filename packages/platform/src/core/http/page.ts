@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Environment } from '../environment.ts'
 import type { AddressLimits } from './rate-limit.ts'
-import { countAddress } from './authenticator.ts'
+import { countAddress } from './authentication/authenticator.ts'
 
 interface Services {
   environment: Environment

@@ -5,7 +5,7 @@ import type { Environment } from '../environment.ts'
 import type { Logger } from 'pino'
 import { ApiError } from '../errors.ts'
 import { clientNetworks } from './client-network.ts'
-import type { Principal } from './authenticator.ts'
+import type { Principal } from './authentication/authenticator.ts'
 import type { ServerEvent } from './endpoint.ts'
 import { StreamQuota, type StreamOwner } from './stream-quota.ts'
 

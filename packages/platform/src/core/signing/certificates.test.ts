@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { makeCertificate } from '../../../../signer/src/set-up/certificate.ts'
 import { renewCertificate } from '../../../../signer/src/set-up/renew.ts'
 import { SignerCluster } from '../../../../signer/testing/signer-cluster.ts'
-import { collectNodes } from '../../server/app/collectors/nodes.ts'
+import { collectNodes } from '../../server/app/health/collectors/nodes.ts'
 import { systemEnvironment } from '../environment.ts'
 import { createMetrics } from '../metrics.ts'
 import {

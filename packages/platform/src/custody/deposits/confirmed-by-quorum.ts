@@ -1,6 +1,6 @@
 import { traitsOf, type ChainBlock, type ChainClient, type Network } from '@custody/chains'
 import type { Chain } from '../../core/engine/chain.ts'
-import { finalAt } from '../../core/engine/final.ts'
+import { finalAt } from '../../core/engine/outcomes/final.ts'
 import type { Metrics } from '../../core/metrics.ts'
 import type { Logger } from 'pino'
 import { contentOf, occurrences } from './identity.ts'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setWallet } from '../../server/operator/wallets.ts'
-import { showSuspense } from '../../server/operator/show-suspense.ts'
-import { assignSuspense, listSuspense } from '../../server/operator/suspense.ts'
+import { showSuspense } from '../../server/operator/books/show-suspense.ts'
+import { assignSuspense, listSuspense } from '../../server/operator/books/suspense.ts'
 import { creditWaitingDeposits } from './waiting.ts'
 import { presentTransaction } from '../../core/engine/present.ts'
 import {

@@ -7,8 +7,8 @@ import { RpcUnavailable, type ChainBlock, type FamilyName } from '@custody/chain
 import * as fc from '../../../../../testing/property.ts'
 import { readRescan } from './rescan.ts'
 import type { Application } from '../../server/app/application.ts'
-import { rescan } from '../../server/operator/rescan-cli.ts'
-import { endRescan, rescanProgress, startRescan } from '../../server/operator/rescan.ts'
+import { rescan } from '../../server/operator/books/rescan-cli.ts'
+import { endRescan, rescanProgress, startRescan } from '../../server/operator/books/rescan.ts'
 import { startOperatorServer } from '../../server/operator/server.ts'
 import {
   DEPTH,

@@ -23,7 +23,7 @@ import {
 } from '../approvals/wait-for-approvals.ts'
 import { giveWay } from '../approvals/give-way.ts'
 import type { WorkspacePolicies } from '../approvals/workspace-policies.ts'
-import { endTransaction } from '../../core/engine/settle.ts'
+import { endTransaction } from '../../core/engine/outcomes/settle.ts'
 import { isForward, isOwnRequest, type TransactionRow } from '../../core/engine/transaction.ts'
 import { post } from '../../core/ledger/post.ts'
 import { platformFee } from '../prepaid-fee/fees.ts'

@@ -14,7 +14,7 @@ import type { Forwards, Invoices } from '../../core/engine/interfaces/listeners.
 import type { Networks } from '../../core/engine/networks.ts'
 import type { Tanks } from '../../core/engine/interfaces/tanks.ts'
 import type { Environment } from '../../core/environment.ts'
-import type { Callers } from '../../core/http/callers.ts'
+import type { Callers } from '../../core/http/authentication/callers.ts'
 import type { Readiness } from '../../core/http/readiness.ts'
 import type { Feed } from '../../core/ledger/feed.ts'
 import type { Notifier } from '../../core/ledger/notifier.ts'
@@ -32,7 +32,7 @@ import type { ChangeApprovals } from '../../custody/approvals/change-approvals.t
 import type { WorkspacePolicies } from '../../custody/approvals/workspace-policies.ts'
 import type { Withdrawals } from '../../custody/transactions/write-withdrawal.ts'
 import type { Webhooks } from '../../events/webhooks/webhooks.ts'
-import type { TestEvents } from '../operator/test-events.ts'
+import type { TestEvents } from '../../events/events/test-events.ts'
 import type { ReconcileJob } from '../recovery/reconcile.ts'
 
 /**

@@ -19,18 +19,18 @@ import type { Settings } from '../../core/settings/settings.ts'
 import { SignerNodes } from '../../core/signing/nodes.ts'
 import { runLoops, type Loop } from '../../core/engine/loops/loop.ts'
 import { LoopHealth } from '../../core/engine/loops/health.ts'
-import { heartbeatLoop } from './role-health.ts'
-import { isScanner, isApi, isWorker } from './role-duties.ts'
+import { heartbeatLoop } from './health/role-health.ts'
+import { isScanner, isApi, isWorker } from './health/role-duties.ts'
 import { loopsOf } from './loops.ts'
 import { checkSecretsKey } from './secrets-key.ts'
-import { devnetUrlOf, type LocalServers } from './local.ts'
+import { devnetUrlOf, type LocalServers } from './local/local.ts'
 import { bindDatabase, bindHome, checkDatabaseNetwork, checkNodesNetwork } from './binding.ts'
 import { identityFolder } from '../../core/data-dir.ts'
 import { endpoints as api } from './endpoints.ts'
 import { panelFor } from './panel.ts'
 import { auditWritesTo } from '../../console-api/people/audit-writes.ts'
 import { distributorOf } from '../../events/webhooks/distribute.ts'
-import { registerCollectors } from './collect-metrics.ts'
+import { registerCollectors } from './health/collect-metrics.ts'
 import type { Application } from './application.ts'
 import { createApplication, type Notifiers } from './create-application.ts'
 import type { Runtime } from './runtime.ts'
@@ -86,12 +86,7 @@ export async function assemble(options: StartOptions): Promise<RunningPlatform> 
   const database = openDatabase(options, notifiers)
   undo.push(() => database.close())
   await checkDatabaseNetwork(database, settings.network)
-  const applied = await migrateDatabase(runtime, options.databaseUrl, settings)
-  if (applied.length > 0)
-    log.info(
-      { applied: applied.length, last: applied.findLast((name) => name.endsWith('.sql')) },
-      'database migrated',
-    )
+  await migrateDatabase(options)
   const registry = loadRegistry(settings.network)
   const devnetUrl = isLocal
     ? (settings.localChains ?? local?.devnetUrl ?? (await devnetUrlOf(settings.home)))
@@ -263,23 +258,23 @@ async function listen(services: Application, server: Server): Promise<number> {
  */
 const MIGRATED_MS = 3_600_000
 
-/**
- * Runs the migrations on a separate connection with a long timeout.
- * @returns the migrations that were applied
- */
-async function migrateDatabase(
-  runtime: Runtime,
-  url: string,
-  settings: Settings,
-): Promise<string[]> {
-  const database = runtime.openDatabase(url, {
+/** Runs the migrations on a separate connection with a long timeout. */
+async function migrateDatabase({
+  runtime,
+  databaseUrl,
+  settings,
+  log,
+}: StartOptions): Promise<void> {
+  const database = runtime.openDatabase(databaseUrl, {
     max: 1,
     pooled: settings.databaseUrl !== null && settings.databasePooled,
     answerMs: MIGRATED_MS,
     commitMs: MIGRATED_MS,
   })
   try {
-    return await migrate(database)
+    const applied = await migrate(database)
+    const last = applied.findLast((name) => name.endsWith('.sql'))
+    if (applied.length > 0) log.info({ applied: applied.length, last }, 'database migrated')
   } finally {
     await database.close()
   }

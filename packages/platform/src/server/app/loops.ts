@@ -19,7 +19,7 @@ import { watchReleasableLoop } from '../../custody/staking/watch-releasable.ts'
 import { orderLoop } from '../../commerce/trading/loop.ts'
 import { deliverLoop } from '../../events/webhooks/deliver.ts'
 import { clockLoop } from './clock.ts'
-import { isScanner, isWorker } from './role-duties.ts'
+import { isScanner, isWorker } from './health/role-duties.ts'
 import { foldLoop, housekeepingLoop } from './housekeeping.ts'
 
 /**

@@ -7,7 +7,7 @@ import { secretOwner } from '../reserves/publish.ts'
 import type { Secrets } from '../../core/secrets.ts'
 import { PLATFORM_KEY_OWNER } from '../../events/webhooks/platform-key.ts'
 import { webhookOwner } from '../../events/webhooks/webhook.ts'
-import { AWAY_MS } from './role-health.ts'
+import { AWAY_MS } from './health/role-health.ts'
 import { MARK_OWNER } from './secrets-key.ts'
 
 interface Sealed {

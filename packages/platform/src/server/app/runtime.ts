@@ -4,7 +4,7 @@ import { startEmbeddedPostgres } from '../../core/database/embedded.ts'
 import { openDatabase } from '../../core/database/pool.ts'
 import { systemEnvironment, type Environment } from '../../core/environment.ts'
 import type { Resolve } from '../../events/webhooks/egress-policy.ts'
-import { startLocal } from './local.ts'
+import { startLocal } from './local/local.ts'
 import { logDestination } from './log-lines.ts'
 import type { Settings } from '../../core/settings/settings.ts'
 

@@ -1,6 +1,6 @@
 import type { Settings } from '../../core/settings/settings.ts'
 import type { Environment } from '../../core/environment.ts'
-import type { Callers } from '../../core/http/callers.ts'
+import type { Callers } from '../../core/http/authentication/callers.ts'
 import type { Queryable, Database } from '../../core/database/pool.ts'
 import { OperatorError, type Command } from './command.ts'
 import { readApiKey, readEnrolment } from './enrol.ts'

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import packageFile from '../../../package.json' with { type: 'json' }
-import { AWAY_MS } from '../app/role-health.ts'
+import { AWAY_MS } from '../app/health/role-health.ts'
 import { embeddedData, startEmbeddedPostgres } from '../../core/database/embedded.ts'
 import { compareMigrations } from '../../core/database/migrate.ts'
 import { openDatabase, type Database } from '../../core/database/pool.ts'

@@ -1,6 +1,6 @@
 import type { ChainClient, ExpectedTransfer, Network, TransactionStatus } from '@custody/chains'
 import type { Agreement } from './group.ts'
-import { finalAt } from '../final.ts'
+import { finalAt } from '../outcomes/final.ts'
 import type { Metrics } from '../../metrics.ts'
 import type { Logger } from 'pino'
 

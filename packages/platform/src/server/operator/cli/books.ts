@@ -1,7 +1,7 @@
 import type { AuditReport } from '../../audit/report.ts'
 import { callPlatform } from '../connect.ts'
 import { showAudit } from '../show-audit.ts'
-import { showSuspense } from '../show-suspense.ts'
+import { showSuspense } from '../books/show-suspense.ts'
 import { waitingLines } from '../show-waiting.ts'
 import { need, type Run } from './typed.ts'
 

@@ -419,7 +419,7 @@ export const COMMANDS: readonly Definition[] = [
         'first block of a network that was never scanned; comma-separated for several networks',
     },
     run: async () => {
-      const { reconcileBooks } = await import('../reconcile-cli.ts')
+      const { reconcileBooks } = await import('../books/reconcile-cli.ts')
       return ({ home, values }) => reconcileBooks(home, values)
     },
   },
@@ -436,7 +436,7 @@ export const COMMANDS: readonly Definition[] = [
       stop: 'stop the running rescan instead of starting one',
     },
     run: async () => {
-      const { rescan } = await import('../rescan-cli.ts')
+      const { rescan } = await import('../books/rescan-cli.ts')
       return ({ home, words, values }) => rescan(home, words[0] as string, values)
     },
   },

@@ -1,5 +1,5 @@
 import { printLines } from '@custody/chains/terminal'
-import { listen } from '../listen.ts'
+import { listen } from '../events/listen.ts'
 import type { Run } from './typed.ts'
 
 /** Runs until Ctrl-C, or until the reader of standard output has closed it. */

@@ -1,7 +1,7 @@
 import { loadRegistry } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import { systemEnvironment } from '../../../core/environment.ts'
-import { localEndpoints } from '../../app/local.ts'
+import { localEndpoints } from '../../app/local/local.ts'
 import { identityFolder } from '../../../core/data-dir.ts'
 import {
   coinsInUse,

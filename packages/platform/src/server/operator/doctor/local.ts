@@ -1,6 +1,6 @@
 import { reasonOf } from '@custody/chains/reason'
 import { z } from 'zod'
-import { devnetControl, knownDevnetUrl } from '../../app/local.ts'
+import { devnetControl, knownDevnetUrl } from '../../app/local/local.ts'
 import type { Settings } from '../../../core/settings/settings.ts'
 import { warning, type Finding } from './findings.ts'
 

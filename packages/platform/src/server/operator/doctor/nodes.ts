@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { reasonOf } from '@custody/chains/reason'
 import { z } from 'zod'
-import { SIGNERS_NEEDED } from '../../app/readiness.ts'
+import { SIGNERS_NEEDED } from '../../app/health/readiness.ts'
 import { SignerNodes } from '../../../core/signing/nodes.ts'
 import { ok, problem, warning, type Finding } from './findings.ts'
 
