@@ -67,11 +67,13 @@ export function nextSteps(user: { apiKey: string; keyFile: string }, isStarted: 
     source_type: 'INTERNAL',
     sequence_id: 'mine-1',
   })
-  return `\nNext:${isStarted ? '\n  npm start                          # runs the platform and stays' : ''}
+  // Without comments, because an interactive zsh refuses them.
+  return `\nNext:${isStarted ? ' start the platform again with `npm start`, and in another terminal' : ''}
   export CUSTODY_API_KEY=${user.apiKey} CUSTODY_KEY=${user.keyFile}
   npx custody request GET '/dac/v1/wallets?asset=BTC'
   npx custody request GET /dac/v1/transactions
   npx custody request POST /dac/v1/transaction '${payment}'
-  npx custody audit                  # the books against the chains
+  npx custody audit
+The last command compares the books with the chains.
 `
 }
