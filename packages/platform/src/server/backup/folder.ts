@@ -90,9 +90,11 @@ async function openFile(path: string): Promise<FileHandle> {
 }
 
 async function* chunksOf(handle: FileHandle): AsyncGenerator<Buffer> {
-  const buffer = Buffer.allocUnsafe(CHUNK)
+  // Most files of a database are small, and a large buffer for each would be most of the time.
+  const { size } = await handle.stat()
+  const buffer = Buffer.allocUnsafe(Math.min(CHUNK, size + 1))
   for (;;) {
-    const { bytesRead } = await handle.read(buffer, 0, CHUNK, null)
+    const { bytesRead } = await handle.read(buffer, 0, buffer.length, null)
     if (bytesRead === 0) return
     yield buffer.subarray(0, bytesRead)
   }
