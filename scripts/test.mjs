@@ -70,7 +70,7 @@ const TOGETHER = {
 }
 /** Files that have their own process, because they start whole platforms or are slow. */
 const ALONE =
-  /\/(e2e|browser)\/|\.long\.|devnet\/src\/control\.|signer\/src\/(signing\/nodes|store\/rollback)\.|\/(evm\/nonce-gaps|families\/steps|database\/plans|simulator)\./
+  /\/(e2e|browser)\/|\.long\.|devnet\/src\/control\.|signer\/src\/(signing\/nodes|store\/rollback)\.|\/(backup\/backup-tampered|evm\/nonce-gaps|families\/steps|database\/plans|sessions\/cheating-node|simulator)\./
 /** Import of the files whose tests start a browser. */
 const BROWSER = '/testing/browser.ts'
 /** Starts the database server and creates the keys that these files use. */
