@@ -121,6 +121,8 @@ const isInMemory =
   Math.min(memory.bavail * memory.bsize, freemem()) > MEMORY_BYTES_MIN &&
   !/ \/dev\/shm .*noexec/.test(fs.readFileSync('/proc/mounts', 'utf8'))
 const folder = fs.mkdtempSync(join(isInMemory ? '/dev/shm' : tmpdir(), 'custody-test-run-'))
+// For root in a container, PostgreSQL runs as another user, who must reach its files below.
+fs.chmodSync(folder, 0o711)
 process.once('exit', () => fs.rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1))
 process.env.TMPDIR = folder

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import {
+  chmodSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -13,7 +15,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts'
+import { assertOthersReach, startEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts'
 import { openDatabase } from './pool.ts'
 import { prepareDatabase } from '../../../testing/prepared-database.ts'
 
@@ -98,6 +100,25 @@ test(
     assert.match(messages.join('\n'), /did not stop in time/)
   },
 )
+
+test('a folder that only its owner may enter is named, because the server runs as another user', () => {
+  const outer = mkdtempSync(join(tmpdir(), 'custody-reach-'))
+  const home = join(outer, 'home')
+  mkdirSync(home)
+  chmodSync(home, 0o711)
+  const closed = () => {
+    try {
+      assertOthersReach(home)
+      return null
+    } catch (error) {
+      return / cannot enter (\S+):/.exec((error as Error).message)?.[1]
+    }
+  }
+  assert.equal(closed(), outer)
+  chmodSync(outer, 0o711)
+  assert.notEqual(closed(), outer)
+  rmSync(outer, { recursive: true })
+})
 
 test('a PostgreSQL server that dies is restarted, and the restart is logged', async () => {
   const messages: string[] = []

@@ -108,7 +108,22 @@ function runner(home: string): Runner {
     spawnSync('chmod', ['-R', 'a+rX', copy])
   }
   chmodSync(home, 0o711)
+  for (const path of [home, copy]) assertOthersReach(path)
   return { native: copy, wrap: (command, args) => [command, args, { uid: NOBODY, gid: NOBODY }] }
+}
+
+/**
+ * Checks that every user may enter the folders of a path.
+ * @throws Error that names the folder that only its owner may enter, and what to do
+ */
+export function assertOthersReach(path: string): void {
+  for (let folder = path; ; folder = dirname(folder)) {
+    if ((statSync(folder).mode & 0o001) === 0)
+      throw new Error(
+        `PostgreSQL cannot run as root, and as user nobody it cannot enter ${folder}: run as another user, choose a CUSTODY_HOME below a folder that every user may enter, run "chmod o+x ${folder}", or set DATABASE_URL`,
+      )
+    if (folder === dirname(folder)) return
+  }
 }
 
 /** Returns the state of the server. `ending`: it is shutting down. */
