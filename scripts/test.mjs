@@ -181,7 +181,8 @@ async function* events() {
     const { type, data } = event
     if (type === 'test:diagnostic' && data.nesting === 0 && !data.file) totals.push(data.message)
     else yield event
-    if (typeof data.skip === 'string') skipped.set(data.skip, (skipped.get(data.skip) ?? 0) + 1)
+    if (type === 'test:pass' && typeof data.skip === 'string')
+      skipped.set(data.skip, (skipped.get(data.skip) ?? 0) + 1)
     // A file is a process of its own, or a suite of its group.
     const name = type === 'test:summary' ? relative(root, data.file ?? root) : data.name
     const ms = data.duration_ms ?? data.details?.duration_ms
