@@ -1,6 +1,7 @@
 // Copies the template of a chain family under a new name. docs/adding-a-chain.md explains what is
 // copied, and the next steps.
 //   npx node scripts/new-family.mjs NAME
+import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -48,3 +49,10 @@ for (const place of PLACES) {
 // Without a network of the family it cannot run. With this name it is a test.
 const transfer = placeOf('packages/platform/testing/*/transfer.ts', name)
 renameSync(transfer, transfer.replace('.ts', '.test.ts'))
+// A shorter or longer name changes where lines break.
+const { status } = spawnSync(
+  process.execPath,
+  ['node_modules/oxfmt/bin/oxfmt', ...PLACES.map((place) => place.replace('*', name))],
+  { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] },
+)
+if (status !== 0) refuse('oxfmt did not format the copy')

@@ -353,10 +353,16 @@ function tokenProblems({ assets }: File): string[] {
   })
 }
 
-function coinProblems({ coins }: File): string[] {
+/** A coin of local chains alone has no published facts and needs none. */
+function coinProblems({ networks, assets, coins }: File): string[] {
+  const main = new Set(networks.filter(({ mainnet }) => mainnet).map(({ code }) => code))
+  const isLocal = (ticker: string): boolean => {
+    const forms = assets.filter((asset) => asset.ticker === ticker)
+    return forms.length > 0 && !forms.some(({ network }) => main.has(network))
+  }
   return coins.flatMap(({ ticker, coingecko_id: ours }) => {
     const published = COINGECKO_IDS[ticker]
-    if (published !== undefined && published === ours) return []
+    if (published === undefined ? isLocal(ticker) : published === ours) return []
     return [
       published === undefined
         ? `${ticker}: has no published facts; add to COINGECKO_IDS in ${HERE}: ${ticker}: the "API ID" of its page at coingecko.com`
