@@ -15,7 +15,7 @@ export interface Caller {
   subAccountIndex: number
 }
 
-/** What the API's authenticator adds to a handler's context (`http/authenticator.ts`). */
+/** What `authentication/authenticator.ts` adds to a handler's context. */
 export interface Admission {
   /** The authenticated caller; present unless `access` is `public`. */
   caller: Caller
