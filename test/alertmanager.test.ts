@@ -25,7 +25,6 @@ const alertmanager = {
     program === undefined
       ? 'Alertmanager is not installed (Debian: prometheus-alertmanager)'
       : false,
-  timeout: 60_000,
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'custody-alertmanager-'))

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { HANG_MS } from '../../../testing/wait-for.ts'
 import { after, before, test } from 'node:test'
 import { FOLLOW_UP_PAGES, shellBlocks, TESTED_ELSEWHERE } from '../testing/documented-commands.ts'
 import { ROOT } from '../testing/documents.ts'
@@ -22,11 +23,6 @@ after(async () => {
 })
 
 const NODE_HOME = '/var/lib/custody-signer'
-/**
- * Time in milliseconds after which a command is taken to hang. A command that ends by itself may
- * take long to fail.
- */
-const TIMEOUT_MS = 240_000
 
 const homeOf = (node: number): string => join(platform.home, 'signers', `node-${node}`)
 
@@ -125,7 +121,7 @@ async function execute(
       if (until?.test(output)) child.stdin.end()
     })
   }
-  const timer = setTimeout(() => child.kill('SIGTERM'), TIMEOUT_MS)
+  const timer = setTimeout(() => child.kill('SIGTERM'), HANG_MS)
   const status = await new Promise<number | null>((resolve) => {
     child.once('close', resolve)
   })

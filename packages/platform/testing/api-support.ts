@@ -33,6 +33,7 @@ import { NodeUnavailable } from '../src/core/signing/nodes.ts'
 import { useDatabase, type UseDatabaseOptions } from './deposits-support.ts'
 import { call, PUBLIC_KEY, type User } from './harness.ts'
 import type { ManualClock } from './manual-clock.ts'
+import { HANG_MS } from '../../../testing/wait-for.ts'
 
 /**
  * The real API on a real PostgreSQL, in this process. No chain is reachable and there are no signer
@@ -256,7 +257,7 @@ export class Api {
       socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
       socket.on('close', () => resolve(text))
       socket.on('error', reject)
-      socket.setTimeout(10_000, () => socket.destroy(new Error('no answer')))
+      socket.setTimeout(HANG_MS, () => socket.destroy(new Error('no answer')))
     })
   }
 

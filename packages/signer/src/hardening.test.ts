@@ -7,6 +7,7 @@ import { after, test } from 'node:test'
 
 import { openedBy } from './hardening.ts'
 import { editConfigs, freePorts, createDataDirs, runNode } from '../testing/data-dirs.ts'
+import { HANG_MS } from '../../../testing/wait-for.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'signer-hardening-'))
 after(() => {
@@ -51,7 +52,7 @@ test('a mainnet node does not start with an inspector', async () => {
     spawnSync(process.execPath, [...args, MAIN, '--home', home], {
       encoding: 'utf8',
       input: '',
-      timeout: 60_000,
+      timeout: HANG_MS,
       env: { ...process.env, NODE_OPTIONS: options },
     })
   for (const { status, stderr, stdout } of [run(['--inspect=0']), run([], '--inspect=0')]) {

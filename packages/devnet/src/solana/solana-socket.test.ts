@@ -94,7 +94,7 @@ test('subscriptions report slots, an account, logs, and a signature that is alre
   void first(rpcSubscriptions.rootNotifications().subscribe({ abortSignal })).then(() => {
     isReady = true
   })
-  await waitFor('a root is told', async () => {
+  await waitFor('a root is reported', async () => {
     await mine()
     return isReady
   })

@@ -243,7 +243,7 @@ test('streams payments as ledgers close, from now or from the start', async () =
     await waitFor('earlier records are received', () => received[1]?.length === past.length)
     // A stream that begins now sends no first message to wait for; it receives one of the next
     // payments.
-    await waitFor('a new payment is told', async () => {
+    await waitFor('a new payment is reported', async () => {
       await devnet.control({ command: 'fund', asset: 'XLM', address: bob.publicKey(), amount: '1' })
       return received[0]!.length > 0
     })

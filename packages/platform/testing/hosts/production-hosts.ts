@@ -1,3 +1,4 @@
+import { HANG_MS } from '../../../../testing/wait-for.ts'
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import {
   lstatSync,
@@ -21,7 +22,6 @@ import { join } from 'node:path'
 /** Folders in the pages that are placed below a host's root. */
 const PLACES =
   /(?<![\w.$/}])\/(?=(?:opt|usr\/local\/bin|var\/lib\/custody|etc\/custody|backups)\b)/g
-const COMMAND_TIMEOUT_MS = 120_000
 
 /**
  * Creates a folder with a link to each program of the operating system, except those that a bundle
@@ -107,7 +107,7 @@ export class ProductionHost {
       stream?.setEncoding('utf8').on('data', (part: string) => {
         said += part
       })
-    const timer = setTimeout(() => child.kill('SIGKILL'), COMMAND_TIMEOUT_MS)
+    const timer = setTimeout(() => child.kill('SIGKILL'), HANG_MS)
     const status = await new Promise<number | null>((resolve) => {
       child.once('close', resolve)
     })

@@ -23,6 +23,7 @@ import { readShares } from '../store/shares.ts'
 import { ETH, eth, SignerCluster, pay, SINK_ETH, transfer } from '../../testing/signer-cluster.ts'
 import { freePorts, createDataDirs, runNode } from '../../testing/data-dirs.ts'
 import { copyOf } from '../../testing/prepared.ts'
+import { HANG_MS } from '../../../../testing/wait-for.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'signer-kek-'))
 const ended: (() => Promise<unknown>)[] = [
@@ -321,7 +322,7 @@ test('a waiting node ends when its standard input closes, as every node does', a
     spawnSync(process.execPath, [join(import.meta.dirname, '../main.ts'), '--home', home], {
       encoding: 'utf8',
       input: '',
-      timeout: 60_000,
+      timeout: HANG_MS,
     })
   const refused = run()
   assert.equal(refused.status, 1)

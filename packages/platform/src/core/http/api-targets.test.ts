@@ -5,6 +5,7 @@ import { before, test } from 'node:test'
 import { requestHeaders, signRequest } from '@custody/request-auth'
 import { useApi, type Problem } from '../../../testing/api-support.ts'
 import { call, PRIVATE_KEY } from '../../../testing/harness.ts'
+import { HANG_MS } from '../../../../../testing/wait-for.ts'
 
 /**
  * Tests the request line: methods, forms of the target, percent-encoding. The tests send bytes over
@@ -33,7 +34,7 @@ const exchange = (bytes: string): Promise<string> =>
     socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
     socket.on('close', () => resolve(text))
     socket.on('error', reject)
-    socket.setTimeout(20_000, () => socket.destroy(new Error(`no answer to ${bytes}`)))
+    socket.setTimeout(HANG_MS, () => socket.destroy(new Error(`no answer to ${bytes}`)))
   })
 
 async function send(

@@ -25,6 +25,7 @@ import { partialApplication } from '../../../testing/partial-application.ts'
 import { NodeUnavailable, type SignerNodes } from '../../core/signing/nodes.ts'
 import { readSettings } from '../../core/settings/settings.ts'
 import { registry, useDatabase } from '../../../testing/deposits-support.ts'
+import { HANG_MS } from '../../../../../testing/wait-for.ts'
 
 /**
  * Tests of configurations with which a start fails, and of the reports about an unhealthy platform.
@@ -40,7 +41,7 @@ const MAIN = fileURLToPath(new URL('../../main.ts', import.meta.url))
 function refused(env: Record<string, string>): string {
   const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN], {
     encoding: 'utf8',
-    timeout: 30_000,
+    timeout: HANG_MS,
     env: { PATH: process.env['PATH'] ?? '', PORT: '0', ...env },
   })
   assert.equal(status, 1, stdout + stderr)

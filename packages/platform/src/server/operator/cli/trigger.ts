@@ -27,7 +27,7 @@ export const triggerRun: Run = async ({ home, words, values }) => {
     text: [
       `${String(result['event'])} ${String(result['id'])} was sent, marked as a test`,
       ...lines,
-      ...(result['listened'] === true ? ['the running custody listen receives it'] : []),
+      ...(result['listened'] === true ? ['the running listener receives it'] : []),
     ],
     exitCode: sent.every(({ error }) => error === null) ? 0 : 1,
   }

@@ -35,7 +35,7 @@ export const eventsAfter: Command<Services> = async (services, input) => {
   const upTo = await endOfLog(database)
   const isStart = after === null || !/^\d{1,18}$/.test(after)
   const tests = services.testEvents.after(
-    isStart ? null : Number(input['tests'] ?? 0),
+    isStart || typeof input['tests'] !== 'number' ? null : input['tests'],
     { workspace, types },
     services.environment.now(),
   )

@@ -221,11 +221,11 @@ test('a triggered event also reaches the listeners that are running, without a w
   await refused(
     'invoice.paid',
     { workspace: 'quiet' },
-    /no custody listen is running, so no event was sent/,
+    /no listener is running, so no event was sent/,
   )
   const before = api.now
   api.now = () => before() + 10_000
-  await refused('order.created', { workspace: 'quiet' }, /no custody listen is running/)
+  await refused('order.created', { workspace: 'quiet' }, /no listener is running/)
   api.now = before
 })
 
@@ -289,6 +289,6 @@ test('invalid arguments of trigger are reported with advice, and nothing is sent
   await refused(
     'order.created',
     { workspace: 'stranger' },
-    /^no enabled webhook of the workspace stranger is subscribed to order\.created, and no custody listen is running, so no event was sent\. Create one/,
+    /^no enabled webhook of the workspace stranger is subscribed to order\.created, and no listener is running, so no event was sent\. Create a webhook/,
   )
 })

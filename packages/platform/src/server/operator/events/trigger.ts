@@ -95,7 +95,7 @@ async function receiversOf(
   if (receivers.length > 0 || testEvents.isHeard({ type, workspace }, environment.now()))
     return receivers
   throw new OperatorError(
-    `no enabled webhook${workspace === null ? '' : ` of the workspace ${workspace}`} is subscribed to ${type}, and no custody listen is running, so no event was sent. Create one with POST /dac/v1/webhooks, select any webhook with --webhook, or start custody listen`,
+    `no enabled webhook${workspace === null ? '' : ` of the workspace ${workspace}`} is subscribed to ${type}, and no listener is running, so no event was sent. Create a webhook with POST /dac/v1/webhooks, select any webhook with --webhook, or start npx custody listen`,
   )
 }
 
