@@ -83,6 +83,26 @@ export function assemble(
   return familyOf(network).assemble(network, unsigned, signatures, publicKeyAt)
 }
 
+/**
+ * Verifies that a transaction is signed with the keys of its inputs.
+ * @param raw the signed transaction as it is broadcast, hex without 0x
+ * @throws ChainError `SIGNATURE` if it is another transaction, or a signature does not verify
+ */
+export function verifySigned(
+  registry: Registry,
+  unsigned: UnsignedTransaction,
+  raw: string,
+  publicKeyAt: PublicKeyAt,
+): SignedTransaction {
+  const { signaturesIn } = familyOf(networkOf(registry, unsigned))
+  if (!signaturesIn)
+    throw new ChainError('SIGNATURE', `signatures of ${unsigned.network} cannot be read`)
+  const signed = assemble(registry, unsigned, signaturesIn(raw), publicKeyAt)
+  if (signed.raw !== raw)
+    throw new ChainError('SIGNATURE', 'the signed transaction is not the unsigned one')
+  return signed
+}
+
 /** See {@link Family.exclusive}. Transactions of different networks never exclude each other. */
 export function exclusive(
   registry: Registry,

@@ -54,6 +54,12 @@ export interface Family {
     signatures: SignatureBytes[],
     publicKeyAt: PublicKeyAt,
   ): SignedTransaction
+  /**
+   * Reads the signatures of a signed transaction, without verifying them. Absent if signed
+   * transactions of the family cannot be cancelled.
+   * @throws ChainError `SIGNATURE` if the transaction cannot be read
+   */
+  signaturesIn?(raw: string): SignatureBytes[]
   /** Returns true if at most one of the two transactions can ever be mined. */
   exclusive(earlier: DecodedTransaction, next: DecodedTransaction): boolean
   /** Tags that payments of the network may carry. Absent if the network has none. */

@@ -12,6 +12,7 @@ export {
   decode,
   signing,
   assemble,
+  verifySigned,
   exclusive,
   addressAt,
   validateAddress,

@@ -29,6 +29,11 @@ export interface Cancellation {
    * to the wallet, less the fee.
    */
   moves: 'nothing' | 'everything'
+  /**
+   * Returns the smallest amount by which the fee of a replacement must be higher in addition to what
+   * a percentage allows, in the smallest native unit.
+   */
+  increment(network: Network, decoded: DecodedTransaction): bigint
 }
 
 /**

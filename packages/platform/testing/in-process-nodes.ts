@@ -9,6 +9,7 @@ import {
   signing,
   type Network,
   type Registry,
+  type UnsignedTransaction,
 } from '@custody/chains'
 import { platformCall } from '../../signer/src/api/index.ts'
 import { errorAnswer, Refusal } from '../../signer/src/errors.ts'
@@ -19,7 +20,12 @@ import type { NodeContext } from '../../signer/src/node-context.ts'
 import type { PolicyJudge } from '../../signer/src/policy/governed/policy-judge.ts'
 import { Judge } from '../../signer/src/policy/judge.ts'
 import { accountOf, isNonceGap } from '../../signer/src/policy/nonce.ts'
-import type { Order, Verdict } from '../../signer/src/policy/order.ts'
+import {
+  orderSchema,
+  type GovernedVerdict,
+  type Order,
+  type Verdict,
+} from '../../signer/src/policy/order.ts'
 import { Store } from '../../signer/src/store/index.ts'
 import { NodeRefused, NodeUnavailable, type SignerNodes } from '../src/core/signing/nodes.ts'
 import { WholeKeys } from '../../signer/testing/whole-keys.ts'
@@ -87,6 +93,12 @@ export interface NodePolicies {
     orders: readonly Order[],
     round: SigningRound,
   ): Promise<SignedOrder[]>
+  /** Like `sign`, with a first node that judges and records nothing. @throws Refusal */
+  signAsHostileLeader(
+    pair: readonly [NodeContext, NodeContext],
+    orders: readonly Order[],
+    round: SigningRound,
+  ): Promise<SignedOrder[]>
 }
 
 /** Signatures of an order with the signed transaction. */
@@ -110,14 +122,21 @@ export class InProcessNodes {
   readonly #keys: WholeKeys
   readonly #policies: NodePolicies | null
 
-  /** @param policies of the workspaces; null: no workspace has one */
+  readonly #budgetFeeCaps: number
+
+  /**
+   * @param policies of the workspaces; null: no workspace has one
+   * @param budgetFeeCaps fee caps that a sub-account may use on a network in 24 hours
+   */
   constructor(
     count: number,
     now: () => number = () => Date.now(),
     keys: WholeKeys = shared,
     policies: NodePolicies | null = null,
+    budgetFeeCaps = 10_000,
   ) {
     this.now = now
+    this.#budgetFeeCaps = budgetFeeCaps
     this.#keys = keys
     this.#policies = policies
     const identities = new Map<number, KeyObject>()
@@ -141,7 +160,7 @@ export class InProcessNodes {
         registry,
         store,
         identities,
-        budgetFeeCaps: 10_000,
+        budgetFeeCaps: this.#budgetFeeCaps,
         keyOf: async (_workspace, curve) => ({ ...keys.keys[curve], publicKeyAt: keys.at[curve] }),
       },
       connected?.policyJudge ?? null,
@@ -254,10 +273,10 @@ export class InProcessNodes {
       })
       return signed.map(({ signatures }) => ({ signatures }))
     }
-    const judged: Verdict[][] = []
+    const judged: GovernedVerdict[][] = []
     for (const parts of pair) {
       try {
-        const verdicts = await parts.judge.judgeAll(orders)
+        const verdicts = parts.judge.govern(await parts.judge.judgeAll(orders))
         this.#learn(parts, verdicts[0] as Verdict)
         parts.judge.assertAllAllowed(verdicts)
         judged.push(verdicts)
@@ -276,7 +295,7 @@ export class InProcessNodes {
         peer_head: null,
       }
       const steps = judge.admitAll(
-        judged[of] as Verdict[],
+        judged[of] as GovernedVerdict[],
         orders.map(() => session),
       )
       if (faults.includes('torn')) throw new NodeUnavailable(second, 'ended in mid-round')
@@ -292,8 +311,38 @@ export class InProcessNodes {
     return signed.map(({ signatures }) => ({ signatures }))
   }
 
+  /**
+   * Lets node 1, which is hostile, lead a session: it judges nothing, and tells its partner nothing.
+   * @param body of an order, as a platform sends it
+   */
+  async signAsHostileLeader(partner: number, body: unknown): Promise<SignedOrder> {
+    const [leader, honest] = [1, partner].map((node) => this.#nodes.get(node) as NodeContext)
+    const parsed = orderSchema.safeParse(body)
+    if (!parsed.success) throw new NodeRefused(partner, 400, { error: 'BAD_ORDER' })
+    try {
+      const [signed] = await this.#policies!.signAsHostileLeader(
+        [leader as NodeContext, honest as NodeContext],
+        [parsed.data],
+        {
+          faults: [],
+          learn: (parts, verdict) => this.#learn(parts, verdict),
+          signaturesOf: (orders) => this.#signaturesOf(orders),
+        },
+      )
+      return signed!
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      throw new NodeRefused(partner, 403, errorAnswer(error).body)
+    }
+  }
+
+  /** Returns a transaction with the signatures of the whole key. */
+  signedWith(unsigned: UnsignedTransaction): SignedOrder {
+    return this.#signaturesOf([{ unsigned }])[0]!
+  }
+
   /** Signs orders with the whole key. */
-  #signaturesOf(orders: readonly Order[]): SignedOrder[] {
+  #signaturesOf(orders: readonly Pick<Order, 'unsigned'>[]): SignedOrder[] {
     return orders.map(({ unsigned }) => {
       const { curve } = registry.network(unsigned.network) as Network
       const made = signing(registry, unsigned, this.#keys.at[curve]).map(({ message, path }) =>

@@ -73,6 +73,7 @@ const CODES = {
   // Rule 14: voids and cancellations.
   VOIDED: [14, 409],
   ALREADY_SIGNED: [14, 409],
+  NOTHING_TO_CANCEL: [14, 409],
   // Rule 15: orders of the operator.
   ORDER_UNKNOWN: [15, 404],
   ORDER_EXPIRED: [15, 403],

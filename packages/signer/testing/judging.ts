@@ -18,7 +18,7 @@ import type { CertifiedKey } from '../src/keys/keyring.ts'
 import { receiptBytes } from '../src/policy/age.ts'
 import type { Context } from '../src/policy/context.ts'
 import { Judge } from '../src/policy/judge.ts'
-import { orderSchema, type Order, type Receipt, type Verdict } from '../src/policy/order.ts'
+import { orderSchema, type GovernedVerdict, type Order, type Receipt } from '../src/policy/order.ts'
 import { Store } from '../src/store/index.ts'
 import {
   callerKey,
@@ -274,8 +274,13 @@ export class Bench {
   order(purpose: object, unsigned: UnsignedTransaction, workspace = WORKSPACE): Order {
     return orderSchema.parse({ workspace, purpose, unsigned })
   }
-  verdict(purpose: object, unsigned: UnsignedTransaction, workspace?: string): Promise<Verdict> {
-    return this.judge.judge(this.order(purpose, unsigned, workspace))
+  async verdict(
+    purpose: object,
+    unsigned: UnsignedTransaction,
+    workspace?: string,
+  ): Promise<GovernedVerdict> {
+    const verdict = await this.judge.judge(this.order(purpose, unsigned, workspace))
+    return this.judge.govern([verdict])[0]!
   }
   /**
    * Performs all steps of a node before signing: judges the order and records it. Returns the

@@ -1,7 +1,7 @@
 import type { Family } from '../family.ts'
 import { address, format, key, validate } from './address.ts'
 import { traits } from './traits.ts'
-import { assemble, decode, exclusive, renumber, signing } from './transaction.ts'
+import { assemble, decode, exclusive, renumber, signaturesIn, signing } from './transaction.ts'
 
 export const evm: Family = {
   space: 'evm',
@@ -13,6 +13,7 @@ export const evm: Family = {
   decode,
   signing,
   assemble,
+  signaturesIn,
   exclusive,
   renumber,
 }

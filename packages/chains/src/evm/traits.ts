@@ -14,7 +14,12 @@ export const traits: Traits = {
   firstNonce: 'zero',
   nothingExcludes: false,
   expiry: null,
-  cancellation: { index: OMNIBUS_INDEX, moves: 'nothing' },
+  cancellation: {
+    index: OMNIBUS_INDEX,
+    moves: 'nothing',
+    // Nodes require at most 12.5 % more, which the percentage covers.
+    increment: () => 0n,
+  },
   feePayer: false,
   staking: false,
   feeRateDecimals: 9,

@@ -176,6 +176,19 @@ export function assemble(
   return { network: network.code, raw, hash: `0x${bytesToHex(keccak_256(hexToBytes(raw)))}` }
 }
 
+/** See {@link Family.signaturesIn}. */
+export function signaturesIn(raw: string): SignatureBytes[] {
+  try {
+    const { r, s, yParity } = read(`0x${raw}`)
+    const signature = hexToBytes(
+      [r, s].map((half) => half!.toString(16).padStart(64, '0')).join(''),
+    )
+    return [{ signature, recoveryId: yParity! }]
+  } catch {
+    throw new ChainError('SIGNATURE', 'is not a signed EVM transaction')
+  }
+}
+
 /** Returns whether both have the same account and nonce: only one of them can be mined. */
 export function exclusive(earlier: DecodedTransaction, next: DecodedTransaction): boolean {
   return earlier.consumes[0] === next.consumes[0]

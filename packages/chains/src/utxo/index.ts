@@ -3,7 +3,7 @@ import { address, format, paymentKey, validate } from './address.ts'
 import { findBy } from './address-library.ts'
 import { library } from './library.ts'
 import { traits } from './traits.ts'
-import { assemble, decode, exclusive, signing } from './transaction.ts'
+import { assemble, decode, exclusive, signaturesIn, signing } from './transaction.ts'
 
 findBy(library)
 
@@ -16,5 +16,6 @@ export const utxo: Family = {
   decode,
   signing,
   assemble,
+  signaturesIn,
   exclusive,
 }

@@ -10,7 +10,12 @@ export const traits: Traits = {
   firstNonce: null,
   nothingExcludes: false,
   expiry: null,
-  cancellation: { index: CHANGE_INDEX, moves: 'everything' },
+  cancellation: {
+    index: CHANGE_INDEX,
+    moves: 'everything',
+    // BIP125 rule 4: the replacement pays for its own relay.
+    increment: (network, { vsize }) => BigInt(vsize ?? 0) * BigInt(network.utxo?.min_fee_rate ?? 1),
+  },
   feePayer: false,
   staking: false,
   feeRateDecimals: 3,

@@ -309,6 +309,23 @@ export function assemble(
   return { network: network.code, raw: transaction.toHex(), hash: transaction.getId() }
 }
 
+/** See {@link Family.signaturesIn}. */
+export function signaturesIn(raw: string): SignatureBytes[] {
+  const { script } = library()
+  return parseHex(raw).ins.map(({ script: unlocking, witness }) => {
+    const [der] = witness.length > 0 ? witness : (script.decompile(unlocking) ?? [])
+    if (!(der instanceof Uint8Array) || der.length < 2)
+      throw new ChainError('SIGNATURE', 'an input has no signature')
+    // The decoder rejects the sighash byte of Bitcoin Cash. The bytes are compared afterwards.
+    const plain = Uint8Array.of(...der.subarray(0, -1), SIGHASH_ALL)
+    try {
+      return { signature: script.signature.decode(plain).signature, recoveryId: null }
+    } catch {
+      throw new ChainError('SIGNATURE', 'an input has no signature')
+    }
+  })
+}
+
 /** Returns whether the two transactions share at least one input. */
 export function exclusive(earlier: DecodedTransaction, next: DecodedTransaction): boolean {
   return next.consumes.some((outpointText) => earlier.consumes.includes(outpointText))

@@ -127,8 +127,9 @@ test('attack: a cancellation whose request was voided has no effect', async () =
   const by = await ask(mine, id, 'cancel')
   await voided(cluster, by)
   const nothing = eth(path, { to: workspace.address(ETH, path), maxFeePerGas: 3n * GWEI })
-  refused(await workspace.sign(cancel(request, by), nothing), 'VOIDED', 14)
+  refused(await workspace.sign(cancel(request, by), nothing), 'NOTHING_TO_CANCEL', 14)
   signed(await workspace.sign(pay(request), eth(path, { value: ONE })))
+  refused(await workspace.sign(cancel(request, by), nothing), 'VOIDED', 14)
 })
 
 test('attack: refuses to pay a cancelled payment by another token with the same sequence_id', async () => {
@@ -140,7 +141,9 @@ test('attack: refuses to pay a cancelled payment by another token with the same 
     sequence_id: 'once',
   })
   const by = await ask(mine, id, 'cancel')
-  signed(await workspace.sign(cancel(request, by), eth(path, { to: workspace.address(ETH, path) })))
+  signed(await workspace.sign(pay(request), eth(path, { value: ONE })))
+  const back = eth(path, { to: workspace.address(ETH, path), maxFeePerGas: 3n * GWEI })
+  signed(await workspace.sign(cancel(request, by), back))
   refused(
     await workspace.sign(pay(other), eth(path, { value: ONE, maxFeePerGas: 3n * GWEI })),
     'VOIDED',

@@ -1,4 +1,4 @@
-import { addressAt, traitsOf } from '@custody/chains'
+import { addressAt, traitsOf, type DecodedTransaction } from '@custody/chains'
 import { Refusal } from '../errors.ts'
 import { assertFeeCap, assertFeeRate } from './cap.ts'
 import type { Subject } from './order.ts'
@@ -29,4 +29,46 @@ export function assertCancels(subject: Subject, subAccount: number, feeRate: str
     throw new Refusal('AMOUNT_MISMATCH', 'A cancellation must move no value')
   assertFeeCap(subject)
   assertFeeRate(subject, feeRate)
+}
+
+/** Ratio of the largest fee of a cancellation to that of the payment that it replaces. */
+const FEE_RATIO = [5n, 4n] as const
+
+/**
+ * Rule 14: returns the largest fee of a cancellation that the payment has paid for already: enough to
+ * replace it, whatever a policy allows.
+ * @param replaced transactions of the payment
+ */
+export function feeOfReplacement(
+  { decoded, network }: Subject,
+  replaced: readonly DecodedTransaction[],
+): bigint {
+  const most = largestFee(replaced)
+  const byRatio = (most * FEE_RATIO[0]) / FEE_RATIO[1]
+  const byIncrement = most + (traitsOf(network).cancellation?.increment(network, decoded) ?? 0n)
+  return byRatio > byIncrement ? byRatio : byIncrement
+}
+
+export const largestFee = (transactions: readonly DecodedTransaction[]): bigint =>
+  transactions.reduce((most, { fee_max: fee }) => (fee > most ? fee : most), 0n)
+
+/**
+ * Rule 14: a cancellation uses the inputs or the nonce of a transaction of the payment, all of them
+ * and no others. Therefore it excludes that transaction, and every other cancellation of it.
+ */
+export function assertReplaces(
+  { decoded }: Subject,
+  replaced: readonly DecodedTransaction[],
+): void {
+  const used = new Set(decoded.consumes)
+  const known = new Set(replaced.flatMap(({ consumes }) => consumes))
+  const isComplete = replaced.some(
+    ({ consumes }) => consumes.length > 0 && consumes.every((each) => used.has(each)),
+  )
+  if (!isComplete || decoded.consumes.some((each) => !known.has(each))) {
+    throw new Refusal(
+      'NOT_EXCLUSIVE',
+      'A cancellation must use all inputs, or the nonce, of a transaction of the payment, and no others',
+    )
+  }
 }

@@ -1,4 +1,11 @@
-import { ChainError, decode, type Network, type Registry } from '@custody/chains'
+import {
+  ChainError,
+  decode,
+  verifySigned,
+  type Network,
+  type Registry,
+  type UnsignedTransaction,
+} from '@custody/chains'
 import type { KeyObject } from 'node:crypto'
 import { Refusal, type Code } from '../errors.ts'
 import type { CertifiedKey } from '../keys/keyring.ts'
@@ -74,13 +81,30 @@ export async function decodedOn(
   if (order.unsigned.network !== network.code)
     throw new Refusal('NETWORK_MISMATCH', `The transaction must be on ${network.code}`)
   const key = await context.keyOf(order.workspace, network.curve)
+  return ofChain(() => ({
+    order,
+    network,
+    key,
+    decoded: decode(context.registry, order.unsigned, key.publicKeyAt),
+  }))
+}
+
+/**
+ * Verifies that a transaction is signed by the keys of its inputs.
+ * @param signed hex, as it is broadcast
+ * @throws Refusal if it is another transaction, or a signature does not verify
+ */
+export const assertSigned = (
+  { registry }: Context,
+  unsigned: UnsignedTransaction,
+  signed: string,
+  { publicKeyAt }: CertifiedKey,
+): void => void ofChain(() => verifySigned(registry, unsigned, signed, publicKeyAt))
+
+/** Reports errors of the chain layer as refusals. */
+function ofChain<T>(call: () => T): T {
   try {
-    return {
-      order,
-      network,
-      key,
-      decoded: decode(context.registry, order.unsigned, key.publicKeyAt),
-    }
+    return call()
   } catch (error) {
     if (error instanceof ChainError)
       throw new Refusal(CHAIN_CODES[error.code] ?? 'SHAPE', error.message, {

@@ -11,6 +11,8 @@ import type { FuelPart, Subject } from './order.ts'
 export interface Fuelling {
   part: FuelPart
   callerRate: string | null
+  /** Native coin that the source address has for the transaction already, from earlier fuel. */
+  present: bigint
 }
 
 /**
@@ -49,11 +51,11 @@ export function assertFuels(
  * Returns the maximum amount for one transaction. `gas` and its price are in the chain's own units
  * (Tron: energy for tokens, bandwidth for TRX), `l1_fee` is added.
  */
-function mostOf(network: Network, { part, callerRate }: Fuelling): bigint {
+function mostOf(network: Network, { part, callerRate, present }: Fuelling): bigint {
   const cap = BigInt(network.fee_cap)
   const price = BigInt(part.max_fee_per_gas)
   const cost = BigInt(part.gas) * price
-  const l1 = BigInt(part.l1_fee ?? '0')
+  const l1 = l1Of(part)
   const { surchargeMost, feeRateDecimals, gasMost } = traitsOf(network)
   if (gasMost !== undefined && BigInt(part.gas) > gasMost(network)) {
     throw new Refusal(
@@ -61,7 +63,7 @@ function mostOf(network: Network, { part, callerRate }: Fuelling): bigint {
       `The gas ${part.gas} that the fuel pays for is above ${gasMost(network)}, the maximum for one transfer`,
     )
   }
-  if (cost + l1 > cap)
+  if (costOf(part) > cap)
     throw new Refusal('FUEL_TOO_LARGE', `The fee that the fuel pays for is above the cap ${cap}`)
   if (l1 > surchargeMost(network)) {
     throw new Refusal(
@@ -79,5 +81,12 @@ function mostOf(network: Network, { part, callerRate }: Fuelling): bigint {
       "The fee rate that the fuel pays for is above the caller's fee_rate",
     )
   }
-  return (cost * 12n) / 10n + l1
+  const most = (cost * 12n) / 10n + l1
+  return most > present ? most - present : 0n
 }
+
+const l1Of = ({ l1_fee }: FuelPart): bigint => BigInt(l1_fee ?? '0')
+
+/** Returns the largest fee of a transaction that a fuel pays for, in the smallest native unit. */
+export const costOf = (part: FuelPart): bigint =>
+  BigInt(part.gas) * BigInt(part.max_fee_per_gas) + l1Of(part)

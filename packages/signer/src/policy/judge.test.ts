@@ -306,7 +306,7 @@ test('judges each item of a batch as if earlier ones were recorded, and stores a
     list.map((each, at) => bench.order(pay(each), paid(from + at)))
   const height = bench.store.record.height
   const admit = async (list: JudgedRequest[], from?: number) => {
-    const verdicts = await bench.judge.judgeAll(orders(list, from))
+    const verdicts = bench.judge.govern(await bench.judge.judgeAll(orders(list, from)))
     return bench.judge.admitAll(
       verdicts,
       verdicts.map(() => SESSION),
@@ -362,7 +362,7 @@ test('a batch of fuel transactions respects the budget and counts recorded ones 
       ),
     )
   const admit = async (orders: Awaited<ReturnType<typeof fuels>>) => {
-    const verdicts = await bench.judge.judgeAll(orders)
+    const verdicts = bench.judge.govern(await bench.judge.judgeAll(orders))
     return bench.judge.admitAll(
       verdicts,
       verdicts.map(() => SESSION),

@@ -17,7 +17,7 @@ import { assertRun, each, eachNow, NOTHING_AHEAD, type Ahead } from './run.ts'
 import type { PolicyJudge } from './governed/policy-judge.ts'
 import { dryRun } from './governed/dry-run.ts'
 import { preview } from './governed/preview.ts'
-import { namesOf, type Order, type Signed, type Verdict } from './order.ts'
+import { namesOf, type GovernedVerdict, type Order, type Signed, type Verdict } from './order.ts'
 import { chargedBy, recordedPolicy } from './governed/windows.ts'
 
 /** The data of its session that a step records. */
@@ -69,12 +69,9 @@ export class Judge {
   }
 
   /** See {@link PolicyJudge.govern}. */
-  govern(
-    verdicts: readonly Verdict[],
-    isLeader: boolean,
-    other: OtherCharges = NO_OTHERS,
-  ): readonly Verdict[] {
-    return this.#policy?.govern(verdicts, isLeader, other) ?? verdicts
+  govern(verdicts: readonly Verdict[], other: OtherCharges = NO_OTHERS): GovernedVerdict[] {
+    // This is the only place that makes governed verdicts.
+    return (this.#policy?.govern(verdicts, other) ?? verdicts) as GovernedVerdict[]
   }
 
   /** Checks that no stop applies to any of the transactions. @throws Refusal `POLICY_STOPPED` */
@@ -114,7 +111,7 @@ export class Judge {
    * @param other charges that count besides those on record
    */
   assertAllAllowed(
-    verdicts: readonly Verdict[],
+    verdicts: readonly GovernedVerdict[],
     other: OtherCharges = NO_OTHERS,
   ): (StepEntry | null)[] {
     let ahead = NOTHING_AHEAD
@@ -139,7 +136,7 @@ export class Judge {
    * @param other charges that count besides those on record
    */
   assertAllowed(
-    verdict: Verdict,
+    verdict: GovernedVerdict,
     ahead: Ahead = NOTHING_AHEAD,
     other: OtherCharges = NO_OTHERS,
   ): StepEntry | null {
@@ -181,13 +178,13 @@ export class Judge {
   }
 
   /** Records the step durably, before round 1. */
-  admit(verdict: Verdict, session: Session): StepEntry {
+  admit(verdict: GovernedVerdict, session: Session): StepEntry {
     return this.admitAll([verdict], [session])[0]!
   }
 
   /** Records the steps of a run: all of them or none, by one disk flush. */
   admitAll(
-    verdicts: readonly Verdict[],
+    verdicts: readonly GovernedVerdict[],
     sessions: readonly Session[],
     other: OtherCharges = NO_OTHERS,
   ): StepEntry[] {

@@ -21,6 +21,17 @@ export const uuidSchema = z.string().regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-
 const HEX_LENGTH_MAX = 8 * 1024 * 1024
 const hexSchema = hexText.max(HEX_LENGTH_MAX)
 
+/** A transaction to be signed, in its transport form. */
+export const unsignedSchema = z.strictObject({
+  network: nameSchema,
+  bytes: hexSchema,
+  inputs: z
+    .array(z.strictObject({ path: z.array(indexSchema).max(8), previous: hexSchema.optional() }))
+    .min(1)
+    .max(400),
+  change: z.strictObject({ output: z.int().min(0), path: z.array(indexSchema).max(8) }).optional(),
+})
+
 const receiptSchema = z.strictObject({
   receipt: z.strictObject({
     node: z.int().min(1).max(3),
@@ -55,14 +66,21 @@ const forwardSchema = z.strictObject({
   rule: signedRequestSchema,
   receipts: provenSchema.receipts,
 })
+/** Maximum number of transactions of one payment: the first and its replacements. */
+const REPLACED_MAX = 16
 /**
  * Cancellation of a payment, or of one forward: by the caller's own cancellation, or by the
- * deletion of the rule.
+ * deletion of the rule. `replaces`: transactions of the payment with their signatures, for nodes
+ * that do not have them on record.
  */
 const cancelSchema = z.strictObject({
   kind: z.literal('cancel'),
   of: z.discriminatedUnion('kind', [paySchema, forwardSchema]),
   ...provenSchema,
+  replaces: z
+    .array(z.strictObject({ unsigned: unsignedSchema, signed: hexSchema }))
+    .max(REPLACED_MAX)
+    .optional(),
 })
 /** `step`: the position of this transaction within the caller's stake, unstake or release. */
 const stakeSchema = z.strictObject({
@@ -115,17 +133,6 @@ const recoverSchema = z.strictObject({
   kind: z.literal('recover'),
   order: nameSchema,
   to_path: z.array(indexSchema).length(3).optional(),
-})
-
-/** A transaction to be signed, in its transport form. */
-export const unsignedSchema = z.strictObject({
-  network: nameSchema,
-  bytes: hexSchema,
-  inputs: z
-    .array(z.strictObject({ path: z.array(indexSchema).max(8), previous: hexSchema.optional() }))
-    .min(1)
-    .max(400),
-  change: z.strictObject({ output: z.int().min(0), path: z.array(indexSchema).max(8) }).optional(),
 })
 
 /**
@@ -305,6 +312,13 @@ export interface Verdict extends Subject {
    */
   serves: readonly number[] | null
 }
+
+declare const GOVERNED: unique symbol
+/**
+ * A verdict to which the policy in force has been applied, if there is one. Only such a verdict can be
+ * checked against the record and admitted, so that no signature is made beside the policy.
+ */
+export type GovernedVerdict = Verdict & { readonly [GOVERNED]: true }
 
 /** Returns the names of all steps of a verdict. */
 export const namesOf = ({ step, beside }: Pick<Verdict, 'step' | 'beside'>): string[] => [

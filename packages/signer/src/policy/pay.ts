@@ -3,8 +3,18 @@ import type { PayIntent } from '../intent/pay.ts'
 import { assertFeeCap, assertFeeRate } from './cap.ts'
 import type { Subject } from './order.ts'
 
-/** Rule 7: exactly the recipient, amount and tag that the caller requested. */
+/** Rules 7 and 9: exactly what the caller requested, within the limits of its fee. */
 export function assertPays(subject: Subject, want: PayIntent): void {
+  assertPayment(subject, want)
+  assertFeeCap(subject)
+  assertFeeRate(subject, want.fee_rate)
+}
+
+/** Rule 7: exactly the recipient, amount and tag that the caller requested. */
+export function assertPayment(
+  subject: Subject,
+  want: Pick<PayIntent, 'asset' | 'destination' | 'amount' | 'tag'>,
+): void {
   const { decoded } = subject
   if (decoded.asset !== want.asset) {
     throw new Refusal(
@@ -26,6 +36,4 @@ export function assertPays(subject: Subject, want: PayIntent): void {
     )
   if (payment.tag !== want.tag)
     throw new Refusal('TAG_MISMATCH', 'The tag of the transaction differs from the approved tag')
-  assertFeeCap(subject)
-  assertFeeRate(subject, want.fee_rate)
 }

@@ -160,6 +160,12 @@ test('refuses a cancellation or a speed-up of another payment, or by another sub
   for (const by of [stranger, tenant])
     assert.equal(await cancelled(await asksAbout(by, ID, 'cancel'), of), other)
   assert.equal(await cancelled(await asksAbout(mine, rule.id, 'cancel'), of), no)
+  const nothing =
+    'NOTHING_TO_CANCEL: No transaction of the payment is on the record of this node or in "replaces", so a void is sufficient'
+  assert.equal(await cancelled(await asksEnd(friend, rule.id), of), nothing)
+  assert.equal(await cancelled(await asksAbout(friend, paid.id, 'cancel')), nothing)
+  await refused(of, eth(omnibus, { value: ONE }), null)
+  await refused(pay(paid), eth(omnibus, { value: ONE }), null)
   assert.equal(await cancelled(await asksEnd(friend, rule.id), of), null)
   assert.equal(await cancelled(await asksAbout(friend, paid.id, 'cancel')), null)
 })
@@ -178,6 +184,7 @@ test('the fee limit is that of the last speed-up or cancellation; ending a rule 
       { kind: 'cancel', of, request: by.request },
       eth(omnibus, { to: addressOf(ETH, omnibus), maxFeePerGas: 9_000_000_000n }),
     )
+  await refused(pay(paid), dear(1n), null)
   assert.equal(await cancel(pay(paid), await asksAbout(mine, paid.id, 'cancel')), null)
 })
 
@@ -191,7 +198,10 @@ test('a revoked caller cannot pay, but their payments can be cancelled and energ
     await asksEnd(friend, rule.id),
     await asksAbout(mine, paid.id, 'cancel'),
   ]
-  const between = await bench.verdict(pay(paid), eth(omnibus, { value: ONE }))
+  const between = await bench.verdict(pay(paid), eth(omnibus, { value: ONE, nonce: 1 }))
+  const of = { kind: 'forward', id: ID, rule: rule.request }
+  await refused(pay(paid), eth(omnibus, { value: ONE }), null)
+  await refused(of, eth(omnibus, { value: ONE }), null)
   bench.store.append('revoke', { api_key: mine.api_key })
   const revoked = 'NOT_ENROLLED: The API key is revoked at this node'
   assert.equal(await verdictOf(() => bench.judge.assertAllowed(between)), revoked)
@@ -200,7 +210,6 @@ test('a revoked caller cannot pay, but their payments can be cancelled and energ
     revoked,
   )
   await refused(pay(paid), eth(omnibus, { value: ONE }), revoked)
-  const of = { kind: 'forward', id: ID, rule: rule.request }
   await refused(of, eth(omnibus, { value: ONE }), revoked)
   assert.equal(
     await verdictOf(() => bench.verdict(of, eth(omnibus, { value: ONE }))),

@@ -233,7 +233,7 @@ test('rule 11: limits gas funding to the maximum cost of its transactions plus a
   })
   const fuels = (
     amount: bigint,
-    parts: { part: FuelPart; callerRate: string | null }[],
+    parts: { part: FuelPart; callerRate: string | null; present?: bigint }[],
     decoded: object = {},
     network = ETH,
   ) => {
@@ -242,7 +242,7 @@ test('rule 11: limits gas funding to the maximum cost of its transactions plus a
       most = assertFuels(
         subject(network, { payments: [to({ address, amount })], ...decoded }),
         source,
-        parts,
+        parts.map((each) => ({ present: 0n, ...each })),
       )
     })
     return refusal ?? most
@@ -251,6 +251,9 @@ test('rule 11: limits gas funding to the maximum cost of its transactions plus a
   assert.equal(fuels(1200n, plain), 1200n)
   assert.equal(fuels(1n, [...plain, { part: part({ gas: '1' }), callerRate: null }]), 1212n)
   assert.equal(fuels(1201n, plain), 'FUEL_TOO_LARGE: The fuel amount 1201 exceeds the allowed 1200')
+  const topUp = (present: bigint) => fuels(1n, [{ part: part(), callerRate: null, present }])
+  assert.equal(topUp(1000n), 200n)
+  assert.equal(topUp(1200n), 'FUEL_TOO_LARGE: The fuel amount 1 exceeds the allowed 0')
   assert.equal(
     fuels(1n, plain, { asset: 'USDT_ETH' }),
     'ASSET_MISMATCH: A fuel transaction must move the native coin',

@@ -317,7 +317,7 @@ test('a node killed before signing can sign only the recorded batch or a part of
   })
   const before = first.store.record.height
   const steps = first.judge.admitAll(
-    await first.judge.judgeAll(orders),
+    first.judge.govern(await first.judge.judgeAll(orders)),
     orders.map(() => session),
   )
   assert.deepEqual(
@@ -329,7 +329,7 @@ test('a node killed before signing can sign only the recorded batch or a part of
 
   const { store, judge } = judged()
   const codeOf = async (list: Order[]): Promise<string> => {
-    const verdicts = await judge.judgeAll(list)
+    const verdicts = judge.govern(await judge.judgeAll(list))
     try {
       judge.assertAllAllowed(verdicts)
       return 'allowed'
@@ -345,7 +345,10 @@ test('a node killed before signing can sign only the recorded batch or a part of
   // Entries that cannot all be written are not written at all.
   const height = store.record.height
   const [good, gap] = [orderOf(await ask(), 3), orderOf(await ask(), 5)]
-  const verdicts = [...(await judge.judgeAll([good])), ...(await judge.judgeAll([gap]))]
+  const verdicts = judge.govern([
+    ...(await judge.judgeAll([good])),
+    ...(await judge.judgeAll([gap])),
+  ])
   assert.throws(() => judge.admitAll(verdicts, [session, session]), { code: 'NONCE_GAP' })
   assert.equal(store.record.height, height)
   assert.equal(await codeOf([good]), 'allowed')

@@ -184,6 +184,7 @@ test('a cancellation voids the payment by all its names, and needs an enrolled c
   const later = await asksAbout(mine, request.id, 'speed-up')
   const by = await asksAbout(friend, request.id, 'cancel')
   const of = pay(request, { speed_up: { request: later.request } })
+  await bench.codeOf(pay(request), eth(omnibus, { value: ONE }))
   const judged = (more: object) =>
     bench.verdict(
       { kind: 'cancel', of, request: by.request, ...more },
@@ -254,6 +255,7 @@ test('a forward is charged to its rule and the fee budget, and has every name to
 test('a forward can be cancelled by its own cancellation or by the end of its rule', async () => {
   const { rule, step, of, intent } = await ruled()
   const back = eth(omnibus, { to: addressOf(ETH, omnibus) })
+  await bench.codeOf(of, eth(omnibus, { value: ONE }))
   const by = await asksAbout(friend, ID, 'cancel')
   const seen = await seenOf(rule, 'forward')
   const common = { step, intent, callers: [friend.api_key], voids: [step] }
@@ -303,10 +305,14 @@ test('gas funding is a separate step of a payment, charged to the caller', async
     callers: [mine.api_key, friend.api_key],
     voidNames: [keyOf(request), requestOf(request), requestOf(later)],
   })
+  await bench.codeOf(pay(request), eth(omnibus, { value: ONE }))
   const by = await asksAbout(friend, request.id, 'cancel')
-  says(await fuelled({ kind: 'cancel', of: pay(request), request: by.request }), {
+  const dearer = { max_fee_per_gas: String(3n * GWEI) }
+  const cancels = { kind: 'cancel', of: pay(request), request: by.request }
+  says(await fuelled(cancels, dearer, 1, FEE / 2n), {
     ...common,
-    step: names('fuel', keyOf(request), keyOf(by, 'cancel')),
+    ...draws(FEE + FEE / 2n),
+    step: names('fuel', keyOf(request), 'cancel'),
     seen: [await seenOf(request), await seenOf(by, 'cancel')],
     callers: [friend.api_key],
     voidNames: [requestOf(by)],
@@ -314,8 +320,9 @@ test('gas funding is a separate step of a payment, charged to the caller', async
   })
   const { rule, step, of, intent, voidNames, standing } = await ruled()
   const end = await asksEnd(friend, rule.id)
-  const instead = await fuelled({ kind: 'cancel', of, request: end.request })
-  assert.equal(instead.step, names('fuel', step, keyOf(end, 'end-forward')))
+  await bench.codeOf(of, eth(omnibus, { value: ONE }))
+  const instead = await fuelled({ kind: 'cancel', of, request: end.request }, dearer, 1, FEE / 2n)
+  assert.equal(instead.step, names('fuel', step, 'cancel'))
   says(await fuelled(of), {
     step: names('fuel', step),
     intent,

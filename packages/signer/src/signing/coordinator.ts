@@ -10,7 +10,7 @@ import type { Keyring } from '../keys/keyring.ts'
 import { reason, type Log } from '../log.ts'
 import type { OtherCharges } from '../policy/budget.ts'
 import type { Judge } from '../policy/judge.ts'
-import { namesOf, type Order, type Verdict } from '../policy/order.ts'
+import { namesOf, type GovernedVerdict, type Order, type Verdict } from '../policy/order.ts'
 import type { Store } from '../store/index.ts'
 import type { StepEntry } from '../store/state.ts'
 import type { Peers } from '../transport/peers.ts'
@@ -133,7 +133,7 @@ export class Coordinator {
       const isTold = (isCharged(judged) || isGoverned) && (await spending.prepare(partner))
       if (isGoverned && !isTold) throw earlierVersion(partner)
       const other = spending.other(partner, judged)
-      const verdicts = judge.govern(judged, true, other)
+      const verdicts = judge.govern(judged, other)
       const existing = judge.assertAllAllowed(verdicts, other)
       if (existing.every((step) => step?.signed))
         return verdicts.map((verdict, at) => this.#recorded(verdict, existing[at]!))
@@ -181,7 +181,7 @@ export class Coordinator {
 
   /** @param isTold whether the nodes tell each other what counts against the orders' limits */
   async #run(
-    verdicts: readonly Verdict[],
+    verdicts: readonly GovernedVerdict[],
     partner: number,
     isTold: boolean,
   ): Promise<SignAnswer[]> {
@@ -192,7 +192,7 @@ export class Coordinator {
         key: { key_id: keyId },
         order,
       },
-    ] = verdicts as [Verdict]
+    ] = verdicts as readonly [GovernedVerdict]
     const participants = participantsOf(config.node, partner)
     const fresh = hex(environment.random(32))
     const timeout = config.timeouts_ms.round
@@ -245,7 +245,10 @@ export class Coordinator {
    * Signs the transactions that both nodes have permitted and the partner has recorded.
    * @throws Refusal
    */
-  async #together(verdicts: readonly Verdict[], agreed: AgreedSession): Promise<SignAnswer[]> {
+  async #together(
+    verdicts: readonly GovernedVerdict[],
+    agreed: AgreedSession,
+  ): Promise<SignAnswer[]> {
     const { config, environment, engine, vault, bans, judge, log } = this.#parts
     const { items, participants, opened, bytes, partner } = agreed
     const { ids, key, steps } = this.#admit(verdicts, agreed)
@@ -302,7 +305,7 @@ export class Coordinator {
    * @throws Refusal if a session ID was used before, or the epoch is not in use here
    */
   #admit(
-    verdicts: readonly Verdict[],
+    verdicts: readonly GovernedVerdict[],
     { items, participants, fresh, opened, partner, other }: AgreedSession,
   ): { ids: Buffer[]; key: KeyMaterial; steps: StepEntry[] } {
     const { keyring, peers, judge, store } = this.#parts

@@ -5,7 +5,7 @@ import { hex } from '../canonical.ts'
 import { onceEntered, Refusal } from '../errors.ts'
 import { reason } from '../log.ts'
 import type { OtherCharges } from '../policy/budget.ts'
-import { orderSchema, type Order, type Verdict } from '../policy/order.ts'
+import { orderSchema, type GovernedVerdict, type Order, type Verdict } from '../policy/order.ts'
 import { RUN_MAX } from '../policy/run.ts'
 import type { StepEntry } from '../store/state.ts'
 import type { Binding, Header } from '../envelope.ts'
@@ -189,7 +189,7 @@ export class Participant {
    * @throws Refusal
    */
   #admitted(
-    verdicts: readonly Verdict[],
+    verdicts: readonly GovernedVerdict[],
     {
       partner,
       fresh: theirs,
@@ -237,7 +237,7 @@ export class Participant {
     partner: number,
     judged: readonly Verdict[],
     { told, policy }: { told: Told | undefined; policy: PolicyTold | undefined },
-  ): Promise<readonly Verdict[]> {
+  ): Promise<readonly GovernedVerdict[]> {
     const { judge, policies } = this.#parts
     if (policy) await policies.hear(partner, policy.position)
     const isGoverned = judge.isGoverned(judged)
@@ -246,7 +246,7 @@ export class Participant {
       throw new Refusal('BAD_ORDER', 'An order under a policy must contain the spending')
     const { workspace } = judged[0]!.order
     policies.assertSame(workspace, partner, policy?.hash ?? null, judge.policyHashOf(workspace))
-    return judge.govern(judged, false)
+    return judge.govern(judged)
   }
 
   /** Registers an agreed session. It is closed after a timeout, or when the partner is banned. */

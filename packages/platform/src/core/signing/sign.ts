@@ -11,6 +11,12 @@ interface Signed {
   receipts?: unknown[]
 }
 
+/** A signed transaction of a payment that is cancelled. `signed`: the bytes that are broadcast, hex. */
+interface Replaced {
+  unsigned: UnsignedTransaction
+  signed: string
+}
+
 /** One of the transactions that a fuel transaction pays for, and its maximum cost. */
 interface FuelPart {
   for: Purpose
@@ -21,7 +27,7 @@ interface FuelPart {
 
 export type Purpose =
   | ({ kind: 'pay'; speed_up?: Signed } & Signed)
-  | ({ kind: 'cancel'; of: Purpose } & Signed)
+  | ({ kind: 'cancel'; of: Purpose; replaces?: Replaced[] } & Signed)
   | { kind: 'sweep'; sub_account: number; asset: string; address_index: number }
   | ({ kind: 'fuel'; beside?: FuelPart[] } & FuelPart)
   | { kind: 'forward'; id: string; rule: SignedRequest; receipts?: unknown[] }

@@ -3,13 +3,14 @@ import { floatPostings, overdraws } from '../gas-tanks/float.ts'
 import { reclaimEnergy } from '../gas-tanks/energy-loan.ts'
 import { releaseNetworkFee } from '../gas-tanks/release.ts'
 import type { Queryable, Database } from '../../core/database/pool.ts'
+import { liveAttempts } from '../../core/engine/attempts.ts'
 import { replacementsOf, type Replacement } from '../../core/engine/replacement.ts'
 import { otherWalletPostings } from '../../core/engine/other-wallet.ts'
 import { receiptsOf } from '../../core/engine/request.ts'
 import type { Kind, Outcome, StateRule } from '../../core/engine/interfaces/kind.ts'
 import type { Settings } from '../../core/settings/settings.ts'
 import type { Environment } from '../../core/environment.ts'
-import type { Registry } from '@custody/chains'
+import type { Registry, UnsignedTransaction } from '@custody/chains'
 import type { Networks } from '../../core/engine/networks.ts'
 import type { Metrics } from '../../core/metrics.ts'
 import type { Logger } from 'pino'
@@ -243,6 +244,7 @@ async function purposeOf(
       kind: 'cancel',
       of: pay,
       ...(await receiptsOf(services, replacement.request, 'replacements', replacement.id)),
+      replaces: await replacedBy(services.database, row),
     }
   }
   // The platform's own fee bump stays within the latest limit that the caller has signed.
@@ -255,6 +257,20 @@ async function purposeOf(
   return faster && pay.kind === 'pay'
     ? { ...pay, speed_up: await receiptsOf(services, faster.request, 'replacements', faster.id) }
     : pay
+}
+
+/**
+ * Returns the signed transactions of a payment that a cancellation replaces. They prove it to nodes
+ * that did not sign them.
+ */
+async function replacedBy(
+  database: Database,
+  row: TransactionRow,
+): Promise<{ unsigned: UnsignedTransaction; signed: string }[]> {
+  const attempts = await liveAttempts(database, row)
+  return attempts.flatMap(({ unsigned, signed, replacement }) =>
+    replacement === 'CANCEL' ? [] : [{ unsigned, signed }],
+  )
 }
 
 /** Returns the purpose of a forward, which is authorised by the request that created its rule. */

@@ -9,7 +9,7 @@ import { nodesHash } from '../../../../signer/src/governance/word.ts'
 import { Confirmation } from '../../../../signer/src/keys/confirmation.ts'
 import type { NodeContext } from '../../../../signer/src/node-context.ts'
 import { PolicyJudge } from '../../../../signer/src/policy/governed/policy-judge.ts'
-import type { Order, Verdict } from '../../../../signer/src/policy/order.ts'
+import type { GovernedVerdict, Order } from '../../../../signer/src/policy/order.ts'
 import type { Store } from '../../../../signer/src/store/index.ts'
 import { SharedSpending } from '../../../../signer/src/signing/shared-spending.ts'
 import { PAGE_ROWS, type PeerHandler, type Peers } from '../../../../signer/src/transport/peers.ts'
@@ -272,7 +272,7 @@ export class GovernedNodes implements NodePolicies {
     if (isGoverned) await leader.exchange.prepare()
     const isTold = await leader.spending.prepare(partner.node)
     const beforehand = leader.spending.other(partner.node, judged)
-    const verdicts = first.judge.govern(judged, true, beforehand)
+    const verdicts = first.judge.govern(judged, beforehand)
     const existing = first.judge.assertAllAllowed(verdicts, beforehand)
     if (existing.every((step) => step?.signed)) return round.signaturesOf(orders)
     const end = leader.spending.begin(verdicts)
@@ -290,7 +290,7 @@ export class GovernedNodes implements NodePolicies {
       verdicts,
       isTold,
       round,
-    }: { verdicts: readonly Verdict[]; isTold: boolean; round: SigningRound },
+    }: { verdicts: readonly GovernedVerdict[]; isTold: boolean; round: SigningRound },
   ): Promise<SignedOrder[]> {
     const [leader, partner] = [this.#of(first.config.node), this.#of(second.config.node)]
     await this.at('judged')
@@ -325,6 +325,24 @@ export class GovernedNodes implements NodePolicies {
     return signed
   }
 
+  async signAsHostileLeader(
+    [first, second]: readonly [NodeContext, NodeContext],
+    orders: readonly Order[],
+    round: SigningRound,
+  ): Promise<SignedOrder[]> {
+    const [leader, partner] = [this.#of(first.config.node), this.#of(second.config.node)]
+    const { workspace } = orders[0]!
+    const told = {
+      spending: leader.spending.tell(partner.node, []),
+      policy: leader.exchange.tell(first.judge.policyHashOf(workspace)).policy,
+    }
+    const { steps } = await this.#open([leader, partner], second, { orders, told, round })
+    const signed = round.signaturesOf(orders)
+    for (const [at, step] of steps.entries())
+      if (!step.signed) second.store.append('signed', { step_height: step.height, ...signed[at]! })
+    return signed
+  }
+
   /** What the partner does before the first round. */
   async #open(
     [leader, partner]: readonly [GovernedNode, GovernedNode],
@@ -343,7 +361,7 @@ export class GovernedNodes implements NodePolicies {
       told.policy?.hash ?? null,
       judge.policyHashOf(workspace),
     )
-    const verdicts = judge.govern(judged, false)
+    const verdicts = judge.govern(judged)
     const other = told.spending
       ? await partner.spending.hear(leader.node, told.spending, verdicts)
       : partner.spending.other(leader.node, verdicts)

@@ -16,7 +16,8 @@ import {
 } from '../governed/acts.ts'
 import { charge, costOfFuel, sweepCharges } from '../budget.ts'
 import type { CallerContext } from '../callers.ts'
-import { assertFuels } from '../fuel.ts'
+import { feeOfReplacement, largestFee } from '../cancel.ts'
+import { assertFuels, costOf } from '../fuel.ts'
 import {
   hashOfUnsigned,
   type Fuel,
@@ -28,7 +29,7 @@ import {
   type Verdict,
 } from '../order.ts'
 import { assertOnlyPath } from '../paths.ts'
-import { canceller } from './cancel.ts'
+import { canceller, replacedBy } from './cancel.ts'
 import { forwarder } from './forward.ts'
 import { payer, type Payer } from './pay.ts'
 import { staker } from './stake.ts'
@@ -44,8 +45,10 @@ interface Fuelled {
   asset: string
   rate: string | null
   step: readonly string[]
-  /** What a policy judges; null for the cancellation of a transfer, which is never stopped. */
-  requested: readonly Requested[] | null
+  /** What a policy judges; of a cancellation only if it costs much more than what it replaces. */
+  requested: readonly Requested[]
+  /** Of a cancellation: what it replaces. */
+  replaced?: readonly DecodedTransaction[]
 }
 
 const stepOf = ({ step }: Fuelled): string => JSON.stringify(['fuel', ...step])
@@ -80,8 +83,14 @@ export async function fuel(context: Context, order: Order, purpose: Fuel): Promi
   assertFuels(
     subject,
     [subAccount, network.chain_index, OMNIBUS_INDEX],
-    all.map(({ rate }, at) => ({ part: parts[at] as Fuel, callerRate: rate })),
+    all.map(({ rate, replaced = [] }, at) => ({
+      part: parts[at] as Fuel,
+      callerRate: rate,
+      present: largestFee(replaced),
+    })),
   )
+  const isPaidFor =
+    first.replaced !== undefined && costOf(purpose) <= feeOfReplacement(subject, first.replaced)
   return verdictOf(subject, {
     ...request,
     seen: all.flatMap((each) => each.context.seen),
@@ -101,10 +110,10 @@ export async function fuel(context: Context, order: Order, purpose: Fuel): Promi
       actsOf(
         context,
         subject,
-        all.flatMap(({ requested }) => requested ?? []),
+        isPaidFor ? [] : all.flatMap(({ requested }) => requested),
         'support',
       ),
-    serves: first.requested === null ? null : [subAccount],
+    serves: isPaidFor ? null : [subAccount],
   })
 }
 
@@ -163,8 +172,12 @@ async function fuelled(
       const by = await payer(context, order, purpose)
       return ofPayer(by, [requestedPay(by)])
     }
-    case 'cancel':
-      return ofPayer(await canceller(context, order, purpose), null)
+    case 'cancel': {
+      const { requested, ...by } = await canceller(context, order, purpose)
+      const replaced = await replacedBy(context, order, purpose, by)
+      // All cancellations of a payment exclude each other, so they are fuelled once.
+      return { ...ofPayer(by, [requested]), step: [by.name, 'cancel'], replaced }
+    }
   }
 }
 
@@ -202,7 +215,7 @@ async function sweepFuel(
   const most = assertFuels(
     subject,
     [sweep.sub_account, network.chain_index, sweep.address_index],
-    [{ part: purpose, callerRate: null }],
+    [{ part: purpose, callerRate: null, present: 0n }],
   )
   const [{ address, amount }] = subject.decoded.payments as [DecodedTransaction['payments'][number]]
   // An address may receive many deposits and therefore many fuel transactions, within the budget

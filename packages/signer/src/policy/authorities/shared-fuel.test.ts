@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test'
 import type { SignedRequest } from '@custody/request-auth'
 import type { Refusal } from '../../errors.ts'
 import { Judge } from '../judge.ts'
-import { orderSchema, type Order } from '../order.ts'
+import { orderSchema, type GovernedVerdict, type Order } from '../order.ts'
 import { takenFrom } from '../../store/imported.ts'
 import { Store } from '../../store/index.ts'
 import {
@@ -336,7 +336,7 @@ describe("the record's entries of a fuel transaction for several payments", () =
     const order = orderOf([one, two], address, 2n * MOST, 0)
     const first = judged('died.sqlite')
     first.store.append('enrol', enrolment)
-    first.judge.admit(await first.judge.judge(order), session)
+    first.judge.admit(first.judge.govern([await first.judge.judge(order)])[0]!, session)
     first.store.close()
 
     const again = judged('died.sqlite')
@@ -348,7 +348,8 @@ describe("the record's entries of a fuel transaction for several payments", () =
     }
     for (const { store, judge } of [again, restored]) {
       const allows = async (requests: SignedRequest[], at: number, value = MOST) => {
-        const verdict = await judge.judge(orderOf(requests, address, value, at))
+        const order = orderOf(requests, address, value, at)
+        const [verdict] = judge.govern([await judge.judge(order)]) as [GovernedVerdict]
         return codeOf(() => judge.assertAllowed(verdict))
       }
       assert.equal(

@@ -320,13 +320,27 @@ test('gas funding is judged by the acts that it is for, without their fees', asy
   assert.deepEqual(await fuel(of), { acts: [supported(act)], ...SUPPORT })
 })
 
-test('a cancellation and its gas funding are never judged and never stopped', async () => {
+test('a cancellation at a quarter more than its payment is not judged and not stopped', async () => {
   const request = await asksPay(mine)
+  await bench.codeOf(pay(request), eth(omnibus, { value: ONE }))
   const by = await asksAbout(mine, request.id, 'cancel')
   const cancel = { kind: 'cancel', of: pay(request), request: by.request }
   const nothing = { acts: [], isAct: false, serves: null }
-  assert.deepEqual(await judged(cancel, eth(omnibus, { to: addressOf(ETH, omnibus) })), nothing)
-  assert.deepEqual(await fuel(cancel), nothing)
+  const back = (maxFeePerGas: bigint) => eth(omnibus, { to: addressOf(ETH, omnibus), maxFeePerGas })
+  assert.deepEqual(await judged(cancel, back(2_500_000_000n)), nothing)
+  const dearer = 2_500_000_001n
+  assert.deepEqual(await judged(cancel, back(dearer)), {
+    acts: [actOf(request, { fee: { max: 21_000n * dearer, limit: BigInt(ETH.fee_cap) } })],
+    isAct: true,
+    serves: [1],
+  })
+  // The address has the payment's own fee already.
+  const gas = (price: bigint) => ({ max_fee_per_gas: price.toString() })
+  assert.deepEqual(await fuel(cancel, gas(2_500_000_000n), FEE / 2n), nothing)
+  assert.deepEqual(await fuel(cancel, gas(dearer), FEE / 2n), {
+    acts: [supported(actOf(request))],
+    ...SUPPORT,
+  })
 })
 
 test('a sweep, its gas funding and its energy are stopped with the sub-account, and not judged', async () => {

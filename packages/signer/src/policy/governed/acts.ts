@@ -22,10 +22,10 @@ export interface Requested extends Pick<
 }
 
 /**
- * `act`: the transaction makes the requested payment or stake itself. `support`: it is gas funding
- * or lent energy for it.
+ * `act`: the transaction makes the requested payment or stake itself. `replacement`: it cancels the
+ * payment at a higher fee. `support`: it is gas funding or lent energy for it.
  */
-type Role = 'act' | 'support'
+type Role = 'act' | 'replacement' | 'support'
 
 /** A caller's verified request with its meaning. */
 interface Caller<Intent> {
@@ -122,7 +122,7 @@ export function actsOf(
   return requested.map((each): Act => {
     const payment = role === 'act' ? decoded.payments[0] : undefined
     return {
-      ...actOf(context, each, { network, own, fee: role === 'act' ? decoded.fee_max : 0n }),
+      ...actOf(context, each, { network, own, fee: role === 'support' ? 0n : decoded.fee_max }),
       amount: each.action === 'forward' && payment ? payment.amount : each.amount,
     }
   })

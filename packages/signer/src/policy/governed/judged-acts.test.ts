@@ -120,7 +120,7 @@ class Node {
       policy: null,
     } as unknown as Verdict
     try {
-      const [governed] = judge.govern([verdict], true, this.other)
+      const [governed] = judge.govern([verdict], this.other)
       judge.assertNotStopped(governed!)
       judge.assertPasses(governed!, false, { other: this.other })
       return governed!.policy!.via

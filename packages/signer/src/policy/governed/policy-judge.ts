@@ -119,25 +119,18 @@ export class PolicyJudge {
 
   /**
    * Returns the transactions with the document in force, the rule by which each passes, and what it
-   * charges. A transaction that no rule allows is returned unchanged, and refused later.
-   * @param isLeader whether this node names the rule where the platform has named none
+   * charges. This node names the rule if the order names none, whoever sent it. A transaction that no
+   * rule allows is returned unchanged, and refused later.
    */
-  govern(
-    verdicts: readonly Verdict[],
-    isLeader: boolean,
-    other: OtherCharges = NO_OTHERS,
-  ): Verdict[] {
+  govern(verdicts: readonly Verdict[], other: OtherCharges = NO_OTHERS): Verdict[] {
     const ahead: AheadWindows[] = []
     return verdicts.map((verdict) => {
       const governance = this.#governanceOf(verdict)
       const [act] = governance && verdict.isAct ? verdict.acts() : []
       if (!governance || !act) return verdict
-      const named = verdict.order.policy?.via
-      const best = (): string | null =>
-        isLeader
-          ? this.#evaluate(governance, accompanied(act, verdict), { ahead, other }).evaluation.via
-          : null
-      const via = named ?? best()
+      const via =
+        verdict.order.policy?.via ??
+        this.#evaluate(governance, accompanied(act, verdict), { ahead, other }).evaluation.via
       const policy = via === null ? null : this.#chargedPolicy(governance, act, via)
       if (via === null || policy === null) return verdict
       ahead.push({ step: verdict.step, policy })
@@ -229,6 +222,8 @@ export class PolicyJudge {
       )
       if (refusal !== null) throw refusal
     }
+    // What is allowed is charged, also by a document that came into force in the meantime.
+    if (verdict.isAct && verdict.policy === null) throw this.#behind(verdict)
   }
 
   /**
