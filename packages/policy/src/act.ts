@@ -6,6 +6,13 @@ import type { PolicyAsset, PolicyRegistry } from './registry.ts'
 export type Own = 'sub_account' | 'workspace'
 
 /**
+ * What a node knows about a destination. Null: not an own address. `unknown`: the node cannot decide
+ * it. Then the destination is foreign to every `allow`, and an own address to all other rules. A
+ * destination with a tag may be an own address too.
+ */
+export type Ownership = Own | null | 'unknown'
+
+/**
  * What a policy judges, as a signer node derives it from the caller's signed request and from the
  * transaction that it has decoded itself. Amounts are in the smallest unit of their asset.
  *
@@ -32,8 +39,8 @@ export interface Act {
     /** Canonical address. */
     readonly address: string
     readonly tag: string | null
-    /** Null: not an own address. `workspace`: of another sub-account of the same workspace. */
-    readonly own: Own | null
+    /** `workspace`: an own address of another sub-account of the same workspace. */
+    readonly own: Ownership
   }
   readonly fee: {
     /** Largest fee of this transaction, in the network's native coin. */

@@ -9,8 +9,8 @@ export interface PolicyAsset {
   /** Native coin of the network, in which fees are paid. */
   readonly fee_asset: string
   /**
-   * The wallet that pays the asset also pays the network fee. False where a gas tank pays it, for
-   * example for tokens of EVM networks.
+   * The wallet that pays the asset also pays the network fee. False where a gas tank usually pays it,
+   * for example on EVM networks, for the native coin too.
    */
   readonly wallet_pays_fee: boolean
 }

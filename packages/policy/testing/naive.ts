@@ -43,6 +43,7 @@ function destinationFits({ match, effect }: Rule, act: Act): boolean {
       return true
   }
   if (match.to.own === undefined || act.to.own === null) return false
+  if (act.to.own === 'unknown') return !strict
   if (strict && act.to.tag !== null) return false
   return match.to.own === 'workspace' || act.to.own === 'sub_account'
 }
@@ -107,16 +108,33 @@ function total(uses: readonly Use[], hours: number, act: Act, asset: string | nu
   return sum
 }
 
-function windowsFit(rule: Rule, act: Act, { usesOf }: EvaluationContext): boolean {
-  const windows = ('windows' in rule && rule.windows) || []
+/** What a window counts of an act: `[asset, units]`, with the fee in the coin that pays it. */
+function movedIn(document: PolicyDocument, window: Window, act: Act): [string, bigint][] {
   const asset = registry.asset(act.asset)
-  if (asset === undefined) return false
-  const moved = new Map([[act.asset, act.amount]])
-  if (asset.fee_asset === act.asset) moved.set(act.asset, act.amount + act.fee.max)
-  else if (asset.wallet_pays_fee && act.fee.max > 0n) moved.set(asset.fee_asset, act.fee.max)
-  if (asset.fee_asset === act.asset && !asset.wallet_pays_fee) moved.set(act.asset, act.amount)
+  if (asset === undefined) return []
+  const isNamed = Object.keys(window.max ?? {}).includes(asset.fee_asset)
+  const isFree = !asset.wallet_pays_fee && (document.fees === 'wallet' || !isNamed)
+  const fee = isFree ? 0n : act.fee.max
+  if (asset.fee_asset === act.asset) return [[act.asset, act.amount + fee]]
+  return fee === 0n
+    ? [[act.asset, act.amount]]
+    : [
+        [act.asset, act.amount],
+        [asset.fee_asset, fee],
+      ]
+}
+
+function windowsFit(
+  document: PolicyDocument,
+  rule: Rule,
+  act: Act,
+  { usesOf }: EvaluationContext,
+): boolean {
+  const windows = ('windows' in rule && rule.windows) || []
+  if (registry.asset(act.asset) === undefined) return false
   return windows.every((window) =>
     sumsOf(rule, window, act).every(({ key, factor }) => {
+      const moved = new Map(movedIn(document, window, act))
       const uses = usesOf({ key, hours: window.hours, amounts: moved } as Charge)
       if (window.count !== undefined) {
         const max = (BigInt(window.count) * factor) / 10_000n
@@ -205,7 +223,7 @@ export function naiveEffect(
   const { rules } = document
   const applying = rules.filter((rule) => matches(document, rule, act))
   const exceeded = applying.filter(
-    (rule) => rule.effect === 'limit' && !windowsFit(rule, act, context),
+    (rule) => rule.effect === 'limit' && !windowsFit(document, rule, act, context),
   )
   if (applying.some(({ effect }) => effect === 'deny')) return 'deny'
   if (exceeded.some((rule) => rule.effect === 'limit' && rule.above === 'deny')) return 'deny'
@@ -213,7 +231,7 @@ export function naiveEffect(
   const owner = ownerOf(document, act)
   let effect: 'approve' | 'deny' = 'deny'
   for (const rule of applying) {
-    if (rule.effect !== 'allow' || !windowsFit(rule, act, context)) continue
+    if (rule.effect !== 'allow' || !windowsFit(document, rule, act, context)) continue
     const needs = quorumsOf(document, [rule, ...added])
     if (needs.some(({ initiator }) => !initiator && owner === null)) continue
     if (needs.reduce((sum, { k }) => sum + k, 0) > 8) continue

@@ -66,7 +66,7 @@ function destinationsInclude(outer: 'any' | Destinations, inner: 'any' | Destina
 }
 
 /** Returns whether every act that `inner` matches is matched by `outer` too. */
-function matchIncludes(outer: Match, inner: Match): boolean {
+export function matchIncludes(outer: Match, inner: Match): boolean {
   const assets = (match: Match) => (match.assets === 'any' ? undefined : match.assets)
   return (
     listIncludes(outer.action, inner.action) &&
@@ -112,6 +112,10 @@ const minimaInclude = (outer: Amounts | undefined, inner: Amounts | undefined): 
     ),
   )
 
+/** A window that names one more asset may count fees in it that it did not count before. */
+const namesNoMore = (outer: Amounts | undefined, inner: Amounts | undefined): boolean =>
+  includes(outer, inner, (a, b) => Object.keys(a).every((asset) => Object.hasOwn(b, asset)))
+
 /** Returns whether people who meet the inner quorums meet the outer ones too. */
 export function quorumsInclude(outer: Quorum, inner: Quorum): boolean {
   const { approvals: needed = [] } = outer
@@ -134,6 +138,7 @@ function windowsInclude(outer: readonly Window[], inner: readonly Window[]): boo
         each.per === window.per &&
         each.hours >= window.hours &&
         maximaInclude(window.max, each.max) &&
+        namesNoMore(window.max, each.max) &&
         (window.count === undefined || (each.count !== undefined && window.count >= each.count)) &&
         compare(window.share ?? '0.25', each.share ?? '0.25') >= 0,
     ),

@@ -89,6 +89,10 @@ test('tells the tendency of each part of a rule', () => {
   assert.equal(tendency(window({}), window({ hours: 12 })), 'widens')
   assert.equal(tendency(window({}), window({ per: 'sub_account' })), 'unknown')
   assert.equal(tendency(window({}), window({ max: { BTC: '1' } })), 'narrows')
+  // In the coin that is named in addition, fees count that did not count before.
+  const max = (amounts: object) => window({ max: amounts })
+  assert.equal(tendency(max({ USDT_ETH: '5' }), max({ USDT_ETH: '6' })), 'widens')
+  assert.equal(tendency(max({ USDT_ETH: '5' }), max({ USDT_ETH: '6', ETH: '1' })), 'unknown')
 })
 
 test('reports people, keys, groups, quorums and the delay', () => {
@@ -109,9 +113,11 @@ test('reports people, keys, groups, quorums and the delay', () => {
     },
     change: { approvals: [{ group: 'admins', k: 1 }], delay_s: 3_600, veto: 'treasury' },
     enrolment: { approvals: [{ group: 'admins', k: 1 }] },
+    fees: 'wallet',
   })
   assert.deepEqual(briefly(list), [
     'change.delay_s changed widens',
+    'fees changed widens',
     'change.veto changed unknown',
     'change.approvals changed widens',
     'enrolment.approvals added narrows',

@@ -187,6 +187,9 @@ function quorumDifferences(before: PolicyDocument, after: PolicyDocument): Diffe
   })
 }
 
+const feesText = ({ fees }: PolicyDocument): string =>
+  fees === undefined ? 'absent, so all fees count' : quote(fees)
+
 function fieldDifferences(before: PolicyDocument, after: PolicyDocument): Difference[] {
   const [old, next] = [before.change.delay_s, after.change.delay_s]
   const changed = (path: string, was: string, is: string, tendency: Tendency): Difference[] =>
@@ -202,6 +205,12 @@ function fieldDifferences(before: PolicyDocument, after: PolicyDocument): Differ
       durationText(old),
       durationText(next),
       next < old ? 'widens' : 'narrows',
+    ),
+    ...changed(
+      'fees',
+      feesText(before),
+      feesText(after),
+      after.fees === undefined ? 'narrows' : 'widens',
     ),
     ...changed('change.veto', before.change.veto, after.change.veto, 'unknown'),
     ...changed('stop.group', before.stop.group, after.stop.group, 'unknown'),

@@ -175,7 +175,10 @@ test('a standing rule that would stop is reported with the reason', () => {
   })
   const match = { action: ['forward'], assets: 'any' }
   const windows = [{ name: 'day', hours: 24, per: 'sub_account', count: 9 }]
-  const why = (rules: readonly unknown[], act = forward) => messages(rules, {}, { forwards: [act] })
+  const why = (rules: readonly unknown[], act = forward) =>
+    lintOf(rules, {}, { forwards: [act] }).flatMap(({ code, message }) =>
+      code === 'FORWARD_STOPS' ? [message] : [],
+    )
   assert.deepEqual(why([allow('f', { match, windows })]), [])
   assert.deepEqual(why([allow('f', { match, approvals: [{ group: 'treasury', k: 1 }] })]), [
     'The standing rule f1 would stop: it needs approvals.',
@@ -190,4 +193,55 @@ test('a standing rule that would stop is reported with the reason', () => {
   assert.deepEqual(why([allow('f', { match })], { ...forward, asset: 'DOGE' }), [
     'The standing rule f1 would stop: asset: DOGE is not an asset of the registry.',
   ])
+})
+
+test('warns of an allow that limits neither fees nor the number of acts', () => {
+  const warned = (rules: readonly unknown[], fields: Fields = {}) =>
+    findings(rules, fields).filter((each) => each.startsWith('FEES'))
+  const unlimited = ['FEES_UNLIMITED rules[0]']
+  const of = (assets: unknown, ...windows: object[]) =>
+    allow('a', {
+      match: { action: ['transfer'], assets },
+      ...(windows.length === 0
+        ? {}
+        : {
+            windows: windows.map((each, at) => ({
+              name: `w${at}`,
+              hours: 24,
+              per: 'api_key',
+              ...each,
+            })),
+          }),
+    })
+  assert.deepEqual(warned([of('any')]), unlimited)
+  assert.deepEqual(warned([of(['USDT_ETH'])]), unlimited)
+  assert.deepEqual(warned([{ ...of('any'), fee_max: { ETH: '0.01' } }]), [])
+  assert.deepEqual(warned([of('any', { count: 5 })]), [])
+  assert.deepEqual(warned([of(['USDT_ETH'], { max: { USDT_ETH: '5' } })]), unlimited)
+  assert.deepEqual(warned([of(['USDT_ETH'], { max: { USDT_ETH: '5', ETH: '1' } })]), [])
+  assert.deepEqual(warned([of('any', { max: { BTC: '5', USDT_ETH: '5' } })]), unlimited)
+  assert.deepEqual(warned([of('any', { max: { BTC: '5', USDT_ETH: '5', ETH: '1' } })]), [])
+  // People approve the fee of each transfer, and only the first one of a forwarding rule.
+  const approvals = [{ group: 'treasury', k: 1 }]
+  assert.deepEqual(warned([allow('a', { approvals })]), [])
+  const forward = { action: ['forward'], assets: ['BTC'] }
+  assert.deepEqual(warned([allow('a', { match: forward, approvals })]), unlimited)
+  // A limit that matches every act of the rule limits its fees too.
+  const limit = (match: object, window: object) => ({
+    id: 'l',
+    effect: 'limit',
+    match,
+    windows: [{ name: 'day', hours: 24, per: 'api_key', ...window }],
+    above: 'deny',
+  })
+  assert.deepEqual(warned([of('any'), limit({}, { count: 5 })]), [])
+  assert.deepEqual(warned([of('any'), limit({ assets: ['ETH'] }, { count: 5 })]), unlimited)
+})
+
+test('warns of a document in which fees that a gas tank pays count in no window', () => {
+  const window = { name: 'day', hours: 24, per: 'api_key', max: { USDT_ETH: '5', ETH: '1' } }
+  const rules = [allow('a', { windows: [window] })]
+  const fees = { fees: 'wallet' }
+  assert.deepEqual(findings(rules), [])
+  assert.deepEqual(findings(rules, fees), ['FEES_UNLIMITED rules[0]', 'FEES_OF_WALLET_ONLY fees'])
 })

@@ -241,7 +241,10 @@ test('warns of API keys without an owner, and of standing rules that would stop'
     standing: { min_amount: 1n, daily_cap: 10n, ends_at: 2_000_000_000 },
   })
   finds('warning FORWARD_STOPS rules', [simple], {}, { forwards: [forward] })
-  const allowed = allow('f', { match: { action: ['forward'], assets: 'any' } })
+  const allowed = allow('f', {
+    match: { action: ['forward'], assets: 'any' },
+    fee_max: { BTC: '0.001' },
+  })
   assert.deepEqual(lintOf([simple, allowed], {}, { forwards: [forward] }), [])
   finds('warning FORWARD_STOPS rules', [simple], {}, { forwards: [{ ...forward, asset: 'DOGE' }] })
 })
@@ -249,7 +252,11 @@ test('warns of API keys without an owner, and of standing rules that would stop'
 test('approvals of enrolments, orders and forwards have no findings', () => {
   const quorum = { approvals: [{ group: 'admins', k: 1 }] }
   assert.deepEqual(lintOf([simple], { enrolment: quorum, orders: quorum }), [])
-  const forward = allow('f', { match: { action: ['forward'], assets: ['BTC'] }, ...quorum })
+  const forward = allow('f', {
+    match: { action: ['forward'], assets: ['BTC'] },
+    fee_max: { BTC: '0.001' },
+    ...quorum,
+  })
   assert.deepEqual(lintOf([simple, forward]), [])
 })
 

@@ -3,6 +3,7 @@ import { compile, type Policy } from '../evaluation/compile.ts'
 import type { Finding, LintContext } from './finding.ts'
 import { findAmountFaults } from './lint-amounts.ts'
 import { findUnapplied } from './lint-applied.ts'
+import { findFeeFaults } from './lint-fees.ts'
 import { findChainFaults, findOperationalFaults } from './lint-context.ts'
 import { findPeopleFaults, findQuorumFaults } from './lint-people.ts'
 import { findRuleFaults } from './lint-rules.ts'
@@ -25,6 +26,7 @@ export function lint(document: PolicyDocument, context: LintContext): Finding[] 
     ? [
         ...findQuorumFaults(policy),
         ...findRuleFaults(policy),
+        ...findFeeFaults(document, context.registry),
         ...findUnapplied(document),
         ...findOperationalFaults(policy, context),
       ]

@@ -27,6 +27,9 @@ function refuseRepeated(
  *
  * `nodes` is the SHA-256 of the identities of the three signer nodes. Two installations, for
  * example the production system and a recovery drill, therefore never share a document.
+ *
+ * `fees` is the meaning of windows in earlier documents: only fees that the paying wallet itself pays
+ * count. Absent: every fee counts in the windows that name the native coin.
  */
 export const policyDocument = z
   .strictObject({
@@ -53,6 +56,7 @@ export const policyDocument = z
     resume: z.strictObject({ approvals }),
     enrolment: z.strictObject({ approvals }).optional(),
     orders: z.strictObject({ approvals }).optional(),
+    fees: z.literal('wallet', 'must be "wallet", or absent').optional(),
     rules: z.array(rule).max(LIMITS.rules, `must have at most ${LIMITS.rules} rules`),
   })
   .superRefine((document, context) => {

@@ -11,6 +11,8 @@ export interface Subject {
   readonly owner: string | null
   readonly asset: PolicyAsset
   readonly feeAsset: PolicyAsset
+  /** A fee that a gas tank pays counts in the windows that name the native coin. */
+  readonly countsTankFees: boolean
   /** Payment key of the destination. */
   readonly paymentKey: string
   /** Key of the destination in lists of addresses, and that of its payment key. */
@@ -104,8 +106,10 @@ function toCondition(to: Match['to'], side: Side): Condition[] {
   if (to === undefined || to === 'any') return []
   const tags = tagsByAddress(to, side)
   const isOwn = ({ act }: Subject): boolean => {
-    // A node finds an own address by its derivation path, which cannot tell tags apart.
     if (to.own === undefined || act.to.own === null) return false
+    // What cannot be decided never widens. The account is own whatever the tag is, and the tag may
+    // be that of a customer, so an `allow` must list it.
+    if (act.to.own === 'unknown') return side.narrows
     if (act.to.tag !== null && !side.narrows) return false
     return to.own === 'workspace' || act.to.own === 'sub_account'
   }

@@ -22,7 +22,8 @@ import { evaluate, type Evaluation, type EvaluationContext } from './evaluate.ts
 const RUNS = 2_000
 const RANK = { deny: 0, approve: 1, allow: 2 }
 const rank = ({ effect }: Evaluation): number => RANK[effect]
-const policyOf = (rules: readonly Rule[]) => policyWith(rules, { groups: MIXED_GROUPS })
+const policyOf = (rules: readonly Rule[], fields: object = {}) =>
+  policyWith(rules, { groups: MIXED_GROUPS, ...fields })
 
 /** Contexts in which each sum has uses of its own. */
 const context: fc.Arbitrary<EvaluationContext> = fc
@@ -39,8 +40,8 @@ const cases = fc.record({ rules: ruleList, act, context })
 test('a second, naive evaluator agrees', () => {
   const seen = { deny: 0, approve: 0, allow: 0 }
   fc.assert(
-    fc.property(cases, ({ rules, act, context }) => {
-      const policy = policyOf(rules)
+    fc.property(cases, fc.constantFrom({}, { fees: 'wallet' }), ({ rules, act, context }, fees) => {
+      const policy = policyOf(rules, fees)
       const { effect } = evaluate(policy, act, context)
       assert.equal(effect, naiveEffect(policy.document, act, context))
       seen[effect]++

@@ -13,7 +13,7 @@ import {
 } from '../../testing/documents.ts'
 import { PolicyError } from '../error.ts'
 import { evaluate } from './evaluate.ts'
-import type { Act } from '../act.ts'
+import type { Act, Ownership } from '../act.ts'
 
 const effectOf = (rules: readonly unknown[], act: Partial<Act> = {}) =>
   evaluate(policyWith(rules), actWith(act), contextWith()).effect
@@ -146,7 +146,7 @@ test('a deny by address matches all addresses of the payment key, an allow only 
 })
 
 test('matches own addresses; in an allow an address with a tag is never own', () => {
-  const to = (own: 'sub_account' | 'workspace' | null, tag: string | null = null) => ({
+  const to = (own: Ownership, tag: string | null = null) => ({
     to: { address: 'bc1qown', tag, own },
   })
   assertMatches({ to: { own: 'sub_account' } }, [
@@ -161,6 +161,17 @@ test('matches own addresses; in an allow an address with a tag is never own', ()
     [to(null), false],
     [to('workspace', '1'), false, true],
   ])
+})
+
+test('a destination that may be an own address matches every rule except an allow', () => {
+  for (const own of ['sub_account', 'workspace'])
+    assertMatches({ to: { own } }, [
+      [{ to: { address: 'bc1qown', tag: null, own: 'unknown' } }, false, true],
+      [{ to: { address: 'bc1qown', tag: '1', own: 'unknown' } }, false, true],
+    ])
+  // A listed address is listed whether it is an own one or not.
+  const listed = { addresses: [{ network: 'BTC', address: 'bc1qown' }], own: 'workspace' }
+  assertMatches({ to: listed }, [[{ to: { address: 'bc1qown', tag: null, own: 'unknown' } }, true]])
 })
 
 test('compares amounts exactly, bounds included, and an unnamed asset does not fit', () => {

@@ -36,6 +36,7 @@ export function subjectOf(policy: Policy, act: Act): Subject {
     owner: policy.owners.get(act.api_key) ?? null,
     asset,
     feeAsset: assetOf(policy.registry, asset.fee_asset, 'asset'),
+    countsTankFees: policy.document.fees === undefined,
     paymentKey,
     listKeys: {
       address: addressKey(act.network, act.to.address),

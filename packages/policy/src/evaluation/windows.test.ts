@@ -70,17 +70,38 @@ test('a step that is retried by another rule is charged to the windows of both r
   assert.deepEqual(combineCharges([charge('a', 6n)], [charge('a', 5n)]), [charge('a', 6n)])
 })
 
-test('the fee counts where the wallet pays it: with the amount, or in the native coin', () => {
-  const out = (asset: string, network: string, fee = 7n) =>
-    Object.fromEntries(
-      outflow(
-        subjectOf(policy, actWith({ asset, network, amount: 100n, fee: { max: fee, limit: fee } })),
+/** What an act of 100 units with a fee of 7 adds to a window that names the given assets. */
+const out = (asset: string, network: string, named: string[] | null, fee = 7n, fields = {}) =>
+  Object.fromEntries(
+    outflow(
+      { max: named && new Map(named.map((each) => [each, 1n])) },
+      subjectOf(
+        policyWith([allow('a')], fields),
+        actWith({ asset, network, amount: 100n, fee: { max: fee, limit: fee } }),
       ),
-    )
-  assert.deepEqual(out('BTC', 'BTC'), { BTC: 107n })
-  assert.deepEqual(out('USDC_SOL', 'SOL'), { USDC_SOL: 100n, SOL: 7n })
-  assert.deepEqual(out('USDC_SOL', 'SOL', 0n), { USDC_SOL: 100n })
-  assert.deepEqual(out('USDT_ETH', 'ETH'), { USDT_ETH: 100n })
+    ),
+  )
+
+test('a fee that the wallet pays counts with the amount, or in the native coin', () => {
+  for (const named of [null, ['USDC_SOL'], ['BTC', 'SOL']]) {
+    assert.deepEqual(out('BTC', 'BTC', named), { BTC: 107n })
+    assert.deepEqual(out('USDC_SOL', 'SOL', named), { USDC_SOL: 100n, SOL: 7n })
+    assert.deepEqual(out('USDC_SOL', 'SOL', named, 0n), { USDC_SOL: 100n })
+  }
+})
+
+test('a fee that a gas tank pays counts in each window that names the native coin', () => {
+  assert.deepEqual(out('USDT_ETH', 'ETH', ['USDT_ETH', 'ETH']), { USDT_ETH: 100n, ETH: 7n })
+  assert.deepEqual(out('USDT_ETH', 'ETH', ['USDT_ETH']), { USDT_ETH: 100n })
+  assert.deepEqual(out('USDT_ETH', 'ETH', null), { USDT_ETH: 100n })
+  assert.deepEqual(out('USDT_ETH', 'ETH', ['USDT_ETH', 'ETH'], 0n), { USDT_ETH: 100n })
+})
+
+test('with `fees: "wallet"`, only fees that the wallet pays count', () => {
+  const fees = { fees: 'wallet' }
+  const named = ['USDT_ETH', 'ETH', 'BTC']
+  assert.deepEqual(out('USDT_ETH', 'ETH', named, 7n, fees), { USDT_ETH: 100n })
+  assert.deepEqual(out('BTC', 'BTC', named, 7n, fees), { BTC: 107n })
 })
 
 test('a window that does not name an asset that leaves the wallet never has room', () => {

@@ -47,7 +47,7 @@ export function compileWindow(
   }
 }
 
-/** What an act adds to one sum of a window: the amounts that leave the wallet, and one act. */
+/** What an act adds to one sum of a window: its amount, its fee, and one act. */
 export interface Charge {
   /**
    * Identifies the sum: rule ID, window name, and the value by which the window counts. It does not
@@ -77,13 +77,20 @@ export interface Use {
 }
 
 /**
- * Returns what leaves the wallet: the amount, and in the native coin also the largest fee if the
- * wallet pays it. Zero amounts are left out, except of the asset itself.
+ * Returns what an act adds to a window: the amount, and in the native coin the largest fee. A fee that
+ * a gas tank pays counts in the windows that name the native coin, because whether the tank paid it
+ * is not certain and the tank is the workspace's too. Windows that do not name it are not charged for
+ * it, so they limit the tokens alone. A zero fee adds nothing.
  */
-export function outflow({ act, asset }: Subject): ReadonlyMap<string, bigint> {
+export function outflow(
+  { max }: Pick<CompiledWindow, 'max'>,
+  { act, asset, countsTankFees }: Subject,
+): ReadonlyMap<string, bigint> {
+  const { fee_asset, wallet_pays_fee } = asset
   const amounts = new Map([[act.asset, act.amount]])
-  if (asset.wallet_pays_fee && (act.fee.max > 0n || asset.fee_asset === act.asset))
-    amounts.set(asset.fee_asset, (amounts.get(asset.fee_asset) ?? 0n) + act.fee.max)
+  const counts = wallet_pays_fee || (countsTankFees && max?.has(fee_asset) === true)
+  if (counts && act.fee.max > 0n)
+    amounts.set(fee_asset, (amounts.get(fee_asset) ?? 0n) + act.fee.max)
   return amounts
 }
 
@@ -139,7 +146,7 @@ export function limitsOf(
  */
 export function metersOf(window: CompiledWindow, subject: Subject): Meter[] {
   const { rule, name, hours, per, max, count, share } = window
-  const amounts = outflow(subject)
+  const amounts = outflow(window, subject)
   const whole: Meter = {
     key: JSON.stringify([rule, name, per, ...valueOf(per, subject)]),
     hours,

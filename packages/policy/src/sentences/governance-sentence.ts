@@ -12,6 +12,7 @@ export function governanceSentences({
   resume,
   enrolment,
   orders,
+  fees,
 }: PolicyDocument): string[] {
   const time =
     change.delay_s === 0 ? 'is in force at once' : `waits ${durationText(change.delay_s)}`
@@ -22,5 +23,6 @@ export function governanceSentences({
     `Each member of ${stop.group} can stop all signing. The end of a stop requires ${quorum(resume.approvals)}.`,
     ...optional('The enrolment of an API key', enrolment),
     ...optional('A drain or a stake of a gas tank', orders),
+    ...(fees ? ['Fees that a gas tank pays count in no window.'] : []),
   ]
 }

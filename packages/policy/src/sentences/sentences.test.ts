@@ -206,4 +206,8 @@ test('states who may change the document, stop and resume, and what operators ma
   const [first, ...others] = governanceSentences(plain.document)
   assert.match(first!, /requires 2 of admins and is in force at once\. /)
   assert.equal(others.length, 1)
+  assert.equal(
+    governanceSentences(policyWith([], { fees: 'wallet' }).document).at(-1),
+    'Fees that a gas tank pays count in no window.',
+  )
 })

@@ -74,11 +74,12 @@ const raise = (largest: Amounts, asset: string, amount: bigint): void => {
   if (amount > (largest.get(asset) ?? -1n)) largest.set(asset, amount)
 }
 
-/** Returns what an act takes from the wallets. */
+/** Returns what an act adds to a window. */
 function outflow(registry: PolicyRegistry, { act }: PastAct): Amounts {
   const sums: Amounts = new Map([[act.asset, act.amount]])
+  // Fees count in windows, also those that a gas tank pays, because the window names their coins.
   const asset = registry.asset(act.asset)
-  if (asset?.wallet_pays_fee) add(sums, asset.fee_asset, act.fee.max * FEE_FACTOR)
+  if (asset) add(sums, asset.fee_asset, act.fee.max * FEE_FACTOR)
   return sums
 }
 
@@ -118,11 +119,9 @@ function defaults(registry: PolicyRegistry, assets: readonly string[]): [Amounts
     single.set(name, smallOf(registry, name))
     daily.set(name, smallOf(registry, name) * SMALL_PER_DAY)
   }
-  for (const name of assets) {
-    const asset = registry.asset(name)
-    if (asset?.wallet_pays_fee && !daily.has(asset.fee_asset))
-      daily.set(asset.fee_asset, smallOf(registry, asset.fee_asset))
-  }
+  // Fees count in the window too.
+  const coins = new Set(assets.flatMap((name) => registry.asset(name)?.fee_asset ?? []))
+  for (const coin of coins) add(daily, coin, smallOf(registry, coin))
   return [single, daily]
 }
 
