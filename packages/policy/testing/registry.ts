@@ -5,14 +5,15 @@ const native = (network: string, decimals: number): [string, PolicyAsset] => [
   { decimals, network, contract: null, fee_asset: network, wallet_pays_fee: true },
 ]
 
-const ASSETS: ReadonlyMap<string, PolicyAsset> = new Map<string, PolicyAsset>([
+/** As in the registry of real networks, with which a test compares each entry. */
+export const ASSETS: ReadonlyMap<string, PolicyAsset> = new Map<string, PolicyAsset>([
   native('BTC', 8),
   native('SOL', 9),
   native('XRP', 6),
   native('ADA', 6),
   [
     'ETH',
-    { decimals: 18, network: 'ETH', contract: null, fee_asset: 'ETH', wallet_pays_fee: true },
+    { decimals: 18, network: 'ETH', contract: null, fee_asset: 'ETH', wallet_pays_fee: false },
   ],
   [
     'USDT_ETH',

