@@ -45,6 +45,11 @@ export interface Act {
   readonly fee: {
     /** Largest fee of this transaction, in the network's native coin. */
     readonly max: bigint
+    /**
+     * Largest fee of a cancellation that is not judged again. Absent: the network replaces no signed
+     * transactions.
+     */
+    readonly replacement?: bigint
     /** Largest fee of any transaction of this act. It is in the facts that people approve. */
     readonly limit: bigint
   }

@@ -89,8 +89,10 @@ export function outflow(
   const { fee_asset, wallet_pays_fee } = asset
   const amounts = new Map([[act.asset, act.amount]])
   const counts = wallet_pays_fee || (countsTankFees && max?.has(fee_asset) === true)
-  if (counts && act.fee.max > 0n)
-    amounts.set(fee_asset, (amounts.get(fee_asset) ?? 0n) + act.fee.max)
+  // Either the transaction or its cancellation is included, so the larger of the two counts.
+  const moved = amounts.get(fee_asset) ?? 0n
+  const most = larger(moved + act.fee.max, act.fee.replacement ?? 0n)
+  if (counts && most > moved) amounts.set(fee_asset, most)
   return amounts
 }
 

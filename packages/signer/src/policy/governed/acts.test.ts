@@ -2,6 +2,7 @@ import {
   policyRegistry,
   solana,
   stellar,
+  traitsOf,
   xrp,
   type Asset,
   type Network,
@@ -119,15 +120,24 @@ const actOf = (
   network: network.code,
   amount: ONE,
   to: { address: SINK_ETH, tag: null, own: null },
-  fee: { max: FEE, limit: BigInt(network.fee_cap) },
+  fee: feeOf(FEE, network),
   issued_at: IAT,
   standing: null,
   resource: null,
   ...more,
 })
+/** Where a payment can be cancelled, it reserves a quarter more than its fee. */
+const feeOf = (max: bigint, network = ETH): Act['fee'] => ({
+  max,
+  ...(traitsOf(network).cancellation ? { replacement: (max * 5n) / 4n } : {}),
+  limit: BigInt(network.fee_cap),
+})
 const to = (address: string, tag: string | null = null): Act['to'] => ({ address, tag, own: null })
 /** The same act, as it is judged for a transaction that supports it. */
-const supported = (act: ShownAct): ShownAct => ({ ...act, fee: { ...act.fee, max: 0n } })
+const supported = ({ fee: { limit }, ...act }: ShownAct): ShownAct => ({
+  ...act,
+  fee: { max: 0n, limit },
+})
 const ALONE = { isAct: true, serves: [1] }
 const SUPPORT = { isAct: false, serves: [1] }
 
@@ -149,7 +159,7 @@ test('a payment of a token has the fee in the native coin', async () => {
     destination_address: SINK_ETH.toLowerCase(),
   })
   const { acts } = await judged(pay(request), usdt(omnibus, SINK_ETH, 2_500_000n))
-  const fee = { max: 65_000n * 2n * GWEI, limit: BigInt(ETH.fee_cap) }
+  const fee = feeOf(65_000n * 2n * GWEI)
   assert.deepEqual(acts, [actOf(request, { asset: 'USDT_ETH', amount: 2_500_000n, fee })])
 })
 
@@ -241,7 +251,7 @@ test('payments of other families have their canonical destination, tag and fee',
         asset: network.code,
         amount,
         to: destination,
-        fee: { max, limit: BigInt(network.fee_cap) },
+        fee: feeOf(max, network),
       },
       network,
     )
@@ -253,7 +263,7 @@ test('a speed-up is the act of the payment, with another fee', async () => {
   const request = await asksPay(mine, { fee_rate: 2 })
   const later = await asksAbout(bench.caller(1), request.id, 'speed-up', { fee_rate: 3 })
   const speedUp = pay(request, { speed_up: { request: later.request } })
-  const fee = { max: 21_000n * 3n * GWEI, limit: BigInt(ETH.fee_cap) }
+  const fee = feeOf(21_000n * 3n * GWEI)
   assert.deepEqual(await judged(speedUp, eth(omnibus, { value: ONE, maxFeePerGas: 3n * GWEI })), {
     acts: [actOf(request, { fee })],
     ...ALONE,

@@ -1,4 +1,4 @@
-import { addressAt, type Network } from '@custody/chains'
+import { addressAt, traitsOf, type Network } from '@custody/chains'
 import type { Act } from '@custody/policy'
 import { Refusal } from '../../errors.ts'
 import { isRefund } from '../../intent/actions.ts'
@@ -8,6 +8,7 @@ import type { Proven } from '../../intent/request.ts'
 import type { StakeIntent } from '../../intent/stake.ts'
 import { State } from '../../store/state.ts'
 import type { Context } from '../context.ts'
+import { feeOfReplacement } from '../cancel.ts'
 import type { Subject } from '../order.ts'
 
 /** The part of an act that a caller's signed request determines, whatever transaction it is for. */
@@ -114,19 +115,30 @@ export function requestedStake({ proven, want }: Caller<StakeIntent>): Requested
  */
 export function actsOf(
   context: Pick<Context, 'store'>,
-  { order, network, key, decoded }: Subject,
+  subject: Subject,
   requested: readonly Requested[],
   role: Role,
 ): Act[] {
+  const { order, network, key, decoded } = subject
   const own = ownDestination({ path: order.policy?.to_path, network, key }, requested)
+  const fee =
+    role === 'support'
+      ? { max: 0n }
+      : { max: decoded.fee_max, ...(role === 'act' ? reservedFor(subject) : {}) }
   return requested.map((each): Act => {
     const payment = role === 'act' ? decoded.payments[0] : undefined
     return {
-      ...actOf(context, each, { network, own, fee: role === 'support' ? 0n : decoded.fee_max }),
+      ...actOf(context, each, { network, own, fee }),
       amount: each.action === 'forward' && payment ? payment.amount : each.amount,
     }
   })
 }
+
+/** A payment reserves in windows what its cancellation may cost without being judged. */
+const reservedFor = (subject: Subject): { replacement?: bigint } =>
+  traitsOf(subject.network).cancellation === null
+    ? {}
+    : { replacement: feeOfReplacement(subject, [subject.decoded]) }
 
 /**
  * Returns the act that a caller requested.
@@ -137,7 +149,11 @@ export function actsOf(
 export function actOf(
   context: Pick<Context, 'store'>,
   { proven, address, tag, ...request }: Requested,
-  { network, own, fee }: { network: Network; own: OwnAddress | null; fee: bigint },
+  {
+    network,
+    own,
+    fee,
+  }: { network: Network; own: OwnAddress | null; fee: Omit<Act['fee'], 'limit'> },
 ): Act {
   const { workspace, sub_account, api_key } = proven.enrolment
   const isOwn = own !== null && tag === null && address === own.address
@@ -153,7 +169,7 @@ export function actOf(
       own: isOwn ? (own.subAccount === sub_account ? 'sub_account' : 'workspace') : null,
     },
     // Both are in the smallest unit of the native coin, and rule 9 limits the fee to the cap.
-    fee: { max: fee, limit: BigInt(network.fee_cap) },
+    fee: { ...fee, limit: BigInt(network.fee_cap) },
     issued_at: proven.iat,
   }
 }

@@ -67,7 +67,7 @@ export async function dryRun(
   const network = networkOf(context, requested.asset)
   const { workspace, to_path: path } = body
   const own = await ownOf(context, requested, { workspace, path, network })
-  const act = actOf(context, requested, { network, own, fee: 0n })
+  const act = actOf(context, requested, { network, own, fee: { max: 0n } })
   try {
     const judged = judge.preview(
       { act, via: undefined, decisions: [] },

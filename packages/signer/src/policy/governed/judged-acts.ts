@@ -149,7 +149,7 @@ function textOf({ amount, fee, standing, to, ...act }: Act): string {
     [id, subject, step, action, workspace, sub_account, api_key],
     [asset, network, issued_at, resource, amount.toString()],
     [to.address, to.tag, to.own],
-    [fee.max.toString(), fee.limit.toString()],
+    [fee.max.toString(), fee.limit.toString(), (fee.replacement ?? 0n).toString()],
     standing && [standing.min_amount.toString(), standing.daily_cap.toString(), standing.ends_at],
   ])
 }

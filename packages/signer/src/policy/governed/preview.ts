@@ -105,7 +105,11 @@ export async function preview(
   const own = await ownOf(context, requested, { workspace, path, network })
   const limit = BigInt(network.fee_cap)
   const planned = BigInt(fee)
-  const act = actOf(context, requested, { network, own, fee: planned > limit ? limit : planned })
+  const act = actOf(context, requested, {
+    network,
+    own,
+    fee: { max: planned > limit ? limit : planned },
+  })
   const judged = judge.preview({ act, via, decisions }, sub_account)
   if (judged === null) return { policy: null }
   const { policy } = judged.governance
