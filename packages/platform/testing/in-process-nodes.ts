@@ -18,6 +18,7 @@ import { HostClock } from '../../signer/src/transport/host-clock.ts'
 import type { Peers } from '../../signer/src/transport/peers.ts'
 import type { NodeContext } from '../../signer/src/node-context.ts'
 import type { PolicyJudge } from '../../signer/src/policy/governed/policy-judge.ts'
+import type { Context } from '../../signer/src/policy/context.ts'
 import { Judge } from '../../signer/src/policy/judge.ts'
 import { accountOf, isNonceGap } from '../../signer/src/policy/nonce.ts'
 import {
@@ -86,6 +87,7 @@ export interface NodePolicies {
     store: Store
     registry: Registry
     identities: ReadonlyMap<number, KeyObject>
+    keyOf: Context['keyOf']
   }): { governance: NodeContext['governance']; policyJudge: PolicyJudge }
   /** Lets a pair judge, record and sign orders. @throws Refusal; NodeUnavailable */
   sign(
@@ -154,14 +156,18 @@ export class InProcessNodes {
       join(this.home, `record-${node}.sqlite`),
       () => this.now() + (this.offMs.get(node) ?? 0),
     )
-    const connected = this.#policies?.connect({ node, store, registry, identities })
+    const keyOf: Context['keyOf'] = async (_workspace, curve) => ({
+      ...keys.keys[curve],
+      publicKeyAt: keys.at[curve],
+    })
+    const connected = this.#policies?.connect({ node, store, registry, identities, keyOf })
     const judge = new Judge(
       {
         registry,
         store,
         identities,
         budgetFeeCaps: this.#budgetFeeCaps,
-        keyOf: async (_workspace, curve) => ({ ...keys.keys[curve], publicKeyAt: keys.at[curve] }),
+        keyOf,
       },
       connected?.policyJudge ?? null,
     )

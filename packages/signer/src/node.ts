@@ -22,6 +22,8 @@ import { reason, type Log } from './log.ts'
 import { listenOperator, openOperator } from './operator/server.ts'
 import type { NodeContext } from './node-context.ts'
 import { freezeRegistry } from './policy/frozen.ts'
+import type { Context } from './policy/context.ts'
+import { OwnAddresses } from './policy/governed/own-addresses.ts'
 import { PolicyJudge } from './policy/governed/policy-judge.ts'
 import { Judge } from './policy/judge.ts'
 import { Coordinator } from './signing/coordinator.ts'
@@ -152,15 +154,21 @@ function connectModules({
   const keyring = new Keyring({ ...own, ceremonies, isSigning })
   const governance = connectGovernance({ ...own, registry, keyring })
   const spending = new SharedSpending({ store, peers, timeoutMs: config.timeouts_ms.round })
+  const keyOf: Context['keyOf'] = (workspace, curve) => keyring.workspaceKey(workspace, curve)
   const judge = new Judge(
     {
       registry,
       store,
       identities: keyring.identities,
       budgetFeeCaps: config.budget_fee_caps,
-      keyOf: (workspace, curve) => keyring.workspaceKey(workspace, curve),
+      keyOf,
     },
-    new PolicyJudge({ store, ...governance, known: () => spending.known() }),
+    new PolicyJudge({
+      store,
+      ...governance,
+      known: () => spending.known(),
+      own: new OwnAddresses({ registry, store, keyOf, log }),
+    }),
   )
   const catchUp = new CatchUp({ config, store, peers, log })
   const hostClock = new HostClock({ store, peers, log })

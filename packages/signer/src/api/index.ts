@@ -8,6 +8,7 @@ import { RUN_MAX } from '../policy/run.ts'
 import { parseBody, shaped } from '../transport/body.ts'
 import { certificateExpiry } from '../transport/own-certificate.ts'
 import type { NodeContext } from '../node-context.ts'
+import { addressesBodySchema, announceAddresses } from './addresses.ts'
 import { attest, attestBodySchema } from './attest.ts'
 import { history, historyBodySchema } from './history.ts'
 import { policy, policyBodySchema, presentBodySchema, presentPolicy } from './policy.ts'
@@ -106,6 +107,8 @@ export async function platformCall(
     }
     case 'POST /policy/present':
       return { status: 200, body: await presentPolicy(parts, shapedText(presentBodySchema, text)) }
+    case 'POST /addresses':
+      return { status: 200, body: announceAddresses(parts, shapedText(addressesBodySchema, text)) }
     case 'POST /attest':
       return { status: 200, body: await attest(parts, shapedText(attestBodySchema, text)) }
     default:

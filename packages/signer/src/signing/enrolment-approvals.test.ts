@@ -12,6 +12,7 @@ import {
   callerPem,
   ETH,
   eth,
+  now,
   pay,
   refused,
   signed,
@@ -230,6 +231,8 @@ test('a node restored from a backup has the same enrolments without approvals, a
     assert.ok(left > 0, 'the restored node did not read the approvals')
     await pause(100)
   }
+  // Requests are dated by full seconds, and those from before the restoration are refused.
+  for (const restored = now(); now() <= restored;) await pause(100)
   refused(await made.sign(pending, [3, 1]), 'ENROLMENT_APPROVAL', 1)
   signed(await made.sign(approved, [3, 1]))
   signed(await made.sign(approved, [2, 3]))

@@ -237,6 +237,10 @@ const SAMPLES: readonly NewEntry[] = [
   { kind: 'revoke', body: { api_key: 'k' } },
   { kind: 'sub-account', body: { workspace: 'w', name: 'main', index: 1 } },
   {
+    kind: 'address-mark',
+    body: { workspace: 'w', network: 'BTC', sub_account: 1, below: 200 },
+  },
+  {
     kind: 'sub-account-set',
     body: { workspace: 'w', name: 'main', index: 1, certificates: signatures },
   },
@@ -408,6 +412,7 @@ test('property: refuses to read or write an entry with an extra, missing or mist
   const store = new Store(join(folder, 'property.sqlite'), () => 5)
   const optional = new Set([
     'sub_account_name',
+    'approval_policy',
     'proof',
     'raw',
     'charges',

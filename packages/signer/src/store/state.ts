@@ -1,3 +1,4 @@
+import { AddressMarks } from './address-marks.ts'
 import type { Body, Entry, Kind } from './entries/index.ts'
 import type { GovernanceKind } from './entries/governance.ts'
 import { budgetChargesOf, windowChargesOf } from './charges.ts'
@@ -48,6 +49,9 @@ export class State {
    * Names of sub-accounts by workspace and index; null: an enrolment from before names were bound.
    */
   readonly subAccountNames = new Map<string, string | null>()
+  /** Indexes of the sub-accounts on record, by workspace. */
+  readonly subAccountIndexes = new Map<string, Set<number>>()
+  readonly addressMarks = new AddressMarks()
   readonly #highestSubAccount = new Map<string, number>()
   readonly keys = new Map<string, KeyState>()
   readonly allocations = new Map<string, Allocation>()
@@ -282,6 +286,9 @@ export class State {
       state.notBefore = body.to
       state.spending.clamp(body.to)
     },
+    'address-mark': ({ addressMarks }, { body, at }) => {
+      addressMarks.raise(body, at)
+    },
     backup: (state, { height }) => {
       state.backupHeight = height
     },
@@ -471,6 +478,8 @@ export class State {
   #holdIndex(workspace: string, index: number, name: string | null): void {
     const key = State.subAccountIndexKey(workspace, index)
     this.subAccountNames.set(key, this.subAccountNames.get(key) ?? name)
+    const indexes = this.subAccountIndexes.get(workspace) ?? new Set()
+    this.subAccountIndexes.set(workspace, indexes.add(index))
     this.#highestSubAccount.set(
       workspace,
       Math.max(index, this.#highestSubAccount.get(workspace) ?? 0),

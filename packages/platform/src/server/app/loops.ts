@@ -20,6 +20,7 @@ import { orderLoop } from '../../commerce/trading/loop.ts'
 import { deliverLoop } from '../../events/webhooks/deliver.ts'
 import { clockLoop } from './clock.ts'
 import { isScanner, isWorker } from './health/role-duties.ts'
+import { announceAddressesLoop } from '../../custody/wallets/announce-addresses.ts'
 import { foldLoop, housekeepingLoop } from './housekeeping.ts'
 
 /**
@@ -48,6 +49,7 @@ function workLoops(services: Application): Loop[] {
     foldLoop(services),
     autoForwardingLoop(services),
     judgeRulesLoop(services),
+    announceAddressesLoop(services),
     invoiceLoop(services),
     orderLoop(services),
     exchangeTransferLoop(services),

@@ -8,6 +8,7 @@ import { Policies } from '../../../../signer/src/governance/policies.ts'
 import { nodesHash } from '../../../../signer/src/governance/word.ts'
 import { Confirmation } from '../../../../signer/src/keys/confirmation.ts'
 import type { NodeContext } from '../../../../signer/src/node-context.ts'
+import { OwnAddresses } from '../../../../signer/src/policy/governed/own-addresses.ts'
 import { PolicyJudge } from '../../../../signer/src/policy/governed/policy-judge.ts'
 import type { GovernedVerdict, Order } from '../../../../signer/src/policy/order.ts'
 import type { Store } from '../../../../signer/src/store/index.ts'
@@ -38,11 +39,14 @@ interface GovernedNode {
   policies: Policies
   exchange: PolicyExchange
   spending: SharedSpending
+  own: OwnAddresses
   peers: Peers
   confirmation: Confirmation
 }
 
 const TIMEOUT_MS = 1000
+/** Deposit addresses of a sub-account that nodes count as its own. */
+const DEPOSITS = 4
 
 /**
  * Real policies, exchange, judgement and shared windows of signer nodes in this process. Calls
@@ -76,6 +80,7 @@ export class GovernedNodes implements NodePolicies {
     store,
     registry,
     identities,
+    keyOf,
   }: Parameters<NodePolicies['connect']>[0]): ReturnType<NodePolicies['connect']> {
     this.nodes = nodesHash(identities as ReadonlyMap<number, KeyObject>)
     const handlers = new Map<string, PeerHandler>()
@@ -106,6 +111,7 @@ export class GovernedNodes implements NodePolicies {
       log,
     })
     const spending = new SharedSpending(common)
+    const own = new OwnAddresses({ registry, store, keyOf, log }, DEPOSITS)
     const boot = String(++this.#boots)
     const forRestoring = {
       peers: peers as unknown as Peers,
@@ -123,12 +129,18 @@ export class GovernedNodes implements NodePolicies {
       policies,
       exchange,
       spending,
+      own,
       ...forRestoring,
     })
     const governance = { policies, exchange }
     return {
       governance,
-      policyJudge: new PolicyJudge({ store, ...governance, known: () => spending.known() }),
+      policyJudge: new PolicyJudge({
+        store,
+        ...governance,
+        known: () => spending.known(),
+        own,
+      }),
     }
   }
 
@@ -222,6 +234,14 @@ export class GovernedNodes implements NodePolicies {
 
   isHolder(node: number, workspace: string): boolean {
     return !this.#lost.has(node) && this.#of(node).policies.held(workspace).governance !== null
+  }
+
+  /** Lets all nodes derive the own addresses of a workspace on a network. */
+  async deriveOwn(workspace: string, code: string): Promise<void> {
+    for (const { own } of this.#nodes.values()) {
+      own.ownerOf(workspace, code, '')
+      await own.settled(workspace, code)
+    }
   }
 
   /** Returns what a node holds about a workspace, which has a policy. */

@@ -119,7 +119,7 @@ const actOf = (
   asset: 'ETH',
   network: network.code,
   amount: ONE,
-  to: { address: SINK_ETH, tag: null, own: null },
+  to: to(SINK_ETH),
   fee: feeOf(FEE, network),
   issued_at: IAT,
   standing: null,
@@ -132,7 +132,11 @@ const feeOf = (max: bigint, network = ETH): Act['fee'] => ({
   ...(traitsOf(network).cancellation ? { replacement: (max * 5n) / 4n } : {}),
   limit: BigInt(network.fee_cap),
 })
-const to = (address: string, tag: string | null = null): Act['to'] => ({ address, tag, own: null })
+const to = (address: string, tag: string | null = null): Act['to'] => ({
+  address,
+  tag,
+  own: 'unknown',
+})
 /** The same act, as it is judged for a transaction that supports it. */
 const supported = ({ fee: { limit }, ...act }: ShownAct): ShownAct => ({
   ...act,
@@ -504,9 +508,9 @@ test('a destination is an own address if the order names its path', async () => 
   const [own, other] = [pathOf(ETH, 7), pathOf(ETH, 7, 2)]
   assert.equal(await ownOf(own, { to_path: own }), 'sub_account')
   assert.equal(await ownOf(other, { to_path: other, via: 'rule' }), 'workspace')
-  // Without a path the node does not search for the address.
-  assert.equal(await ownOf(own), null)
-  assert.equal(await ownOf(own, { via: 'rule' }), null)
+  // Without a path it is decided when a rule depends on it.
+  assert.equal(await ownOf(own), 'unknown')
+  assert.equal(await ownOf(own, { via: 'rule' }), 'unknown')
 })
 
 test('refuses a path that does not give the destination', async () => {
@@ -522,7 +526,7 @@ test('refuses a path that does not give the destination', async () => {
   }
 })
 
-test('a destination with a tag is never an own address, whatever path the order names', async () => {
+test('a destination is an own address whatever its tag is', async () => {
   const XRP = networkOf('XRP')
   const path = pathOf(XRP, 0, 2)
   const address = addressOf(XRP, path)
@@ -543,7 +547,7 @@ test('a destination with a tag is never an own address, whatever path the order 
     publicKey: KEYS.secp256k1.publicKeyAt(pathOf(XRP)),
   })
   const { acts } = await judged(pay(request), unsigned, { to_path: path })
-  assert.deepEqual(acts[0]?.to, to(address, '7'))
+  assert.deepEqual(acts[0]?.to, { address, tag: '7', own: 'workspace' })
 })
 
 test('gas funding for several payments accepts the path of one destination', async () => {
@@ -555,7 +559,7 @@ test('gas funding for several payments accepts the path of one destination', asy
   const { acts } = await judged(purpose, unsigned, { to_path: path })
   assert.deepEqual(
     acts.map((act) => act.to.own),
-    [null, 'workspace'],
+    ['unknown', 'workspace'],
   )
 })
 

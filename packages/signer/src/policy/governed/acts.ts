@@ -156,7 +156,7 @@ export function actOf(
   }: { network: Network; own: OwnAddress | null; fee: Omit<Act['fee'], 'limit'> },
 ): Act {
   const { workspace, sub_account, api_key } = proven.enrolment
-  const isOwn = own !== null && tag === null && address === own.address
+  const isOwn = own !== null && address === own.address
   return {
     ...request,
     workspace,
@@ -166,7 +166,7 @@ export function actOf(
     to: {
       address,
       tag,
-      own: isOwn ? (own.subAccount === sub_account ? 'sub_account' : 'workspace') : null,
+      own: isOwn ? (own.subAccount === sub_account ? 'sub_account' : 'workspace') : 'unknown',
     },
     // Both are in the smallest unit of the native coin, and rule 9 limits the fee to the cap.
     fee: { ...fee, limit: BigInt(network.fee_cap) },
@@ -182,19 +182,17 @@ interface OwnAddress {
 
 /**
  * Returns the own address at the path that the order names, with its sub-account; null if the order
- * names none. A destination with a tag is never an own address: deposit addresses that differ only
- * in their tag have the same path. Gas funding may be for several payments, of which at least one
- * must have this destination.
+ * names none. Deposit addresses that differ only in their tag have the same path. Gas funding may be
+ * for several payments, of which at least one must have this destination.
  * @throws Refusal `BAD_ORDER` if the path is that of none of the destinations
  */
 export function ownDestination(
   { path, network, key }: { path: number[] | undefined } & Pick<Subject, 'network' | 'key'>,
-  requested: readonly Pick<Requested, 'address' | 'tag'>[],
+  requested: readonly Pick<Requested, 'address'>[],
 ): OwnAddress | null {
-  const untagged = requested.filter(({ tag }) => tag === null)
-  if (path === undefined || untagged.length === 0) return null
+  if (path === undefined) return null
   const address = path[1] === network.chain_index ? addressAt(network, key, path) : null
-  if (address === null || untagged.every((each) => each.address !== address)) {
+  if (address === null || requested.every((each) => each.address !== address)) {
     throw new Refusal(
       'BAD_ORDER',
       `policy.to_path: the path ${path.join('/')} does not give the destination address`,

@@ -10,6 +10,7 @@ import {
   type Evaluation,
   type Governance,
   type PersonKey,
+  type Policy,
   type Proof,
   type Statement,
   type Stop,
@@ -27,6 +28,7 @@ import { State } from '../../store/state.ts'
 import { NO_OTHERS, type OtherCharges } from '../budget.ts'
 import type { Verdict, VerdictPolicy } from '../order.ts'
 import type { AheadWindows } from '../run.ts'
+import type { OwnAddresses } from './own-addresses.ts'
 import { JudgedActs, recall, type Inputs } from './judged-acts.ts'
 import { countNearlyFull, windowUses } from './window-uses.ts'
 import { sumOf, uncoveredCharges, usesOf } from './windows.ts'
@@ -72,6 +74,7 @@ interface Parts {
   exchange: PolicyExchange
   /** Returns what counts besides this node's record, as far as it knows each peer's. */
   known: () => readonly OtherCharges[]
+  own: Pick<OwnAddresses, 'ownerOf'>
 }
 
 /**
@@ -126,7 +129,7 @@ export class PolicyJudge {
     const ahead: AheadWindows[] = []
     return verdicts.map((verdict) => {
       const governance = this.#governanceOf(verdict)
-      const [act] = governance && verdict.isAct ? verdict.acts() : []
+      const [act] = governance && verdict.isAct ? this.#actsOf(governance, verdict) : []
       if (!governance || !act) return verdict
       const via =
         verdict.order.policy?.via ??
@@ -208,7 +211,7 @@ export class PolicyJudge {
       const held = policies.held(verdict.order.workspace)
       assertOrderApproved(held, verdict.ordered, store.seconds())
     }
-    const acts = verdict.acts()
+    const acts = this.#actsOf(governance, verdict)
     if (acts.length === 0) return
     this.#parts.exchange.assertCurrent(governance)
     if (verdict.policy !== null && verdict.policy.hash !== governance.policy.hash)
@@ -233,10 +236,11 @@ export class PolicyJudge {
    * @returns null if the workspace has no policy
    * @throws Refusal `ENROLMENT_APPROVAL`, `POLICY_STOPPED` or `POLICY_BEHIND`
    */
-  preview(accompanied: Accompanied, serves: number): (Judged & { governance: Governance }) | null {
-    const { workspace } = accompanied.act
+  preview(previewed: Accompanied, serves: number): (Judged & { governance: Governance }) | null {
+    const { workspace } = previewed.act
     const governance = this.#parts.policies.current(workspace)
     if (governance === null) return null
+    const accompanied = { ...previewed, act: this.#withOwn(governance.policy, previewed.act) }
     this.assertEnrolled([accompanied.act.api_key])
     this.assertNotStopped({ order: { workspace }, serves: [serves] })
     this.#parts.exchange.assertCurrent(governance)
@@ -246,6 +250,32 @@ export class PolicyJudge {
       .map((other) => this.#judge(governance, accompanied, { other }))
     const found = judged.find(({ refusal }) => refusal !== null) ?? judged[0]
     return { governance, ...(found ?? this.#judge(governance, accompanied, {})) }
+  }
+
+  /**
+   * Returns the acts of a transaction, with the decision which of their destinations are own addresses
+   * if a rule depends on it.
+   * @throws Refusal `POLICY_BEHIND` while the own addresses are being derived
+   */
+  #actsOf({ policy }: Governance, verdict: Pick<Verdict, 'acts'>): Act[] {
+    return verdict.acts().map((act) => this.#withOwn(policy, act))
+  }
+
+  #withOwn(policy: Policy, act: Act): Act {
+    const { workspace, network, to } = act
+    if (to.own !== 'unknown' || !dependsOnOwn(policy)) return act
+    const owner = this.#parts.own.ownerOf(workspace, network, to.address)
+    if (owner === undefined)
+      throw new Refusal(
+        'POLICY_BEHIND',
+        'The policy depends on own addresses, which this node is still deriving; send the order again',
+      )
+    const { subAccountNames } = this.#parts.store.state
+    const isSame =
+      owner !== null &&
+      subAccountNames.get(State.subAccountIndexKey(workspace, owner)) === act.sub_account
+    const own = owner === null ? null : isSame ? 'sub_account' : 'workspace'
+    return { ...act, to: { ...to, own } }
   }
 
   /** Returns what counts in the windows of a policy; null if the workspace has none. */
@@ -395,6 +425,18 @@ export class PolicyJudge {
       `The policy of the workspace ${workspace} has changed since the order was judged; send it again`,
     )
   }
+}
+
+const OWN_RULES = new WeakMap<Policy, boolean>()
+/** Returns whether a rule of a policy matches own addresses. */
+function dependsOnOwn(policy: Policy): boolean {
+  const known = OWN_RULES.get(policy)
+  if (known !== undefined) return known
+  const depends = policy.document.rules.some(
+    ({ match: { to } }) => typeof to === 'object' && to.own !== undefined,
+  )
+  OWN_RULES.set(policy, depends)
+  return depends
 }
 
 /** Returns an act of a transaction with what its order carries. */

@@ -55,6 +55,13 @@ export const PEOPLE = {
   }),
   revoke: z.strictObject({ api_key: z.string() }),
   'sub-account': z.strictObject({ workspace: z.string(), name: z.string(), index: count }),
+  /** The platform's announcement that deposit addresses up to `below` belong to a sub-account. */
+  'address-mark': z.strictObject({
+    workspace: z.string(),
+    network: z.string(),
+    sub_account: count,
+    below: count,
+  }),
   'sub-account-set': z.strictObject({
     workspace: z.string(),
     name: z.string(),
