@@ -65,7 +65,8 @@ function matches(document: PolicyDocument, rule: Rule, act: Act): boolean {
   if (match.assets && match.assets !== 'any' && !match.assets.includes(act.asset)) return false
   if (match.networks && !match.networks.includes(act.network)) return false
   if (match.api_keys && !match.api_keys.includes(act.api_key)) return false
-  if (match.people && (owner === null || !match.people.includes(owner))) return false
+  if (match.people && owner === null && rule.effect === 'allow') return false
+  if (match.people && owner !== null && !match.people.includes(owner)) return false
   if (match.sub_accounts && !isOne(match.sub_accounts, act.sub_account)) return false
   if (match.sub_accounts_not && isOne(match.sub_accounts_not, act.sub_account)) return false
   if (!destinationFits(rule, act) || !amountFits(rule, act)) return false

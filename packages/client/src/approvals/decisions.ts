@@ -188,7 +188,13 @@ export function countDecisions(
   }))
   const more = stated
     .filter(({ group }) => own.every((need) => need.group !== group))
-    .map(({ group, k }) => ({ group, k, initiator: false, approval_s: LIMITS.approvalDefaultS }))
+    .map(({ group, k }) => ({
+      group,
+      k,
+      initiator: false,
+      approval_s: LIMITS.approvalDefaultS,
+      recorded_s: null,
+    }))
   const needs = combineNeeds(own, more)
   const approvals: Approval[] = decisions.filter(
     ({ decision, status }) => decision === 'approve' && status === 'valid',

@@ -50,7 +50,7 @@ export function findOperationalFaults(
       warning(
         'people',
         'KEY_WITHOUT_OWNER',
-        `No person lists the API key ${key}. It matches no rule that lists people, and fits no rule with approvals unless the rule counts initiators.`,
+        `No person lists the API key ${key}. Every deny, require and limit that lists people applies to it, no allow that lists people does, and it fits no rule with approvals unless the rule counts initiators.`,
       ),
     )
   for (const act of forwards) {

@@ -12,6 +12,7 @@ const need = (group: string, k: number, fields: Partial<Need> = {}): Need => ({
   k,
   initiator: false,
   approval_s: 86_400,
+  recorded_s: null,
   ...fields,
 })
 const context = {
@@ -106,9 +107,10 @@ test('combines quorums of several rules: the larger k under the strictest condit
   assert.deepEqual(
     combineNeeds(
       [need('b', 1, { initiator: true, approval_s: 60 }), need('a', 1, { initiator: true })],
-      [need('b', 2)],
+      [need('b', 2, { recorded_s: 7_200 })],
+      [need('b', 1, { recorded_s: 3_600 })],
     ),
-    [need('a', 1, { initiator: true }), need('b', 2, { approval_s: 60 })],
+    [need('a', 1, { initiator: true }), need('b', 2, { approval_s: 60, recorded_s: 3_600 })],
   )
 })
 

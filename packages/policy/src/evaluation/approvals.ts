@@ -13,7 +13,8 @@ export interface Approval {
   /**
    * Unix seconds at which a node has recorded it, together with the others of a standing rule; absent
    * if it is not recorded. Its times are then judged as of that time, so it counts for every forward
-   * of the rule, as long as its key is in the document and not suspended.
+   * of the rule, as long as its key is in the document and not suspended. Above a limit it counts only
+   * until it is as old as the limit's window.
    */
   readonly recorded_at?: number
 }
@@ -38,6 +39,10 @@ export interface ApprovalContext {
 /** Name of a person's key, unique within a document. IDs contain no "/". */
 export const keyName = (person: string, key: string): string => `${person}/${key}`
 
+/** Returns the shorter of two durations, of which null is without end. */
+const shorter = (a: number | null, b: number | null): number | null =>
+  a === null ? b : b === null ? a : Math.min(a, b)
+
 /**
  * Combines the quorums of several rules. A group that several rules name needs the largest `k` of
  * them, under the strictest conditions; different groups need different people.
@@ -52,6 +57,7 @@ export function combineNeeds(...lists: readonly (readonly Need[])[]): Need[] {
       k: Math.max(known?.k ?? 0, need.k),
       initiator: (known?.initiator ?? true) && need.initiator,
       approval_s: Math.min(known?.approval_s ?? LIMITS.approvalS, need.approval_s),
+      recorded_s: shorter(known?.recorded_s ?? null, need.recorded_s),
     })
   }
   return [...needs.values()].sort((a, b) => (a.group < b.group ? -1 : 1))
@@ -154,8 +160,10 @@ export function countApprovals(
 ): { needs: Quorate[]; isMet: boolean; people: string[] } {
   const { now_s, issued_at, owner, suspended, isStanding } = context
   const isInTime = (approval: Approval, need: Need): boolean => {
-    const time = isStanding ? (approval.recorded_at ?? now_s) : now_s
+    const recorded = isStanding ? approval.recorded_at : undefined
+    const time = recorded ?? now_s
     return (
+      (recorded === undefined || now_s < approval.at + (need.recorded_s ?? Infinity)) &&
       approval.at <= time + LIMITS.clockSkewS &&
       time < approvalEnd(approval, need, isStanding ? null : issued_at)
     )

@@ -16,6 +16,11 @@ export interface Need {
   readonly initiator: boolean
   /** Seconds after its `at` for which an approval counts. */
   readonly approval_s: number
+  /**
+   * Seconds after its `at` for which an approval that is recorded of a standing rule counts; null: as
+   * long as the standing rule is valid.
+   */
+  readonly recorded_s: number | null
 }
 
 const EFFECTS: readonly Rule['effect'][] = ['allow', 'require', 'deny', 'limit']
@@ -56,15 +61,29 @@ export interface Quorum {
   readonly initiator?: boolean
 }
 
-/** Returns the quorums of a rule. Without `initiator` the requester's approval does not count. */
-export function needsOf({ approvals = [], approval_s, initiator = false }: Quorum): Need[] {
+/**
+ * Returns the quorums of a rule. Without `initiator` the requester's approval does not count.
+ * @param recorded_s of {@link Need}
+ */
+export function needsOf(
+  { approvals = [], approval_s, initiator = false }: Quorum,
+  recorded_s: number | null = null,
+): Need[] {
   return approvals.map(({ group, k }) => ({
     group,
     k,
     initiator,
     approval_s: approval_s ?? LIMITS.approvalDefaultS,
+    recorded_s,
   }))
 }
+
+/**
+ * Returns for how many seconds recorded approvals count above a limit: its shortest window. Otherwise,
+ * people would approve once what the limit exists to make them approve again.
+ */
+const recordedOf = (windows: readonly CompiledWindow[]): number =>
+  Math.min(...windows.map(({ hours }) => hours)) * 3600
 
 /** Prepares one rule. @throws PolicyError `AMOUNT` or `UNKNOWN_ASSET` */
 export function compileRule(rule: Rule, registry: PolicyRegistry, path: string): CompiledRule {
@@ -76,19 +95,21 @@ export function compileRule(rule: Rule, registry: PolicyRegistry, path: string):
       : above === null || above === 'deny'
         ? {}
         : above
+  const conditions = conditionsOf(rule, registry, path)
+  const compiled = windows.map((window, at) =>
+    compileWindow(rule.id, window, registry, `${path}.windows[${at}]`),
+  )
   return {
     id: rule.id,
     effect: rule.effect,
-    conditions: conditionsOf(rule, registry, path),
-    windows: windows.map((window, at) =>
-      compileWindow(rule.id, window, registry, `${path}.windows[${at}]`),
-    ),
+    conditions,
+    windows: compiled,
     min: unitsByAsset(
       'amount' in rule ? rule.amount?.min : undefined,
       registry,
       `${path}.amount.min`,
     ),
-    needs: needsOf(quorum),
+    needs: needsOf(quorum, above === null ? null : recordedOf(compiled)),
     deniesAbove: above === 'deny',
   }
 }

@@ -38,8 +38,7 @@ interface Side {
 function inList(
   list: readonly string[] | undefined,
   label: string,
-  textOf: (subject: Subject) => string | null,
-  absent = '',
+  textOf: (subject: Subject) => string,
 ): Condition[] {
   if (list === undefined) return []
   const set = new Set(list)
@@ -47,8 +46,19 @@ function inList(
   return [
     (subject) => {
       const text = textOf(subject)
-      if (text === null) return () => `${label}: ${absent}`
       return set.has(text) ? null : () => `${label}: ${text} is not one of ${names}`
+    },
+  ]
+}
+
+/** Condition on the owner of the requesting API key, which cannot be decided without an owner. */
+function ownerConditions(people: readonly string[] | undefined, { narrows }: Side): Condition[] {
+  const [isListed] = inList(people, 'people', ({ owner }) => owner ?? '')
+  if (isListed === undefined) return []
+  return [
+    (subject) => {
+      if (subject.owner !== null) return isListed(subject)
+      return narrows ? null : () => 'people: the API key has no owner'
     },
   ]
 }
@@ -219,7 +229,7 @@ export function conditionsOf(rule: Rule, registry: PolicyRegistry, path: string)
     ...inList(match.networks, 'networks', ({ act }) => act.network),
     ...subAccountConditions(match),
     ...inList(match.api_keys, 'api_keys', ({ act }) => act.api_key),
-    ...inList(match.people, 'people', ({ owner }) => owner, 'the API key has no owner'),
+    ...ownerConditions(match.people, side),
     ...toCondition(match.to, side),
     ...bound(unitsByAsset(range?.min, registry, `${path}.amount.min`), side, 'min'),
     ...bound(unitsByAsset(range?.max, registry, `${path}.amount.max`), side, 'max'),

@@ -80,7 +80,8 @@ test('matches actions, networks, API keys, people and assets by their lists', ()
   assertMatches({ people: ['alice'] }, [
     [{}, true],
     [{ api_key: 'api-bob' }, false],
-    [{ api_key: 'nobody' }, false],
+    // Whose request it is cannot be decided, so only an allow does not match it.
+    [{ api_key: 'unlisted' }, false, true],
   ])
   assertMatches({ assets: ['ETH', 'BTC'] }, [
     [{}, true],
@@ -388,6 +389,46 @@ test('a forward passes by the recorded approvals of its standing rule until a ke
   assert.equal(effect({ approvals: recorded, ...late }), 'allow')
   assert.equal(effect({ approvals: [approval], ...late }), 'approve')
   assert.equal(effect({ approvals: recorded, suspended: new Set(['dan/k1']) }), 'approve')
+})
+
+test('above a limit, recorded approvals of a standing rule count until they are as old as its window', () => {
+  const limit = (hours: number, k: number) => ({
+    id: `cap-${hours}`,
+    effect: 'limit',
+    match: { action: ['forward'] },
+    windows: [{ name: 'day', hours, per: 'sub_account', count: 1 }],
+    above: { approvals: [{ group: 'treasury', k }] },
+  })
+  const forward = actWith({
+    action: 'forward',
+    standing: { min_amount: 1n, daily_cap: 100_000_000n, ends_at: NOW + 9_000_000 },
+  })
+  const way = allow('f', {
+    match: { action: ['forward'], assets: 'any' },
+    approvals: [{ group: 'treasury', k: 1 }],
+  })
+  const used = [{ step: 'other', age_s: 5, amounts: new Map<string, bigint>() }]
+  const effect = (rules: readonly unknown[], age_s: number, uses = used) =>
+    evaluate(
+      policyWith([way, ...rules]),
+      forward,
+      contextWith({
+        approvals: approvalsOf('dan').map((each) => ({
+          ...each,
+          at: NOW - age_s,
+          expires: NOW - age_s + 600,
+          recorded_at: NOW - age_s,
+        })),
+        usesOf: () => uses,
+      }),
+    ).effect
+  assert.equal(effect([limit(24, 1)], 86_399), 'allow')
+  assert.equal(effect([limit(24, 1)], 86_400), 'approve')
+  // The limit has room, so only the rule's own approvals count.
+  assert.equal(effect([limit(24, 1)], 86_400, []), 'allow')
+  // The shortest window of all limits that are exceeded decides.
+  assert.equal(effect([limit(24, 1), limit(1, 1)], 3_600), 'approve')
+  assert.equal(effect([limit(24, 1), limit(1, 1)], 3_599), 'allow')
 })
 
 test('a named rule is checked; another one that fits does not replace it', () => {
