@@ -18,6 +18,8 @@ export interface Tags {
    * Such an address accepts no separate tag.
    */
   isWithin(address: string): boolean
+  /** Returns account and tag of an address that contains its tag; null for every other text. */
+  split(address: string): { address: string; tag: string } | null
   /** Returns whether a text looks like a tag rather than a note, such as digits alone. */
   isLike(text: string): boolean
 }

@@ -10,6 +10,7 @@ import {
   type AddressRegistry,
   type AddressRules,
 } from './policy/address-registry.ts'
+import type { Tags } from './family.ts'
 import type { Registry } from './registry.ts'
 import type { Traits } from './traits.ts'
 import { ChainError, type Asset, type FamilyName, type Network, type Validation } from './types.ts'
@@ -31,6 +32,7 @@ interface Addresses {
   address(network: Network, publicKey: Uint8Array): string
   validate(network: Network, text: string, addressTag?: string | null): Validation
   paymentKey?(network: Network, address: string): string
+  readonly tags?: Tags
 }
 
 /** Families with a library that must be loaded before their addresses are used. */
@@ -103,9 +105,14 @@ export async function loadPaymentRegistry(registry: Registry): Promise<PaymentRe
   const families = new Map<FamilyName, AddressRules>()
   for (const network of registry.networks) {
     if (families.has(network.family)) continue
-    const { validate, paymentKey } = await addressesOf(network)
+    const { validate, paymentKey, tags } = await addressesOf(network)
     const { traits } = await traitsOf(network)
-    families.set(network.family, { traits, validate, ...(paymentKey && { paymentKey }) })
+    families.set(network.family, {
+      traits,
+      validate,
+      ...(paymentKey && { paymentKey }),
+      ...(tags && { tags }),
+    })
   }
   const rulesOf = ({ code, family }: Network): AddressRules => {
     const rules = families.get(family)

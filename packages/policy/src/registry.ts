@@ -26,6 +26,16 @@ export interface PolicyRegistry {
    */
   canonicalAddress(network: string, address: string): string | undefined
   /**
+   * Returns the canonical form of a tag, in which nodes state the tag of an act. Undefined: payments
+   * to this address cannot have the tag.
+   */
+  canonicalTag(network: string, address: string, tag: string): string | undefined
+  /**
+   * Returns account and tag of an address that contains its tag: an X-address with a tag of XRP, or an
+   * M… address of Stellar. Null for every other text.
+   */
+  splitAddress(network: string, address: string): { address: string; tag: string } | null
+  /**
    * Returns a text that is the same for all addresses from which the same key can spend, for example
    * for both forms of a Cardano address. On most networks it is the canonical address.
    */

@@ -7,7 +7,7 @@ import { actWith, NOW } from './documents.ts'
 import { registry } from './registry.ts'
 
 /** Small sets of values, so that rules and acts often meet. */
-const ASSETS = ['BTC', 'XRP', 'ETH', 'USDT_ETH', 'USDC_SOL', 'ADA']
+const ASSETS = ['BTC', 'XRP', 'XLM', 'ETH', 'USDT_ETH', 'USDC_SOL', 'ADA']
 const ACTIONS = ['transfer', 'refund', 'stake'] as const
 const SUB_ACCOUNTS = ['main', 'cust-1', 'cust-2']
 const API_KEYS = ['api-alice', 'api-bob', 'api-dan', 'unlisted']
@@ -41,12 +41,14 @@ const subAccounts = fc.oneof(
 )
 const listed = fc
   .record({
-    network: fc.constantFrom('XRP', 'ADA'),
+    network: fc.constantFrom('XRP', 'ADA', 'XLM'),
     address: fc.constantFrom(...ADDRESSES),
     tag: maybe(fc.constantFrom(...TAGS)),
     any_tag: maybe(fc.constant(true as const)),
   })
-  .map(({ any_tag, ...entry }) => (entry.tag === undefined ? { ...entry, any_tag } : entry))
+  .map(({ any_tag, tag, ...entry }) =>
+    tag === undefined || entry.network === 'ADA' ? { ...entry, any_tag } : { ...entry, tag },
+  )
 const to = fc.oneof(
   fc.constant('any' as const),
   fc
@@ -142,7 +144,7 @@ export const act: fc.Arbitrary<Act> = fc
     units: fc.constantFrom(0n, 1n, 5n, 10n, 20n, 31n),
     extra: fc.constantFrom(0n, 1n),
     fee: fc.constantFrom(0n, 1n, 500_000n, 5_000_000n),
-    address: fc.constantFrom(...ADDRESSES),
+    address: fc.constantFrom(...ADDRESSES, 'M1xrB', 'M2xrC'),
     tag: fc.option(fc.constantFrom(...TAGS)),
     own: fc.constantFrom(
       null,

@@ -31,20 +31,24 @@ function ownerOf(document: PolicyDocument, act: Act): string | null {
 function destinationFits({ match, effect }: Rule, act: Act): boolean {
   if (match.to === undefined || match.to === 'any') return true
   const strict = effect === 'allow'
+  // An address of Stellar that contains its tag: M, the tag, x, and the account.
+  const isMuxed = act.network === 'XLM' && /^M\dx/.test(act.to.address)
+  const [address, tag] = isMuxed
+    ? [act.to.address.slice(3), act.to.address.slice(1, 2)]
+    : [act.to.address, act.to.tag]
   for (const entry of match.to.addresses ?? []) {
     if (entry.network !== act.network) continue
     const same = strict
-      ? entry.address === act.to.address
+      ? entry.address === address
       : registry.paymentKey(act.network, entry.address) ===
         registry.paymentKey(act.network, act.to.address)
     if (!same) continue
     if (entry.any_tag) return true
-    if (entry.tag === undefined ? !strict || act.to.tag === null : entry.tag === act.to.tag)
-      return true
+    if (entry.tag === undefined ? !strict || tag === null : entry.tag === tag) return true
   }
   if (match.to.own === undefined || act.to.own === null) return false
   if (act.to.own === 'unknown') return !strict
-  if (strict && act.to.tag !== null) return false
+  if (strict && tag !== null) return false
   return match.to.own === 'workspace' || act.to.own === 'sub_account'
 }
 

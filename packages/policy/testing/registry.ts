@@ -11,6 +11,7 @@ export const ASSETS: ReadonlyMap<string, PolicyAsset> = new Map<string, PolicyAs
   native('SOL', 9),
   native('XRP', 6),
   native('ADA', 6),
+  native('XLM', 7),
   [
     'ETH',
     { decimals: 18, network: 'ETH', contract: null, fee_asset: 'ETH', wallet_pays_fee: false },
@@ -37,15 +38,30 @@ export const ASSETS: ReadonlyMap<string, PolicyAsset> = new Map<string, PolicyAs
   ],
 ])
 
+function splitMuxed(address: string): { address: string; tag: string } | null {
+  const found = /^M(\d)x(.+)$/.exec(address)
+  return found && { tag: found[1] as string, address: found[2] as string }
+}
+
 /**
- * Seven assets with their decimals on the networks. An address is a word of letters and digits. Two
+ * Eight assets with their decimals on the networks. An address is a word of letters and digits. Two
  * Cardano addresses have the same payment key if they differ only in their prefix `base` or `ent`.
+ * `M7x` + an account of Stellar is its address with the tag 7. Tags are digits, on XRP and Stellar.
  */
 export const registry: PolicyRegistry = {
   asset: (name) => ASSETS.get(name),
   hasNetwork: (code) => ASSETS.has(code),
   canonicalAddress: (_network, address) =>
     /^[A-Za-z0-9]{1,100}$/.test(address) ? address : undefined,
-  paymentKey: (network, address) =>
-    network === 'ADA' ? address.replace(/^(?:base|ent)/, '') : address,
+  canonicalTag: (network, address, tag) =>
+    ['XRP', 'XLM'].includes(network) &&
+    splitMuxed(address) === null &&
+    /^(?:0|[1-9]\d{0,9})$/.test(tag)
+      ? tag
+      : undefined,
+  splitAddress: (network, address) => (network === 'XLM' ? splitMuxed(address) : null),
+  paymentKey(network, address) {
+    if (network === 'ADA') return address.replace(/^(?:base|ent)/, '')
+    return (network === 'XLM' && splitMuxed(address)?.address) || address
+  },
 }

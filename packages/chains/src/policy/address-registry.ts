@@ -1,4 +1,5 @@
 import type { Registry } from '../registry.ts'
+import type { Tags } from '../family.ts'
 import type { Traits } from '../traits.ts'
 import { ChainError, type Asset, type Network, type Validation } from '../types.ts'
 
@@ -26,6 +27,16 @@ export interface AddressRegistry {
    */
   canonicalAddress(network: string, address: string): string | undefined
   /**
+   * Returns the canonical form of a tag, as in a decoded transaction. Undefined: payments to the
+   * address cannot have the tag, for example because the network has none.
+   */
+  canonicalTag(network: string, address: string, tag: string): string | undefined
+  /**
+   * Returns account and tag of an address that contains its tag (X-address, M…); null for every other
+   * text.
+   */
+  splitAddress(network: string, address: string): { address: string; tag: string } | null
+  /**
    * Returns a text that is the same for all addresses from which the same key can spend. An invalid
    * address is returned unchanged.
    */
@@ -37,6 +48,7 @@ export interface AddressRules {
   readonly traits: Pick<Traits, 'feesFrom'>
   validate(network: Network, text: string, addressTag?: string | null): Validation
   paymentKey?(network: Network, address: string): string
+  readonly tags?: Pick<Tags, 'split'>
 }
 
 /** Returns the rules of a network's family. */
@@ -100,6 +112,15 @@ export function addressRegistry(registry: Registry, rulesOf: RulesOf): AddressRe
       if (asset === undefined) return undefined
       const checked = validateBy(rulesOf, registry, { asset, address, addressTag: undefined })
       return checked.valid && checked.address_tag === null ? checked.address : undefined
+    },
+    canonicalTag(network, address, tag) {
+      const found = registry.network(network)
+      const checked = found && rulesOf(found).validate(found, address, tag)
+      return checked?.valid ? (checked.address_tag ?? undefined) : undefined
+    },
+    splitAddress(network, address) {
+      const found = registry.network(network)
+      return (found && rulesOf(found).tags?.split(address)) ?? null
     },
     paymentKey(network, address) {
       const found = registry.network(network)

@@ -31,6 +31,8 @@ test('is equal to the registry of the signer nodes, for every asset and address'
         assert.equal(loaded.hasNetwork(code), own.hasNetwork(code))
         assert.equal(loaded.canonicalAddress(code, address), own.canonicalAddress(code, address))
         assert.equal(loaded.paymentKey(code, address), own.paymentKey(code, address))
+        assert.equal(loaded.canonicalTag(code, address, '7'), own.canonicalTag(code, address, '7'))
+        assert.deepEqual(loaded.splitAddress(code, address), own.splitAddress(code, address))
         for (const tag of [null, '7'])
           assert.deepEqual(
             loaded.validate(asset, address, tag),

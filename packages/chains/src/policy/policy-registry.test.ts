@@ -226,3 +226,41 @@ test('an XRP address with a tag has the payment key of its account', () => {
   for (const text of [CLASSIC, X_WITHOUT_TAG, X_WITH_TAG])
     assert.equal(main.paymentKey('XRP', text), CLASSIC)
 })
+
+test('returns the canonical form of a tag, and none for what is no tag of the address', () => {
+  const account = ownAddress(mainnet.network('XLM') as Network, 1)
+  const hash = 'ab'.repeat(32)
+  for (const [network, address, tag, canonical] of [
+    ['XRP', CLASSIC, '5', '5'],
+    ['XRP', CLASSIC, '0', '0'],
+    ['XRP', CLASSIC, '05', undefined],
+    ['XRP', CLASSIC, '4294967296', undefined],
+    ['XRP', 'constructor', '5', undefined],
+    ['XLM', account, '7', '7'],
+    ['XLM', account, 'text:0', 'text:0'],
+    ['XLM', account, `hash:${hash.toUpperCase()}`, `hash:${hash}`],
+    ['XLM', account, '007', undefined],
+    ['BTC', 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4', '5', undefined],
+    ['NONE', CLASSIC, '5', undefined],
+  ] as const)
+    assert.equal(main.canonicalTag(network, address, tag), canonical, `${network} ${tag}`)
+})
+
+test('splits addresses that contain their tag into account and tag', () => {
+  const account = ownAddress(mainnet.network('XLM') as Network, 1)
+  const muxed = new MuxedAccount(new Account(account, '0'), '7').accountId()
+  assert.deepEqual(main.splitAddress('XLM', muxed), { address: account, tag: '7' })
+  assert.equal(main.canonicalTag('XLM', muxed, '7'), undefined)
+  const split = main.splitAddress('XRP', X_WITH_TAG)
+  assert.equal(split?.address, CLASSIC)
+  assert.equal(main.canonicalTag('XRP', CLASSIC, split.tag), split.tag)
+  for (const [network, text] of [
+    ['XRP', X_WITHOUT_TAG],
+    ['XRP', CLASSIC],
+    ['XRP', 'X7'],
+    ['XLM', account],
+    ['BTC', X_WITH_TAG],
+    ['NONE', X_WITH_TAG],
+  ] as const)
+    assert.equal(main.splitAddress(network, text), null, text)
+})

@@ -24,7 +24,14 @@ export const paymentKey = (_network: Network, text: string): string =>
   splitMuxed(text)?.account ?? text
 
 /** Memos. An M… address contains its id. */
-export const tags: Tags = { isWithin: (text) => splitMuxed(text) !== null, isLike: isExplicit }
+export const tags: Tags = {
+  isWithin: (text) => splitMuxed(text) !== null,
+  split(text) {
+    const muxed = splitMuxed(text)
+    return muxed && { address: muxed.account, tag: muxed.id }
+  },
+  isLike: isExplicit,
+}
 
 /**
  * Accepts G… and M… addresses (SEP-23). An M… address is paid in this form and accepts no separate

@@ -30,6 +30,11 @@ export function readTag(text: string): number | null {
 /** Destination tags. An X-address contains its tag, or states that it has none. */
 export const tags: Tags = {
   isWithin: (text) => /^[XT]/.test(text),
+  split(text) {
+    if (!/^[XT]/.test(text) || !isValidXAddress(text)) return null
+    const { classicAddress: address, tag } = xAddressToClassicAddress(text)
+    return tag === false ? null : { address, tag: String(tag) }
+  },
   isLike: (text) => readTag(text) !== null,
 }
 

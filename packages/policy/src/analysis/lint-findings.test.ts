@@ -245,3 +245,15 @@ test('warns of a document in which fees that a gas tank pays count in no window'
   assert.deepEqual(findings(rules), [])
   assert.deepEqual(findings(rules, fees), ['FEES_UNLIMITED rules[0]', 'FEES_OF_WALLET_ONLY fees'])
 })
+
+test('warns of a rule that restricts one tag of an account', () => {
+  const deny = (entry: object) => ({
+    id: 'd',
+    effect: 'deny',
+    match: { to: { addresses: [{ network: 'XRP', address: 'rB', ...entry }] } },
+  })
+  assert.deepEqual(findings([simple, deny({ tag: '5' })]), [
+    'ONE_TAG rules[1].match.to.addresses[0].tag',
+  ])
+  assert.deepEqual(findings([simple, deny({})]), [])
+})

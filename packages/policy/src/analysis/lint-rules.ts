@@ -53,6 +53,23 @@ function findOverlaps(allows: readonly Numbered<AllowRule>[]): Finding[] {
   })
 }
 
+/** Entries by which a rule restricts one tag of an account, which any other tag avoids. */
+function findSingleTags({ rule, path }: Numbered): Finding[] {
+  const { to } = rule.match
+  if (rule.effect === 'allow' || to === undefined || to === 'any') return []
+  return (to.addresses ?? []).flatMap(({ tag }, at) =>
+    tag === undefined
+      ? []
+      : [
+          warning(
+            `${path}.match.to.addresses[${at}].tag`,
+            'ONE_TAG',
+            `The rule ${rule.id} restricts payments with this tag only, and the account can be paid with every other tag. Leave out tag to restrict all of them.`,
+          ),
+        ],
+  )
+}
+
 /** Rules that never have an effect, or more effect than their author may expect. */
 export function findRuleFaults(policy: Policy): Finding[] {
   const all = policy.document.rules.map((rule, at): Numbered => ({ rule, path: `rules[${at}]` }))
@@ -66,6 +83,7 @@ export function findRuleFaults(policy: Policy): Finding[] {
   for (const { rule, path } of all)
     if (rule.effect === 'deny' && rule.amount === undefined && Object.keys(rule.match).length === 0)
       found.push(warning(path, 'EVERYTHING_DENIED', `The rule ${rule.id} denies every act.`))
+  found.push(...all.flatMap(findSingleTags))
   for (const { rule, path } of allows) {
     const meeting = adding.filter((other) => mayMeet(rule.match, other.rule.match))
     const needs = combineNeeds(needsOf(rule), ...meeting.map((other) => addedNeeds(other.rule)))

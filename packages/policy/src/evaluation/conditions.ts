@@ -15,7 +15,9 @@ export interface Subject {
   readonly countsTankFees: boolean
   /** Payment key of the destination. */
   readonly paymentKey: string
-  /** Key of the destination in lists of addresses, and that of its payment key. */
+  /** Tag of the destination, also if its address contains it. */
+  readonly tag: string | null
+  /** Key of the destination's account in lists of addresses, and that of its payment key. */
   readonly listKeys: { readonly address: string; readonly paymentKey: string }
 }
 
@@ -115,12 +117,12 @@ function tagsByAddress({ addresses = [] }: Destinations, { narrows, registry }: 
 function toCondition(to: Match['to'], side: Side): Condition[] {
   if (to === undefined || to === 'any') return []
   const tags = tagsByAddress(to, side)
-  const isOwn = ({ act }: Subject): boolean => {
+  const isOwn = ({ act, tag }: Subject): boolean => {
     if (to.own === undefined || act.to.own === null) return false
     // What cannot be decided never widens. The account is own whatever the tag is, and the tag may
     // be that of a customer, so an `allow` must list it.
     if (act.to.own === 'unknown') return side.narrows
-    if (act.to.tag !== null && !side.narrows) return false
+    if (tag !== null && !side.narrows) return false
     return to.own === 'workspace' || act.to.own === 'sub_account'
   }
   return [
@@ -128,9 +130,8 @@ function toCondition(to: Match['to'], side: Side): Condition[] {
       const { to: destination } = subject.act
       const { address, paymentKey } = subject.listKeys
       const listed = tags.get(side.narrows ? paymentKey : address)
-      if (listed === 'any' || listed?.has(destination.tag) || isOwn(subject)) return null
-      if (listed !== undefined)
-        return () => `to: the tag ${destination.tag ?? '(none)'} is not listed`
+      if (listed === 'any' || listed?.has(subject.tag) || isOwn(subject)) return null
+      if (listed !== undefined) return () => `to: the tag ${subject.tag ?? '(none)'} is not listed`
       const own = to.own === undefined ? '' : ', and not an own address'
       return () => `to: ${destination.address} is not listed${own}`
     },
@@ -202,15 +203,37 @@ function assertKnown({ match }: Rule, registry: PolicyRegistry, path: string): v
     if (!registry.hasNetwork(network))
       refuse(`networks[${at}]`, `${network} is not a network of the registry`)
   const listed = match.to === undefined || match.to === 'any' ? [] : (match.to.addresses ?? [])
-  for (const [at, { network, address }] of listed.entries()) {
+  for (const [at, entry] of listed.entries()) {
     const where = `to.addresses[${at}]`
+    const { network } = entry
     if (!registry.hasNetwork(network))
       refuse(`${where}.network`, `${network} is not a network of the registry`)
-    const canonical = registry.canonicalAddress(network, address)
-    if (canonical === undefined) refuse(`${where}.address`, `is not a valid address of ${network}`)
-    if (canonical !== address)
-      refuse(`${where}.address`, `must be in its canonical form, ${String(canonical)}`)
+    const address = whyNoAddress(entry, registry)
+    if (address !== null) refuse(`${where}.address`, address)
+    const tag = whyNoTag(entry, registry)
+    if (tag !== null) refuse(`${where}.tag`, tag)
   }
+}
+
+type Entry = NonNullable<Destinations['addresses']>[number]
+
+/** Returns why a rule cannot list an address; null if it can. */
+function whyNoAddress({ network, address }: Entry, registry: PolicyRegistry): string | null {
+  const split = registry.splitAddress(network, address)
+  if (split !== null)
+    return `contains a tag: write the classic address ${split.address}, with tag ${JSON.stringify(split.tag)}`
+  const canonical = registry.canonicalAddress(network, address)
+  if (canonical === undefined) return `is not a valid address of ${network}`
+  return canonical === address ? null : `must be in its canonical form, ${canonical}`
+}
+
+/** Returns why a rule cannot list a tag; null if it can. A tag in another spelling would match nothing. */
+function whyNoTag({ network, address, tag }: Entry, registry: PolicyRegistry): string | null {
+  if (tag === undefined) return null
+  const canonicalOf = (text: string) => registry.canonicalTag(network, address, text)
+  const canonical = canonicalOf(tag) ?? canonicalOf(tag.trim().replace(/^0+(?=\d)/, ''))
+  if (canonical === undefined) return `is not a valid tag of ${network}`
+  return canonical === tag ? null : `must be in its canonical form, ${JSON.stringify(canonical)}`
 }
 
 /**

@@ -146,6 +146,61 @@ test('a deny by address matches all addresses of the payment key, an allow only 
   ])
 })
 
+test('an address that contains its tag is the account with that tag', () => {
+  const pay = (address: string, tag: string | null) => ({
+    asset: 'XLM',
+    network: 'XLM',
+    to: { address, tag, own: null },
+  })
+  const to = (fields: object) => ({
+    to: { addresses: [{ network: 'XLM', address: 'GB', ...fields }] },
+  })
+  assertMatches(to({ tag: '7' }), [
+    [pay('M7xGB', null), true],
+    [pay('M8xGB', null), false],
+    [pay('GB', '7'), true],
+    [pay('M7xGC', null), false],
+  ])
+  assertMatches(to({}), [
+    [pay('GB', null), true],
+    [pay('M7xGB', null), false, true],
+  ])
+  assertMatches(to({ any_tag: true }), [[pay('M7xGB', null), true]])
+  // The tag may be that of a customer, so an own account with a tag must be listed in an allow.
+  assertMatches({ to: { own: 'workspace' } }, [
+    [{ ...pay('M7xGB', null), to: { address: 'M7xGB', tag: null, own: 'workspace' } }, false, true],
+  ])
+})
+
+test('compile refuses tags that no payment can have, and addresses that contain their tag', () => {
+  const why = (network: string, address: string, tag?: string) => {
+    try {
+      policyWith([
+        allow('a', {
+          match: {
+            action: ['transfer'],
+            assets: 'any',
+            to: { addresses: [{ network, address, ...(tag === undefined ? {} : { tag }) }] },
+          },
+        }),
+      ])
+      return null
+    } catch (error) {
+      assert.ok(error instanceof PolicyError)
+      return error.message.replace('rules[0].match.to.addresses[0].', '')
+    }
+  }
+  assert.equal(why('XRP', 'rB', '5'), null)
+  assert.equal(why('XRP', 'rB', '05'), 'tag: must be in its canonical form, "5"')
+  assert.equal(why('XRP', 'rB', ' 5'), 'tag: must be in its canonical form, "5"')
+  assert.equal(why('XRP', 'rB', 'five'), 'tag: is not a valid tag of XRP')
+  assert.equal(why('BTC', 'bc1q', '5'), 'tag: is not a valid tag of BTC')
+  assert.equal(
+    why('XLM', 'M7xGB'),
+    'address: contains a tag: write the classic address GB, with tag "7"',
+  )
+})
+
 test('matches own addresses; in an allow an address with a tag is never own', () => {
   const to = (own: Ownership, tag: string | null = null) => ({
     to: { address: 'bc1qown', tag, own },

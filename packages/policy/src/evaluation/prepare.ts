@@ -30,6 +30,7 @@ export function subjectOf(policy: Policy, act: Act): Subject {
   if (act.workspace !== policy.document.workspace)
     throw new PolicyError('ACT', 'workspace', `must be ${policy.document.workspace}`)
   const asset = assetOf(policy.registry, act.asset, 'asset')
+  const { address, tag } = policy.registry.splitAddress(act.network, act.to.address) ?? act.to
   const paymentKey = policy.registry.paymentKey(act.network, act.to.address)
   return {
     act,
@@ -38,8 +39,9 @@ export function subjectOf(policy: Policy, act: Act): Subject {
     feeAsset: assetOf(policy.registry, asset.fee_asset, 'asset'),
     countsTankFees: policy.document.fees === undefined,
     paymentKey,
+    tag,
     listKeys: {
-      address: addressKey(act.network, act.to.address),
+      address: addressKey(act.network, address),
       paymentKey: addressKey(act.network, paymentKey),
     },
   }
