@@ -71,6 +71,7 @@ test('refuses options that are not valid', async () => {
     [{ origin: 'https://approve.acme.example/path' }, /--origin/],
     [{ listen: '127.0.0.1:8443' }, /requires --origin/],
     [{ origin: 'https://a.example', listen: '8443' }, /--listen/],
+    [{ origin: 'https://a.example', platform: 'https://a.example/' }, /--origin: .*control panel/],
   ] as const)
     await assert.rejects(
       initialize({ ...options, dir: join(folder, 'none'), ...fields }),

@@ -156,7 +156,13 @@ export async function initialize(options: InitOptions): Promise<Config> {
     )
   if (!/^[a-z0-9][a-z0-9_.-]{0,63}$/.test(options.person))
     bad('person', 'must be the ID of a person: 1 to 64 of a-z, 0-9, ".", "_", "-"')
-  if (!/^https?:\/\//.test(options.platform)) bad('platform', 'must be an http or https URL')
+  if (!/^https?:\/\//.test(options.platform) || !URL.canParse(options.platform))
+    bad('platform', 'must be an http or https URL')
+  if (options.origin === new URL(options.platform).origin)
+    bad(
+      'origin',
+      'must not be the origin of the platform: its passkeys sign in to the control panel, so every sign-in could be an approval',
+    )
   const config: Config = {
     version: 1,
     person: options.person,

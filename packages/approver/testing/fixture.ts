@@ -35,7 +35,7 @@ export const trust: Trust = {
   sub_account_index: 1,
   nodes: [1, 2, 3].map((node) => ({ node, identity: identity() })),
 }
-export const place = placeOf(trust)
+export const place = placeOf(trust, 'https://custody.example')
 
 export const alice: TestPasskey = newPasskey('a1')
 const BOB = newKey('b1').key

@@ -328,7 +328,7 @@ const carolsConfig = (): Promise<Config> => (created ??= createConfig())
 function approverOf(config: Config) {
   const calls = callsOf({
     config,
-    place: placeOf(readTrustFile(config)),
+    place: placeOf(readTrustFile(config), config.platform),
     documents: new Documents(platform.home, null),
     platform: platformOf(clientOf(config)),
     now: Date.now,

@@ -37,7 +37,7 @@ const btc = (units: number): bigint => BigInt(Math.round(units * 1e8))
 const NAMES = ['two-person-startup', 'exchange-hot-wallet', 'treasury-with-compliance']
 for (const name of NAMES)
   test(`${name} has no finding`, () => {
-    assert.deepEqual(lint(example(name), { registry }), [])
+    assert.deepEqual(lint(example(name), { registry, enrolled: [], panelOrigins: [] }), [])
   })
 
 test('the page of worked examples contains each of their rules', () => {

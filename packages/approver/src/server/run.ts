@@ -71,7 +71,7 @@ export async function listen(config: Config, handler: RequestListener): Promise<
 export async function run(dir: string, config: Config): Promise<Running> {
   const handler = handlerOf({
     config,
-    place: placeOf(readTrustFile(config)),
+    place: placeOf(readTrustFile(config), config.platform),
     documents: new Documents(dir, config.document_file),
     platform: platformOf(clientOf(config)),
     now: Date.now,

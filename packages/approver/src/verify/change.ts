@@ -18,7 +18,7 @@ import type { ChangeView, KeyView } from '../views.ts'
 import { documentWith, passkeysOf, type Own } from './approval.ts'
 import { possessionStatement } from './document.ts'
 import type { Documents } from './documents.ts'
-import { assertPlace, type Place } from './place.ts'
+import { assertPlace, surroundingsOf, type Place } from './place.ts'
 import { judged } from './judged.ts'
 
 /** What the platform returns of a policy change. Nothing of it is trusted. */
@@ -88,7 +88,7 @@ export function verifyChange(
   const { next } = statement
   if (documentHash(document) !== next.hash || document.number !== next.number)
     refuse('DOCUMENT', 'the proposed document does not have the hash and number in the statement')
-  const fault = lint(document, { registry: place.registry, previous }).find(
+  const fault = lint(document, { ...surroundingsOf(place), previous }).find(
     ({ severity }) => severity === 'error',
   )
   if (fault)
@@ -176,7 +176,7 @@ export function changeView(
     const isMissing = ({ id: key }: Passkey) =>
       missing.some((each) => each.person === own.person && each.key === key)
     const findings = lint(next.document, {
-      registry: place.registry,
+      ...surroundingsOf(place),
       previous: inForce.document,
     })
     return {

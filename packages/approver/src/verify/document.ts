@@ -16,7 +16,7 @@ import { createHash } from 'node:crypto'
 import { ApproverError } from '../errors.ts'
 import type { DocumentView } from '../views.ts'
 import { passkeysOf } from './approval.ts'
-import { assertPlace, type Place } from './place.ts'
+import { assertPlace, surroundingsOf, type Place } from './place.ts'
 import { judged } from './judged.ts'
 
 /** Returns the lower-case hex SHA-256 of a public key's DER SubjectPublicKeyInfo. */
@@ -105,7 +105,7 @@ export function documentView(
   own: { person: string; origin: string; now_s: number },
 ): DocumentView {
   const { document } = file
-  const findings = lint(document, { registry: place.registry })
+  const findings = lint(document, surroundingsOf(place))
   const hasError = findings.some(({ severity }) => severity === 'error')
   const policy = hasError ? null : judged(() => compile(document, place.registry))
   const { number, mode, workspace } = document

@@ -14,17 +14,20 @@ export interface Finding {
   readonly message: string
 }
 
-/** What is known around a document. Each check is left out if what it needs is absent. */
+/**
+ * What is known around a document. A caller states null for what it cannot know, and the finding
+ * `NOT_CHECKED` then names the check that is left out.
+ */
 export interface LintContext {
   readonly registry: PolicyRegistry
   /** The document in force, which this one is to replace. */
   readonly previous?: PolicyDocument
-  /** API keys that are enrolled at the nodes and not revoked. */
-  readonly enrolled?: readonly string[]
+  /** API keys of the full role that are enrolled at the nodes and not revoked. */
+  readonly enrolled: readonly string[] | null
   /** Standing rules in force, as acts. */
   readonly forwards?: readonly Act[]
   /** Origins of the control panel, for example `https://custody.example`. */
-  readonly panelOrigins?: readonly string[]
+  readonly panelOrigins: readonly string[] | null
 }
 
 export const error = (path: string, code: string, message: string): Finding => ({

@@ -42,9 +42,9 @@ export function findChainFaults(document: PolicyDocument, { previous }: LintCont
 /** What would no longer pass: API keys without an owner, and standing rules. */
 export function findOperationalFaults(
   policy: Policy,
-  { enrolled = [], forwards = [] }: LintContext,
+  { enrolled, forwards = [] }: LintContext,
 ): Finding[] {
-  const found: Finding[] = enrolled
+  const found: Finding[] = (enrolled ?? [])
     .filter((key) => !policy.owners.has(key))
     .map((key) =>
       warning(
@@ -71,4 +71,32 @@ export function findOperationalFaults(
     }
   }
   return found
+}
+
+/** Checks that are left out, because the caller does not know what they need. */
+export function findUnchecked(
+  { people }: PolicyDocument,
+  { enrolled, panelOrigins }: LintContext,
+): Finding[] {
+  const hasPasskey = people.some(({ keys }) => keys.some(({ kind }) => kind === 'passkey'))
+  return [
+    ...(panelOrigins === null && hasPasskey
+      ? [
+          warning(
+            'people',
+            'NOT_CHECKED',
+            'It is not known here under which origins people open the control panel, so it was not checked that no passkey is bound to one of them.',
+          ),
+        ]
+      : []),
+    ...(enrolled === null
+      ? [
+          warning(
+            'people',
+            'NOT_CHECKED',
+            'It is not known here which API keys are enrolled, so it was not checked that each of them has an owner.',
+          ),
+        ]
+      : []),
+  ]
 }

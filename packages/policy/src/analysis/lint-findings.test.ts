@@ -16,7 +16,13 @@ const lintOf = (
   rules: readonly unknown[],
   fields: Fields = {},
   context: Partial<LintContext> = {},
-): Finding[] => lint(checkDocument(documentWith(rules, fields)), { registry, ...context })
+): Finding[] =>
+  lint(checkDocument(documentWith(rules, fields)), {
+    registry,
+    enrolled: [],
+    panelOrigins: [],
+    ...context,
+  })
 const findings = (...args: Parameters<typeof lintOf>): string[] =>
   lintOf(...args).map(({ code, path }) => `${code} ${path}`)
 const messages = (...args: Parameters<typeof lintOf>): string[] =>
@@ -256,4 +262,26 @@ test('warns of a rule that restricts one tag of an account', () => {
     'ONE_TAG rules[1].match.to.addresses[0].tag',
   ])
   assert.deepEqual(findings([simple, deny({})]), [])
+})
+
+test('states which checks are left out, because the caller does not know what they need', () => {
+  const passkey = {
+    ...newKey('k').key,
+    kind: 'passkey',
+    credential: 'c'.repeat(22),
+    rp_id: 'custody.example',
+    origins: ['https://approve.custody.example'],
+    device_bound: true,
+  }
+  const zoe = { id: 'zoe', name: 'Zoe', api_keys: [], keys: [passkey] }
+  const unknown = { enrolled: null, panelOrigins: null }
+  assert.deepEqual(
+    messages([simple], { people: [...people, zoe] }, unknown).map((each) => each.split(',')[0]),
+    [
+      'It is not known here under which origins people open the control panel',
+      'It is not known here which API keys are enrolled',
+    ],
+  )
+  // Without a passkey there is no origin to check.
+  assert.deepEqual(findings([simple], {}, unknown), ['NOT_CHECKED people'])
 })

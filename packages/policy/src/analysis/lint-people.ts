@@ -10,7 +10,7 @@ import { error, warning, type Finding, type LintContext } from './finding.ts'
 /** Names that are not defined, and keys that cannot be used. */
 export function findPeopleFaults(
   document: PolicyDocument,
-  { panelOrigins = [] }: LintContext,
+  { panelOrigins }: LintContext,
 ): Finding[] {
   const found: Finding[] = []
   for (const { group, path } of namedGroups(document))
@@ -27,7 +27,7 @@ export function findPeopleFaults(
         if (!(fault instanceof PolicyError)) throw fault
         found.push(error(`${path}.spki`, 'KEY', `The public key is refused: ${fault.message}.`))
       }
-      if (key.kind === 'passkey' && key.origins.some((origin) => panelOrigins.includes(origin)))
+      if (key.kind === 'passkey' && key.origins.some((origin) => panelOrigins?.includes(origin)))
         found.push(
           error(
             `${path}.origins`,

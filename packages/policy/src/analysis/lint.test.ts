@@ -17,7 +17,13 @@ const lintOf = (
   rules: readonly unknown[],
   fields: Partial<Record<keyof PolicyDocument, unknown>> = {},
   context: Partial<LintContext> = {},
-) => lint(checkDocument(documentWith(rules, fields)), { registry, ...context })
+) =>
+  lint(checkDocument(documentWith(rules, fields)), {
+    registry,
+    enrolled: [],
+    panelOrigins: [],
+    ...context,
+  })
 
 /** Asserts the only finding: severity, code and path. */
 function finds(
@@ -294,7 +300,7 @@ test('a generated document is either reported with errors, or it compiles', () =
   fc.assert(
     fc.property(ruleList, (rules) => {
       const document = checkDocument(documentWith(rules, { groups: MIXED_GROUPS }))
-      const found = lint(document, { registry })
+      const found = lint(document, { registry, enrolled: [], panelOrigins: [] })
       const isRefused = found.some(({ severity }) => severity === 'error')
       if (!isRefused) policyWith(rules, { groups: MIXED_GROUPS })
     }),
@@ -329,7 +335,7 @@ test('hostile documents cause no other error than PolicyError', () => {
     fc.property(fc.oneof(spliced, replaced, fc.json(), fc.string()), (text) => {
       try {
         const document = readDocument(text)
-        const found = lint(document, { registry })
+        const found = lint(document, { registry, enrolled: [], panelOrigins: [] })
         if (!found.some(({ severity }) => severity === 'error')) accepted++
       } catch (error) {
         assert.ok(error instanceof PolicyError, String(error))

@@ -4,7 +4,7 @@ import type { Finding, LintContext } from './finding.ts'
 import { findAmountFaults } from './lint-amounts.ts'
 import { findUnapplied } from './lint-applied.ts'
 import { findFeeFaults } from './lint-fees.ts'
-import { findChainFaults, findOperationalFaults } from './lint-context.ts'
+import { findChainFaults, findOperationalFaults, findUnchecked } from './lint-context.ts'
 import { findPeopleFaults, findQuorumFaults } from './lint-people.ts'
 import { findRuleFaults } from './lint-rules.ts'
 
@@ -29,6 +29,7 @@ export function lint(document: PolicyDocument, context: LintContext): Finding[] 
         ...findFeeFaults(document, context.registry),
         ...findUnapplied(document),
         ...findOperationalFaults(policy, context),
+        ...findUnchecked(document, context),
       ]
     : []
   const all = [...early, ...late]

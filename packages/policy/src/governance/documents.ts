@@ -18,6 +18,15 @@ export interface ProvenDocument {
   readonly possessions: readonly SignedStatement[]
 }
 
+/** What all holders of a document know. */
+export type Known = Pick<LintContext, 'registry' | 'previous'>
+
+/**
+ * All holders must decide the same about a document, and only errors decide. They do not know the
+ * origins of the control panel, and API keys without an owner are no error.
+ */
+const NOT_KNOWN = { panelOrigins: null, enrolled: null }
+
 /**
  * Accepts the first document, which operators have typed.
  * @throws PolicyError the first fault
@@ -25,7 +34,7 @@ export interface ProvenDocument {
 export function install(
   { document, possessions }: ProvenDocument,
   place: Place,
-  context: LintContext,
+  context: Known,
   present: Present,
 ): Governance {
   if (document.number !== 1) refuse('OTHER_POLICY', 'number', 'must be 1 in the first document')
@@ -67,7 +76,7 @@ export type Witnesses = readonly [number, number] | null
 export function propose(
   governance: Governance,
   { document, possessions, approvals }: Proposal,
-  context: LintContext,
+  context: Known,
   present: Present,
   witnesses: Witnesses = null,
 ): Governance {
@@ -128,7 +137,7 @@ export function approvedAt(approvals: readonly SignedStatement[]): number {
 export function reinstate(
   governance: Governance,
   { document, possessions, approvals }: Proposal,
-  { registry }: LintContext,
+  { registry }: Known,
   present: Present,
 ): Governance {
   const previous = assertSuccessor(governance, document)
@@ -191,12 +200,12 @@ function assertPlace(document: PolicyDocument, place: Place): void {
 
 function withoutFaults(
   document: PolicyDocument,
-  context: LintContext,
+  context: Known,
   { isOnRecord = false }: Present,
 ): Policy {
   const fault = isOnRecord
     ? undefined
-    : lint(document, context).find(({ severity }) => severity === 'error')
+    : lint(document, { ...context, ...NOT_KNOWN }).find(({ severity }) => severity === 'error')
   if (fault) throw new PolicyError('LINT', fault.path, fault.message)
   return compile(document, context.registry)
 }

@@ -33,7 +33,12 @@ interface Successor {
  */
 function linted(fields: Partial<Record<keyof PolicyDocument, unknown>>): Successor {
   const document = successorOf(FIRST, fields)
-  const findings = lint(document, { registry, previous: FIRST.policy.document })
+  const findings = lint(document, {
+    registry,
+    previous: FIRST.policy.document,
+    enrolled: null,
+    panelOrigins: null,
+  })
   assert.deepEqual(
     findings.filter(({ severity }) => severity === 'error'),
     [],

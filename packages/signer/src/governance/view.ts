@@ -19,6 +19,9 @@ interface Parts {
 /** Greatest number of enrolments, and of orders, without approvals that are listed. */
 const UNAPPROVED_MAX = 100
 
+/** Greatest number of API keys that are listed. */
+const LISTED_KEYS_MAX = 1_000
+
 /**
  * Returns what this node holds about the policy of a workspace, with its signed statements about the
  * document in force and the pending one. Times in Unix seconds.
@@ -34,6 +37,7 @@ export function policyView(parts: Parts, workspace: string): Record<string, unkn
     first: held.exchange.firstsOf(workspace),
     reset: held.exchange.resets.of(workspace),
     enrolments: unapproved(parts, workspace, own),
+    api_keys: enrolledKeys(parts, workspace),
     orders: unapprovedOrders(parts, workspace, own),
     restored_below: known !== null && isBehindKnown(own) ? known.number : null,
   }
@@ -75,6 +79,18 @@ function wordsOf(
   return documents.map(({ policy: { document, hash }, seen_at, acts_at }) =>
     signHeld(identity, { ...common, number: document.number, hash, seen_at, acts_at }),
   )
+}
+
+/** Returns the API keys that can request payments, so that documents can be compared with them. */
+function enrolledKeys({ store }: Parts, workspace: string): string[] {
+  const found = []
+  for (const enrolment of store.state.enrolments.values()) {
+    if (enrolment.workspace !== workspace || enrolment.revoked || enrolment.role !== 'full')
+      continue
+    found.push(enrolment.api_key)
+    if (found.length >= LISTED_KEYS_MAX) break
+  }
+  return found
 }
 
 /** Returns what people approve of each enrolment that lacks approvals and is not revoked. */

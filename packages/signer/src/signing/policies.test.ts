@@ -134,6 +134,7 @@ test('each node signs a statement about the document that it holds', async () =>
   for (const { node, identity } of cluster.peers.nodes) {
     const { body } = await cluster.post(node, '/policy', { workspace: policy.workspace })
     assert.equal(body.document, policy.first.document)
+    assert.ok(body.api_keys.length > 0)
     const [word, ...others] = body.held as [SignedHeldWord]
     assert.deepEqual([word.node, word.hash, others.length], [node, policy.hash, 0])
     const key = createPublicKey(identity)

@@ -102,6 +102,12 @@ export const stoppedRules = (
 ): string[] =>
   forwards.length === 0
     ? []
-    : lint(document, { registry: policyRegistry(registry), forwards })
+    : lint(document, {
+        registry: policyRegistry(registry),
+        forwards,
+        // Only what stops is reported.
+        panelOrigins: null,
+        enrolled: null,
+      })
         .filter(({ code }) => code === 'FORWARD_STOPS')
         .map(({ message }) => message)

@@ -16,6 +16,7 @@ import { OperatorError, type Command } from './command.ts'
 import { giveDecision, listOpenApprovals, showApproval } from './policy/approvals.ts'
 import { provePossessionOf, proposePolicy } from './policy/changes.ts'
 import { policyHistory } from './policy/history.ts'
+import { policySurroundings } from './policy/surroundings.ts'
 import { exportAuditLog, inviteToConsole, listConsolePeople, resetPerson } from './console.ts'
 import { doctorFacts } from './doctor/database.ts'
 import { eventsAfter } from './events/events.ts'
@@ -79,6 +80,7 @@ const COMMANDS: Record<string, Command<Application>> = {
   'gas-tank stake': stakeTank,
   'policy history': policyHistory,
   'policy propose': proposePolicy,
+  'policy surroundings': policySurroundings,
   'prepaid-fee adjust': adjustPrepaidFee,
   'prepaid-fee show': showPrepaidFee,
   'rescan start': startRescan,
@@ -135,6 +137,7 @@ const WHILE_HELD = new Set([
   'approval show',
   'gas-tank list',
   'policy history',
+  'policy surroundings',
   'prepaid-fee show',
   'suspense list',
   'sweep show',

@@ -50,6 +50,7 @@ const services = () => {
   const common = { database: database.get(), registry, signers }
   return {
     ...common,
+    checkout: { base: 'https://custody.example' },
     environment: { uuid: () => randomUUID(), now: clock.now },
     policies: {},
     policyChanges: changeApprovalsOf(common),
@@ -128,6 +129,24 @@ const states = () =>
     policy.document.number,
     next?.policy.hash,
   ])
+
+test('a proposal states the API keys of the workspace that have no owner', async () => {
+  const db = database.get()
+  const account = await db.one<{ id: string }>(
+    `insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', 1) returning id`,
+    [caller.workspaceId],
+  )
+  const robot = randomUUID()
+  await db.query(
+    `insert into api_users (api_key, sub_account_id, role, public_key_pem)
+      values ($1, $2, 'full', 'x'), ($3, $2, 'read-only', 'x')`,
+    [robot, account?.id, randomUUID()],
+  )
+  const { warnings } = await create()
+  const ownerless = warnings.filter(({ message }: Any) => message.includes('lists the API key'))
+  assert.equal(ownerless.length, 1)
+  assert.match(ownerless[0].message, new RegExp(robot))
+})
 
 test('a proposed change is approved, held by the nodes, and in force after its delay', async () => {
   const document = nextDocument()

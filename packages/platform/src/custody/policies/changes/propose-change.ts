@@ -16,6 +16,7 @@ import type { Environment } from '../../../core/environment.ts'
 import type { Queryable } from '../../../core/database/pool.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { emit } from '../../../core/ledger/post.ts'
+import { surroundingsOf } from '../lint-surroundings.ts'
 import { policyInForce, type PolicyInForce } from '../policy-in-force.ts'
 import { compiledOf, invalidDocument } from '../request-document.ts'
 import { findChange, type PolicyChange } from './change.ts'
@@ -25,6 +26,7 @@ import { DIFFERENCES_MAX, presentChange, WARNINGS_MAX } from './shapes.ts'
 
 export interface Services extends Progress {
   environment: Environment
+  checkout: { base: string }
 }
 
 /** Greatest number of changes of a workspace that are not decided. */
@@ -52,7 +54,7 @@ export interface ProposalInput {
  * Returns the document in force, and the proposed one after its checks.
  * @throws ApiError `INVALID_REQUEST` that names the field of the document
  */
-async function checked(services: Services, { workspace, document }: ProposalInput) {
+async function checked(services: Services, { workspaceId, workspace, document }: ProposalInput) {
   const next = compiledOf(services.registry, workspace, document)
   const inForce = await policyInForce(services.signers, workspace)
   if (inForce === null)
@@ -60,7 +62,11 @@ async function checked(services: Services, { workspace, document }: ProposalInpu
       '',
       'the workspace has no policy in force: the operator installs the first document with "npx custody policy install"',
     )
-  const context = { registry: policyRegistry(services.registry), previous: inForce.document }
+  const context = {
+    registry: policyRegistry(services.registry),
+    previous: inForce.document,
+    ...(await surroundingsOf(services, workspaceId)),
+  }
   const findings = lint(next.document, context)
   const fault = findings.find(({ severity }) => severity === 'error')
   if (fault) throw invalidDocument(fault.path, fault.message)

@@ -7,6 +7,7 @@ import { localSigners } from '../connect.ts'
 import { judged, readPolicyFile } from '../policy/files.ts'
 import { inForceOf, policyViews, requireInForce } from '../policy/nodes.ts'
 import { historyOf } from '../policy/past.ts'
+import { surroundings } from '../policy/surroundings.ts'
 import { compiled, registryOf } from '../policy/statements.ts'
 import { need, type Run } from './typed.ts'
 
@@ -25,6 +26,7 @@ export const compare: Run = async ({ home, words }) => {
   const findings = lint(document, {
     registry: registryOf(document.mode),
     previous: inForce.document,
+    ...(await surroundings(home, document)),
   })
   const isValid = findings.every(({ severity }) => severity !== 'error')
   const { number } = inForce.document

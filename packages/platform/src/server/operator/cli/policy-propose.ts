@@ -16,6 +16,8 @@ import {
   signStatement,
   without,
 } from '../policy/statements.ts'
+import { surroundings } from '../policy/surroundings.ts'
+import type { Surroundings } from '../../../custody/policies/lint-surroundings.ts'
 import { needsLine } from '../policy/text.ts'
 import { lineOf } from './approve-change.ts'
 import { need, type Outcome, type Run, type Values } from './typed.ts'
@@ -24,8 +26,12 @@ import { need, type Outcome, type Run, type Values } from './typed.ts'
 const COLLECTION_S = 3600
 
 /** Checks the next document against the one in force. @throws OperatorError that names the field */
-function assertSuccessor(document: PolicyDocument, inForce: PolicyDocument): void {
-  const context = { registry: registryOf(inForce.mode), previous: inForce }
+function assertSuccessor(
+  document: PolicyDocument,
+  inForce: PolicyDocument,
+  known: Surroundings,
+): void {
+  const context = { registry: registryOf(inForce.mode), previous: inForce, ...known }
   const fault = lint(document, context).find(({ severity }) => severity === 'error')
   if (fault) throw new OperatorError(`--file: ${fault.path}: ${fault.message}`)
 }
@@ -114,7 +120,7 @@ export const propose: Run = async ({ home, values }) => {
     return proposeToPlatform(home, file, values)
   const signers = localSigners(home)
   const inForce = await requireInForce(signers, workspace)
-  assertSuccessor(file.document, inForce.document)
+  assertSuccessor(file.document, inForce.document, await surroundings(home, file.document))
   const policy = compiled(inForce.document, 'the policy in force')
   const changed = withApproval(file, inForce, policy, values)
   const { suspensions = [], revoked = [] } = inForce.view

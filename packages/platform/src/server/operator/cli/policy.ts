@@ -16,6 +16,7 @@ import {
   without,
 } from '../policy/statements.ts'
 import { documentLines } from '../policy/text.ts'
+import { surroundings } from '../policy/surroundings.ts'
 import { resetAt } from '../policy/reset.ts'
 import { resetLines } from '../policy/reset-lines.ts'
 import { uninstallAt } from '../policy/uninstall.ts'
@@ -38,7 +39,7 @@ function unreadable({ code, path, message }: PolicyError): Outcome {
   }
 }
 
-export const check: Run = ({ words }) => {
+export const check: Run = async ({ home, words }) => {
   let file: PolicyFile
   try {
     file = readPolicyFile(words[0] as string, 'FILE')
@@ -47,7 +48,10 @@ export const check: Run = ({ words }) => {
     throw error
   }
   const { document, possessions } = file
-  const findings = lint(document, { registry: registryOf(document.mode) })
+  const findings = lint(document, {
+    registry: registryOf(document.mode),
+    ...(await surroundings(home, document)),
+  })
   const isValid = findings.every(({ severity }) => severity !== 'error')
   const missing = isValid ? missingProofs(compiled(document, 'FILE'), possessions) : []
   return {
@@ -107,7 +111,7 @@ export const place: Run = async ({ home, values }) => {
   }
 }
 
-export const install: Run = ({ home, values }) => installAt(localSigners(home), values)
+export const install: Run = ({ home, values }) => installAt(home, localSigners(home), values)
 
 export const reset: Run = ({ home, values }) => resetAt(localSigners(home), values)
 

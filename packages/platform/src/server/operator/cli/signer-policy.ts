@@ -12,7 +12,7 @@ import { need, type Run, type Values } from './typed.ts'
 // Commands about the policy at one node, on its own host.
 const here = (values: Values) => nodeAt(resolve(need(values, 'home')))
 
-export const install: Run = ({ values }) => installAt([here(values)], values)
+export const install: Run = ({ values }) => installAt(null, [here(values)], values)
 
 export const show: Run = async ({ values }) => showAt([here(values)], need(values, 'workspace'))
 

@@ -113,7 +113,10 @@ const objects = (value: unknown): object[] =>
     : []
 
 /** Proposes the next document of a workspace. */
-export const proposePolicy: Command<Services> = async (services, input) => {
+export const proposePolicy: Command<Services & { checkout: { base: string } }> = async (
+  services,
+  input,
+) => {
   const { database } = services
   const name = argument(input, 'workspace') ?? ''
   const workspace = await database.one<{ id: string }>(

@@ -19,6 +19,9 @@ import * as fc from '../../../../../../testing/property.ts'
 import { newKey } from '../../../../../policy/testing/documents.ts'
 import { draftDocument, toFillIn, type DraftParts } from './draft.ts'
 
+/** What is known around a document. */
+const SURROUNDINGS = { panelOrigins: [], enrolled: [] }
+
 const registry = policyRegistry(loadRegistry('mainnet'))
 const START = 1_800_000_000
 const KEY = '7c9e6679-7425-40de-944b-e07fc1f90ae7'
@@ -73,7 +76,7 @@ const filled = (document: PolicyDocument): PolicyDocument =>
     })),
   })
 const errorsOf = (document: PolicyDocument) =>
-  lint(document, { registry }).filter(({ severity }) => severity === 'error')
+  lint(document, { registry, ...SURROUNDINGS }).filter(({ severity }) => severity === 'error')
 
 test('a first draft is refused until the public keys are filled in', () => {
   const draft = draftDocument(partsOf())
@@ -135,7 +138,7 @@ test('a draft for a workspace with a policy follows its document and keeps its p
   )
   assert.deepEqual([next.number, next.previous, next.people], [2, hash, document.people])
   assert.deepEqual(toFillIn(next), [])
-  const findings = lint(checkDocument(next), { registry, previous: document })
+  const findings = lint(checkDocument(next), { registry, previous: document, ...SURROUNDINGS })
   assert.deepEqual(
     findings.filter(({ severity }) => severity === 'error'),
     [],
@@ -184,8 +187,9 @@ test('a draft allows the standing rules that exist, and nothing else that forwar
   const document = filled(draftDocument(partsOf({ forwards })))
   assert.deepEqual(errorsOf(document), [])
   const stops = (acts: readonly Act[]) =>
-    lint(document, { registry, forwards: acts }).filter(({ code }) => code === 'FORWARD_STOPS')
-      .length
+    lint(document, { registry, forwards: acts, ...SURROUNDINGS }).filter(
+      ({ code }) => code === 'FORWARD_STOPS',
+    ).length
   assert.equal(stops(forwards), 0)
   assert.equal(stops([{ ...forwards[1]!, amount: 9n }]), 0)
   assert.equal(stops([{ ...forwards[1]!, amount: 10n }]), 1)

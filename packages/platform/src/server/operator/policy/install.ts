@@ -13,6 +13,8 @@ import { OperatorError } from '../command.ts'
 import { orderNodes } from '../nodes.ts'
 import { judged, readPolicyFile, type PolicyFile } from './files.ts'
 import { nodesWith, placeOf, policyViews } from './nodes.ts'
+import type { Surroundings } from '../../../custody/policies/lint-surroundings.ts'
+import { surroundings } from './surroundings.ts'
 import { nowS, registryOf } from './statements.ts'
 import { documentLines } from './text.ts'
 
@@ -25,6 +27,7 @@ function assertInstallable(
   { document, possessions }: PolicyFile,
   workspace: string,
   place: Pick<PolicyDocument, 'mode' | 'nodes'>,
+  known: Surroundings,
 ): void {
   if (document.workspace !== workspace)
     throw new OperatorError(
@@ -37,7 +40,7 @@ function assertInstallable(
       )
   const proofs = possessions.map(readSigned)
   const registry = registryOf(document.mode)
-  const fault = lint(document, { registry }).find(({ severity }) => severity === 'error')
+  const fault = lint(document, { registry, ...known }).find(({ severity }) => severity === 'error')
   if (fault) throw new OperatorError(`--file: ${fault.path}: ${fault.message}`)
   judged('--file', () =>
     install(
@@ -57,14 +60,21 @@ export function isConfirmed(values: Values, { mode }: PolicyDocument, hash: stri
   return true
 }
 
-/** Enters the first document of a workspace at these nodes. */
-export async function installAt(signers: readonly NodePeer[], values: Values): Promise<Outcome> {
+/**
+ * Enters the first document of a workspace at these nodes.
+ * @param home data folder of the platform; null: the command runs on the host of a node
+ */
+export async function installAt(
+  home: string | null,
+  signers: readonly NodePeer[],
+  values: Values,
+): Promise<Outcome> {
   const workspace = need(values, 'workspace')
   const path = need(values, 'file')
   const file = judged('--file', () => readPolicyFile(path, '--file'))
   const { document, possessions } = file
   const { views } = await policyViews(signers, workspace)
-  assertInstallable(file, workspace, placeOf(views))
+  assertInstallable(file, workspace, placeOf(views), await surroundings(home, document, signers))
   const hash = documentHash(document)
   const other = views.find((view) => view.hash !== null && view.hash !== hash)
   if (other)

@@ -59,6 +59,8 @@ export interface PolicyView {
   reset?: ResetView | null
   /** Enrolments that lack approvals at this node; absent in earlier versions of the node. */
   enrolments?: EnrolmentFacts[]
+  /** API keys of the full role that are enrolled; absent in earlier versions of the node. */
+  api_keys?: string[]
   /** Orders about gas tanks that lack approvals at this node; absent in earlier versions of the node. */
   orders?: TankOrder[]
   suspensions?: { target: { person: string; key: string } }[]
