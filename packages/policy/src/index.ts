@@ -54,6 +54,7 @@ export {
 } from './governance/documents.ts'
 export { confirm, isRemoved, resume, revoke, stop, suspend, veto } from './governance/statements.ts'
 export { governanceSentences } from './sentences/governance-sentence.ts'
+export { visible } from './sentences/words.ts'
 export { ruleSentence } from './sentences/rule-sentence.ts'
 export * from './sentences/statement-sentence.ts'
 export * from './analysis/diff.ts'

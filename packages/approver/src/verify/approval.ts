@@ -16,6 +16,7 @@ import {
   type ActFacts,
   type Passkey,
   type PolicyDocument,
+  visible,
 } from '@custody/policy'
 import { ApproverError } from '../errors.ts'
 import type { ApprovalDetailView, ApprovalView, FactView } from '../views.ts'
@@ -74,13 +75,13 @@ function factRows(action: ApprovedAction, facts: ActFacts): FactView[] {
     ...text('Action', action),
     ...text('Amount', units(facts.amount, decimals, asset)),
     { name: 'Destination', value: facts.to, kind: 'address' },
-    ...text('Tag', facts.tag ?? 'none'),
+    ...text('Tag', visible(facts.tag ?? 'none')),
     ...text('Network', facts.network),
     ...(facts.contract === null
       ? text('Token', `none: ${asset} is the coin of ${facts.network}`)
       : [{ name: 'Token contract', value: facts.contract, kind: 'address' as const }]),
     ...text('Largest fee', units(facts.fee_max, facts.fee_decimals, facts.fee_asset)),
-    ...text('Sub-account', facts.sub_account),
+    ...text('Sub-account', visible(facts.sub_account)),
     ...text('Resource', facts.resource),
     ...(standing === null
       ? []

@@ -81,20 +81,49 @@ export function matchIncludes(outer: Match, inner: Match): boolean {
   )
 }
 
-/** Returns false if two rules certainly never match the same act. */
-export function mayMeet(a: Match, b: Match): boolean {
+/**
+ * Returns false if two rules certainly never match the same act.
+ * @param kind of the second rule: one that restricts matches all addresses of the same payment key, so
+ *   its destinations are not compared
+ */
+export function mayMeet(a: Match, b: Match, kind: 'allow' | 'restriction'): boolean {
   const meet = (x: readonly string[] | undefined, y: readonly string[] | undefined): boolean =>
     x === undefined || y === undefined || x.some((each) => y.includes(each))
   const assets = (match: Match) => (match.assets === 'any' ? undefined : match.assets)
-  const accounts = ({ sub_accounts }: Match) =>
-    Array.isArray(sub_accounts) ? sub_accounts : undefined
   return (
     meet(a.action, b.action) &&
     meet(assets(a), assets(b)) &&
     meet(a.networks, b.networks) &&
     meet(a.api_keys, b.api_keys) &&
     meet(a.people, b.people) &&
-    meet(accounts(a), accounts(b))
+    accountsMeet(a.sub_accounts, b.sub_accounts) &&
+    (kind === 'restriction' || destinationsMeet(a.to, b.to))
+  )
+}
+
+/** Returns false if no sub-account is in both. */
+function accountsMeet(a: SubAccounts | undefined, b: SubAccounts | undefined): boolean {
+  if (a === undefined || b === undefined) return true
+  if (Array.isArray(a))
+    return a.some((each) => (Array.isArray(b) ? b.includes(each) : each.startsWith(b.prefix)))
+  if (Array.isArray(b)) return accountsMeet(b, a)
+  return a.prefix.startsWith(b.prefix) || b.prefix.startsWith(a.prefix)
+}
+
+/** Returns false if no destination is in both. An own address may be any address. */
+function destinationsMeet(a: Match['to'], b: Match['to']): boolean {
+  const listOf = (to: Match['to']) =>
+    to === undefined || to === 'any' || to.own !== undefined ? null : (to.addresses ?? [])
+  const [x, y] = [listOf(a), listOf(b)]
+  if (x === null || y === null) return true
+  const isAny = (entry: (typeof x)[number]) => entry.any_tag === true
+  return x.some((one) =>
+    y.some(
+      (other) =>
+        one.network === other.network &&
+        one.address === other.address &&
+        (isAny(one) || isAny(other) || one.tag === other.tag),
+    ),
   )
 }
 

@@ -285,3 +285,52 @@ test('states which checks are left out, because the caller does not know what th
   // Without a passkey there is no origin to check.
   assert.deepEqual(findings([simple], {}, unknown), ['NOT_CHECKED people'])
 })
+
+test('windows of rules with different payees do not add up', () => {
+  const employee = (id: string, address: string, more: object = {}) =>
+    allow(id, {
+      match: {
+        action: ['transfer'],
+        assets: ['ETH'],
+        to: { addresses: [{ network: 'ETH', address, ...more }] },
+      },
+      windows: [{ name: 'week', hours: 168, per: 'sub_account', max: { ETH: '2' } }],
+    })
+  assert.deepEqual(findings([employee('a', '0xA'), employee('b', '0xB')]), [])
+  const sum = ['WINDOWS_ADD_UP rules[1].windows']
+  assert.deepEqual(findings([employee('a', '0xA'), employee('b', '0xA')]), sum)
+  const xrp = (id: string, more: object) =>
+    allow(id, {
+      match: {
+        action: ['transfer'],
+        assets: ['XRP'],
+        to: { addresses: [{ network: 'XRP', address: 'rB', ...more }] },
+      },
+      windows: [{ name: 'week', hours: 168, per: 'sub_account', max: { XRP: '2' } }],
+    })
+  assert.deepEqual(findings([xrp('a', { tag: '1' }), xrp('b', { tag: '2' })]), [])
+  assert.deepEqual(findings([xrp('a', { tag: '1' }), xrp('b', { any_tag: true })]), sum)
+  // An own address may be any address.
+  const own = allow('own', {
+    match: { action: ['transfer'], assets: ['ETH'], to: { own: 'workspace' } },
+    windows: [{ name: 'week', hours: 168, per: 'sub_account', count: 2 }],
+  })
+  assert.deepEqual(findings([employee('a', '0xA'), own]), sum)
+})
+
+test('warns of refunds that need fewer approvals than transfers of the same assets', () => {
+  const count = { windows: [{ name: 'day', hours: 24, per: 'sub_account', count: 5 }] }
+  const refund = (fields: object = {}) =>
+    allow('back', { match: { action: ['refund'], assets: ['BTC'] }, ...count, ...fields })
+  const two = { approvals: [{ group: 'treasury', k: 2 }] }
+  const transfers = allow('pay', { match: { action: ['transfer'], assets: 'any' }, ...two })
+  const warned = (rules: readonly unknown[]) =>
+    findings(rules).filter((each) => each.startsWith('EASY_REFUND'))
+  assert.deepEqual(warned([transfers, refund()]), ['EASY_REFUND rules[1]'])
+  assert.deepEqual(warned([transfers, refund(two)]), [])
+  const other = { ...transfers, match: { action: ['transfer'], assets: ['ETH'] } }
+  assert.deepEqual(warned([other, refund()]), [])
+  // The same rule allows transfers as easily.
+  const both = { match: { action: ['transfer', 'refund'], assets: ['BTC'] } }
+  assert.deepEqual(warned([transfers, refund(both)]), [])
+})

@@ -39,7 +39,9 @@ function findOverlaps(allows: readonly Numbered<AllowRule>[]): Finding[] {
       rule.windows &&
       allows.find(
         (other, number) =>
-          number < at && other.rule.windows !== undefined && mayMeet(other.rule.match, rule.match),
+          number < at &&
+          other.rule.windows !== undefined &&
+          mayMeet(other.rule.match, rule.match, 'allow'),
       )
     return adding
       ? [
@@ -70,6 +72,43 @@ function findSingleTags({ rule, path }: Numbered): Finding[] {
   )
 }
 
+/** Quorums of an `allow`: the number of people of each group. */
+const quorumOf = ({ approvals = [] }: AllowRule): number =>
+  approvals.reduce((sum, { k }) => sum + k, 0)
+
+/**
+ * Rules that allow refunds with fewer approvals than transfers of the same assets. Which payment is a
+ * refund is the word of the caller.
+ */
+function findEasyRefunds(allows: readonly Numbered<AllowRule>[]): Finding[] {
+  const refunds = allows.filter(({ rule }) => rule.match.action.includes('refund'))
+  const transfers = allows.filter(({ rule }) => rule.match.action.includes('transfer'))
+  return refunds.flatMap(({ rule, path }) => {
+    // As transfers, the same payments would need what the easiest of these rules needs.
+    const others = transfers.filter(
+      (other) =>
+        mayMeet({ ...rule.match, action: ['transfer'] }, other.rule.match, 'allow') &&
+        quorumOf(other.rule) > quorumOf(rule),
+    )
+    const asEasy = transfers.some((other) =>
+      allowIncludes(
+        other.rule,
+        { ...rule, match: { ...rule.match, action: ['transfer'] } },
+        'same rule',
+      ),
+    )
+    return others.length === 0 || asEasy
+      ? []
+      : [
+          warning(
+            path,
+            'EASY_REFUND',
+            `The rule ${rule.id} allows refunds with fewer approvals than ${others.map((other) => other.rule.id).join(', ')} allows transfers. The caller decides which payment is a refund, and the nodes do not know invoices, so limit refunds as transfers.`,
+          ),
+        ]
+  })
+}
+
 /** Rules that never have an effect, or more effect than their author may expect. */
 export function findRuleFaults(policy: Policy): Finding[] {
   const all = policy.document.rules.map((rule, at): Numbered => ({ rule, path: `rules[${at}]` }))
@@ -83,9 +122,9 @@ export function findRuleFaults(policy: Policy): Finding[] {
   for (const { rule, path } of all)
     if (rule.effect === 'deny' && rule.amount === undefined && Object.keys(rule.match).length === 0)
       found.push(warning(path, 'EVERYTHING_DENIED', `The rule ${rule.id} denies every act.`))
-  found.push(...all.flatMap(findSingleTags))
+  found.push(...all.flatMap(findSingleTags), ...findEasyRefunds(allows))
   for (const { rule, path } of allows) {
-    const meeting = adding.filter((other) => mayMeet(rule.match, other.rule.match))
+    const meeting = adding.filter((other) => mayMeet(rule.match, other.rule.match, 'restriction'))
     const needs = combineNeeds(needsOf(rule), ...meeting.map((other) => addedNeeds(other.rule)))
     // The requester's own part is left out: it depends on the API key.
     const others = needs.map((need) => ({ ...need, initiator: true }))

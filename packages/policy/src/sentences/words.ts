@@ -5,13 +5,14 @@ import { formatUnits } from '../amounts.ts'
  * that are invisible or change the direction of text are written as their code points, so that a
  * name cannot change what the rest of a sentence appears to say.
  */
-export function quote(text: string): string {
-  const visible = text.replace(
+export const quote = (text: string): string => `"${visible(text)}"`
+
+/** Returns a text as {@link quote} does, without the quotation marks around it. */
+export const visible = (text: string): string =>
+  text.replace(
     /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}"\\]|(?! )\p{Zs}/gu,
     (character) => `\\u{${(character.codePointAt(0) as number).toString(16)}}`,
   )
-  return `"${visible}"`
-}
 
 /** Joins words: `a`, `a and b`, `a, b and c`. */
 export function join(words: readonly string[], last: 'and' | 'or' = 'and'): string {
