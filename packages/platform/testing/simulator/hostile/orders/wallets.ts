@@ -1,0 +1,200 @@
+import {
+  addressAt,
+  tron,
+  utxo,
+  evm,
+  xrp,
+  type Asset,
+  type Network,
+  type TronClient,
+  type UnsignedTransaction,
+} from '@custody/chains'
+import { Transaction } from 'bitcoinjs-lib'
+import { registry } from '../../../../../signer/testing/signer-cluster.ts'
+import type { WholeKeys } from '../../../../../signer/testing/whole-keys.ts'
+import type { SeededRandom } from '../../seeded-random.ts'
+import { outputPaying, type Ledgers } from './ledgers.ts'
+
+export const CHANGE_INDEX = 0x7fffffff
+/** Sub-accounts with API keys; 0 is the gas tank. */
+export const SUB_ACCOUNTS = [1, 2] as const
+/** Deposit addresses of each sub-account, besides the omnibus address. */
+const DEPOSITS = [1, 2] as const
+
+/** A coin of a UTXO chain. */
+interface Coin {
+  txid: string
+  vout: number
+  value: bigint
+  path: number[]
+  previous: string
+}
+
+/** What a transaction is to do; fields that a family does not have are ignored. */
+export interface Transfer {
+  path: number[]
+  to: string
+  tag: string | null
+  amount: bigint
+  fee: bigint
+  nonce: number
+  /** UTXO: the coins to spend; all of their value that is neither paid nor a fee returns as change. */
+  coins: readonly Coin[]
+  /** UTXO: everything but the fee goes to `to`. */
+  isWhole: boolean
+}
+
+/** Gas of a transfer of the native coin, and of a token. */
+export const GAS = 21_000n
+
+/** The wallets of one workspace on one network, as the platform sees them. */
+export class Wallets {
+  readonly network: Network
+  readonly coins: Coin[] = []
+  /** Next nonce of each account, by path. */
+  readonly nonces = new Map<string, number>()
+  readonly #keys: WholeKeys
+  readonly #foreign: WholeKeys
+  readonly #ledgers: Ledgers
+  #reference: Awaited<ReturnType<TronClient['reference']>> | null = null
+  #made = 0
+
+  constructor(code: string, keys: WholeKeys, foreign: WholeKeys, ledgers: Ledgers) {
+    this.network = registry.network(code) as Network
+    this.#keys = keys
+    this.#foreign = foreign
+    this.#ledgers = ledgers
+  }
+
+  pathOf(sub: number, index = 0): number[] {
+    return [sub, this.network.chain_index, index]
+  }
+
+  address(path: readonly number[]): string {
+    return addressAt(this.network, this.#keys.keys[this.network.curve], [...path])
+  }
+
+  /** Returns an address outside of the workspace. */
+  sink(number: number): string {
+    return addressAt(this.network, this.#foreign.keys[this.network.curve], [
+      number,
+      this.network.chain_index,
+      0,
+    ])
+  }
+
+  /** All own addresses, by the sub-account that they belong to. */
+  owned(sub: number): string[] {
+    const indexes = sub === 0 ? [0] : [0, ...DEPOSITS, CHANGE_INDEX]
+    return [...new Set(indexes.map((index) => this.address(this.pathOf(sub, index))))]
+  }
+
+  /** Pays the initial balances: enough for every payment of a run. */
+  async fund(): Promise<void> {
+    const { code, family } = this.network
+    const ledger = this.#ledgers.of(code)
+    if (family === 'utxo') {
+      for (const sub of SUB_ACCOUNTS)
+        for (let at = 0; at < (sub === 1 ? 8 : 2); at++) {
+          const path = this.pathOf(sub, at % 2)
+          const address = this.address(path)
+          const previous = await ledger.fund(address, '0.5')
+          const vout = outputPaying(previous, utxo.scriptOf(this.network, address))
+          const transaction = Transaction.fromHex(previous)
+          const value = BigInt(transaction.outs[vout]!.value)
+          this.coins.push({ txid: transaction.getId(), vout, value, path, previous })
+        }
+      return
+    }
+    const first = family === 'xrp' ? 0 : 0
+    const amount = family === 'evm' ? '20' : '5000'
+    const subs = family === 'xrp' ? [1, 2] : [0, 1, 2]
+    for (const sub of subs) await ledger.fund(this.address(this.pathOf(sub, first)), amount)
+    if (family === 'evm' || family === 'tron')
+      for (const sub of SUB_ACCOUNTS)
+        for (const index of DEPOSITS)
+          await ledger.fund(this.address(this.pathOf(sub, index)), family === 'evm' ? '2' : '200')
+    for (const sub of subs) await this.#readNonce(this.pathOf(sub, first))
+    if (family === 'tron') this.#reference = await ledger.client.reference!()
+  }
+
+  async #readNonce(path: number[]): Promise<void> {
+    const { client } = this.#ledgers.of(this.network.code)
+    const account = await (
+      client as { account?: (address: string) => Promise<{ sequence?: bigint } | null> }
+    ).account?.(this.address(path))
+    this.nonces.set(path.join('/'), Number(account?.sequence ?? 0n))
+  }
+
+  /** Draws a nonce of an account: the next one, one that was used, or one that leaves a gap. */
+  drawNonce(random: SeededRandom, path: readonly number[]): number {
+    const next = this.nonces.get(path.join('/')) ?? 0
+    const draw = random.below(10)
+    return draw < 6 ? next : draw < 9 ? Math.max(0, next - 1 - random.below(3)) : next + 1
+  }
+
+  /** Builds a transaction; null if the family cannot express it. */
+  build(o: Transfer): UnsignedTransaction | null {
+    const { network } = this
+    const publicKey = this.#keys.at[network.curve](o.path)
+    switch (network.family) {
+      case 'utxo':
+        return this.#spend(o)
+      case 'evm': {
+        const price = o.fee / GAS
+        return evm.buildTransfer(network, {
+          asset: registry.asset(network.native_asset) as Asset,
+          to: o.to,
+          amount: o.amount,
+          nonce: BigInt(o.nonce),
+          gas: GAS,
+          // The block builder takes all of it.
+          fee: { maxFeePerGas: price, maxPriorityFeePerGas: price },
+          path: o.path,
+        })
+      }
+      case 'xrp':
+        return xrp.buildPayment(network, {
+          to: o.to,
+          tag: o.tag,
+          amount: o.amount,
+          fee: o.fee,
+          sequence: BigInt(o.nonce),
+          validUntil: 4_000_000,
+          publicKey,
+          path: o.path,
+        })
+      case 'tron':
+        if (o.amount === 0n) return null
+        return tron.buildTransfer(network, {
+          reference: { ...this.#reference!, timestamp: this.#reference!.timestamp + this.#made++ },
+          path: o.path,
+          publicKey,
+          asset: registry.asset('TRX') as Asset,
+          to: o.to,
+          amount: o.amount,
+        })
+      default:
+        return null
+    }
+  }
+
+  #spend({ coins, to, amount, fee, isWhole, path: [sub] }: Transfer): UnsignedTransaction | null {
+    const total = coins.reduce((sum, { value }) => sum + value, 0n)
+    const paid = isWhole ? total - fee : amount
+    const change = total - paid - fee
+    if (coins.length === 0 || paid <= 600n || change < 0n || (change > 0n && change < 600n))
+      return null
+    const changePath = this.pathOf(sub!, CHANGE_INDEX)
+    return utxo.buildTransfer(this.network, {
+      selection: { utxos: coins, change, fee } as unknown as Parameters<
+        typeof utxo.buildTransfer
+      >[1]['selection'],
+      to,
+      amount: paid,
+      changeAddress: this.address(changePath),
+      changePath,
+      previous: new Map(coins.map(({ txid, previous }) => [txid, previous])),
+    })
+  }
+}
