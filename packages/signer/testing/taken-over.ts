@@ -11,8 +11,8 @@ import { takesCalls } from './channels.ts'
 import type { SignerCluster, Json } from './signer-cluster.ts'
 
 /**
- * A compromised node of a cluster whose nodes have their own processes: the node is killed, and the
- * test uses its keys, its record and its port.
+ * A compromised node of a cluster: the node is stopped, and the test uses its keys, its record and its
+ * port.
  */
 export class TakenOver {
   readonly identity: KeyObject
@@ -30,7 +30,8 @@ export class TakenOver {
   }
 
   static async start(cluster: SignerCluster, node: number): Promise<TakenOver> {
-    await cluster.kill(node)
+    if (cluster.processes.has(node)) await cluster.kill(node)
+    else await cluster.stopHere(node)
     const { home, port } = cluster.peers.nodes[node - 1]!
     const taken = new TakenOver(home, node)
     await taken.#listen(port)

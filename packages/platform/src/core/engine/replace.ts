@@ -4,7 +4,7 @@ import type { FeeLevel, RequestedReplacement } from './chain.ts'
 import { commitBuilt, overCap } from './commit.ts'
 import { giveUp } from './outcomes/give-up.ts'
 import { advance } from './lease.ts'
-import { refusalReason } from '../signing/refusal.ts'
+import { isHeldByPolicy, refusalReason } from '../signing/refusal.ts'
 import { openReplacement, whyFinal, type Replacement } from './replacement.ts'
 import type { Environment } from '../environment.ts'
 import type { Database } from '../database/pool.ts'
@@ -38,6 +38,9 @@ interface Built {
   account: string | null
   nonce: string | null
 }
+
+const LOWER_FEE =
+  'a cancellation whose fee is at most a quarter above that of the transaction is always possible'
 
 /**
  * Starts the requested replacement of a pending transaction; returns false if none was requested.
@@ -122,6 +125,14 @@ async function signReplacement(
   // replacement.
   await markSubmitted(services.database, row, built.id)
   const outcome = await signBuilt(services, row, built, replacement)
+  // A policy that is stopped or whose window is full allows a cancellation at a lower fee, which the
+  // caller can request once this one has ended.
+  if (
+    outcome.kind === 'unavailable' &&
+    replacement.kind === 'CANCEL' &&
+    isHeldByPolicy(outcome.code)
+  )
+    return giveUp(services, row, replacement, `${outcome.message}; ${LOWER_FEE}`)
   if (outcome.kind === 'unavailable') {
     return advance(services.database, row, {
       waits: 'SIGNER_NODES',
