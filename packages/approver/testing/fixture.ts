@@ -1,5 +1,5 @@
-import { checkDocument, type PolicyDocument } from '@custody/policy'
-import { generateKeyPairSync } from 'node:crypto'
+import { checkDocument, documentHash, type PolicyDocument } from '@custody/policy'
+import { generateKeyPairSync, sign } from 'node:crypto'
 import { mkdtempSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -24,8 +24,7 @@ export const PAYEE = '0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045'
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 4096 })
 export const PRIVATE_KEY = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
 
-const identity = () =>
-  generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }) as string
+const identities = [1, 2, 3].map(() => generateKeyPairSync('ed25519'))
 
 export const trust: Trust = {
   version: 1,
@@ -33,7 +32,10 @@ export const trust: Trust = {
   workspace: 'acme',
   sub_account: 'main',
   sub_account_index: 1,
-  nodes: [1, 2, 3].map((node) => ({ node, identity: identity() })),
+  nodes: identities.map(({ publicKey }, at) => ({
+    node: at + 1,
+    identity: publicKey.export({ type: 'spki', format: 'pem' }) as string,
+  })),
 }
 export const place = placeOf(trust, 'https://custody.example')
 
@@ -86,6 +88,15 @@ export const approvalOf = (
     payee: PAYEE,
     ...fields,
   })
+
+/** Returns a signer node's statement that a document is in force, as the platform returns it. */
+export function statedBy(node: number, document: PolicyDocument, at = NOW_S): object {
+  const { mode, nodes, workspace, number } = document
+  const word = { node, mode, nodes, workspace, number, hash: documentHash(document), at }
+  const text = Buffer.from(`custody/policy-in-force/v1\n${JSON.stringify(word)}`)
+  const { privateKey: own } = identities[node - 1] as (typeof identities)[number]
+  return { ...word, signature: sign(null, text, own).toString('hex') }
+}
 
 /** A platform with one transfer that waits for approvals. */
 export class TestPlatform implements Platform {
@@ -142,6 +153,8 @@ export class TestPlatform implements Platform {
 
   /** Pending changes, and the signed texts of stops by their hashes. */
   pending: { document: unknown; acts_at: string }[] = []
+  /** Statements of signer nodes about the document in force. */
+  statements: object[] = []
   readonly stops = new Map<string, string | null>()
   /** Statements of emergencies that the platform got. */
   readonly sent: object[] = []
@@ -149,7 +162,7 @@ export class TestPlatform implements Platform {
   async policy() {
     this.#fail()
     const stops = [...this.stops.keys()].map((hash) => ({ hash }))
-    return { document: this.inForce, pending: this.pending, stops }
+    return { document: this.inForce, pending: this.pending, stops, statements: this.statements }
   }
 
   async stopText(hash: string) {
@@ -214,7 +227,7 @@ export async function startPage(
   }
   const now = o.now ?? Date.now
   const documents = new Documents(dir, null)
-  handler = handlerOf({ config, place, documents, platform, now }) as typeof handler
+  handler = handlerOf({ config, place, trust, documents, platform, now }) as typeof handler
   return {
     origin,
     config,

@@ -326,9 +326,11 @@ const carolsConfig = (): Promise<Config> => (created ??= createConfig())
 
 /** Carol's approver: its server, with the platform behind it and her authenticator before it. */
 function approverOf(config: Config) {
+  const trust = readTrustFile(config)
   const calls = callsOf({
     config,
-    place: placeOf(readTrustFile(config), config.platform),
+    place: placeOf(trust, config.platform),
+    trust,
     documents: new Documents(platform.home, null),
     platform: platformOf(clientOf(config)),
     now: Date.now,

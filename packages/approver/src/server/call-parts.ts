@@ -1,3 +1,4 @@
+import type { Trust } from '@custody/client'
 import {
   challengeOf,
   PolicyError,
@@ -25,6 +26,8 @@ const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 export interface Services {
   config: Config
   place: Place
+  /** The trust file, which pins the identity keys of the signer nodes. */
+  trust: Trust
   documents: Documents
   platform: Platform
   /** Milliseconds of Unix time. */

@@ -8,7 +8,15 @@ import { test } from 'node:test'
 import { decisionStatement } from '@custody/client/approvals/parts'
 import { documentHash, type Statement } from '@custody/policy'
 import { assertionOf, newPasskey, UP, UV, BE } from '../../../policy/testing/passkeys.ts'
-import { alice, approvalOf, documentOf, NOW_S, place, TestPlatform } from '../../testing/fixture.ts'
+import {
+  alice,
+  approvalOf,
+  documentOf,
+  NOW_S,
+  place,
+  TestPlatform,
+  trust,
+} from '../../testing/fixture.ts'
 import { ApproverError } from '../errors.ts'
 import { verifyApproval } from '../verify/approval.ts'
 import { possessionStatement } from '../verify/document.ts'
@@ -46,6 +54,7 @@ function start(o: { policy?: unknown } = {}) {
       port: 24_873,
     },
     place,
+    trust,
     documents,
     platform,
     now: () => now,
@@ -230,6 +239,19 @@ test('refuses documents of another installation, with errors, or of another form
   await fails('FILE', call('document', { text: '{"document":1,"document":2}' }))
   await fails('FILE', call('document', { text: '[]' }))
   await fails('FILE', call('document', { text: JSON.stringify({ document, other: 1 }) }))
+})
+
+test('names of people are displayed with invisible and reordering characters as code points', async () => {
+  const { call } = start()
+  const [first, ...others] = document.people
+  const people = [{ ...first, name: 'Al\u202eice\u200b (Bob)' }, ...others]
+  const view = await call<DocumentView>('document', {
+    text: JSON.stringify({ ...document, people }),
+  })
+  assert.deepEqual(
+    view.people.map(({ name }) => name),
+    [String.raw`"Al\u{202e}ice\u{200b} (Bob)"`, '"Bob"', '"Carol"'],
+  )
 })
 
 /** Returns what a browser returns of a new passkey. */

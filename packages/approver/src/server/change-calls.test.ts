@@ -6,7 +6,15 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { checkDocument, compile, documentHash, type PolicyDocument } from '@custody/policy'
 import { assertionOf, newPasskey } from '../../../policy/testing/passkeys.ts'
-import { alice, approvalOf, documentOf, NOW_S, place, TestPlatform } from '../../testing/fixture.ts'
+import {
+  alice,
+  approvalOf,
+  documentOf,
+  NOW_S,
+  place,
+  TestPlatform,
+  trust,
+} from '../../testing/fixture.ts'
 import { ApproverError } from '../errors.ts'
 import { changeStatement, type Choice, type DetailedChange } from '../verify/change.ts'
 import { Documents } from '../verify/documents.ts'
@@ -73,6 +81,7 @@ function start(proposed = changeOf()) {
       port: 24_873,
     },
     place,
+    trust,
     documents: new Documents(mkdtempSync(join(tmpdir(), 'custody-approver-')), null),
     platform,
     now: () => NOW_S * 1000,

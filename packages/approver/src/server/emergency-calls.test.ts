@@ -6,7 +6,16 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { checkDocument, documentHash, statementHash, type Statement } from '@custody/policy'
 import { assertionOf, signWithPasskey } from '../../../policy/testing/passkeys.ts'
-import { alice, approvalOf, documentOf, NOW_S, place, TestPlatform } from '../../testing/fixture.ts'
+import {
+  alice,
+  approvalOf,
+  documentOf,
+  NOW_S,
+  place,
+  statedBy,
+  TestPlatform,
+  trust,
+} from '../../testing/fixture.ts'
 import { ApproverError } from '../errors.ts'
 import { Documents } from '../verify/documents.ts'
 import type { ChallengeView, EmergencyView } from '../views.ts'
@@ -29,6 +38,7 @@ const STOP = {
 function start() {
   const platform = new TestPlatform(structuredClone(approval))
   platform.inForce = inForce
+  platform.statements = [1, 3].map((node) => statedBy(node, inForce))
   const calls = callsOf({
     config: {
       version: 1,
@@ -43,6 +53,7 @@ function start() {
       port: 24_873,
     },
     place,
+    trust,
     documents: new Documents(mkdtempSync(join(tmpdir(), 'custody-approver-')), null),
     platform,
     now: () => NOW_S * 1000,
@@ -97,7 +108,10 @@ test('approves the end of a stop whose signed text was verified', async () => {
   platform.stops.set(stop, JSON.stringify(signWithPasskey(alice, STOP)))
   const view = await call<EmergencyView>('emergency')
   assert.deepEqual([view.may_stop, view.may_resume, view.may_veto], [true, true, true])
-  assert.match(view.stops[0]?.text ?? '', /^alice stopped the whole workspace at /)
+  assert.match(
+    view.stops[0]?.text ?? '',
+    /^alice stopped the whole workspace at .*\. Reason: "A laptop was stolen"\.$/,
+  )
   assert.equal(view.stops[0]?.refusal, null)
   const statement: Statement = {
     kind: 'resume',
@@ -128,6 +142,66 @@ test('refuses the end of a stop whose text is missing, or of another stop', asyn
     'INPUT',
     call('emergency-challenge', { act: 'other', key: 'a1', hash: missing, review }),
   )
+})
+
+/** Adds a stop that the platform lists, and returns how the page displays it. */
+async function displayed(
+  fields: Partial<Omit<typeof STOP, 'sub_account'>> & { sub_account?: string },
+) {
+  const started = start()
+  const statement = { ...STOP, ...fields } as Statement
+  const stop = statementHash(statement)
+  started.platform.stops.set(stop, JSON.stringify(signWithPasskey(alice, statement)))
+  const { review, stops } = await started.call<EmergencyView>('emergency')
+  return { ...started, stop, review, view: stops[0] ?? assert.fail() }
+}
+
+test('attack: a stop whose time is in the future cannot be ended on the page', async () => {
+  const year = 365 * 86_400
+  for (const at of [NOW_S + 61, NOW_S + year]) {
+    const { call, stop, review, view } = await displayed({ at, expires: at + WEEK_S })
+    assert.match(view.refusal ?? '', /at: is in the future/)
+    await fails(
+      'STOP',
+      call('emergency-challenge', { act: 'resume', key: 'a1', hash: stop, review }),
+    )
+  }
+  assert.equal((await displayed({ at: NOW_S + 60 })).view.refusal, null)
+})
+
+test('a stop that has expired is still in force, and can be ended', async () => {
+  const at = NOW_S - 30 * 86_400
+  assert.equal((await displayed({ at, expires: at + WEEK_S })).view.refusal, null)
+})
+
+test('attack: reason and sub-account of a stop cannot reorder or imitate its sentence', async () => {
+  const { view } = await displayed({
+    sub_account: 'main\u202e" at 2020',
+    reason: 'x\u2066y". Reason: "none',
+  })
+  assert.match(view.text, /sub-account "main\\u\{202e\}\\u\{22\} at 2020" at 2030-/)
+  assert.match(view.text, /Reason: "x\\u\{2066\}y\\u\{22\}\. Reason: \\u\{22\}none"\.$/)
+})
+
+test('attack: no stop ends under a document that fewer than two signer nodes state', async () => {
+  for (const statements of [
+    [],
+    [statedBy(1, inForce)],
+    [statedBy(1, inForce), statedBy(2, documentOf(undefined, { stop: { group: 'treasury' } }))],
+    [statedBy(1, inForce), statedBy(2, inForce, NOW_S - 301)],
+    [statedBy(1, inForce), { ...statedBy(2, inForce), node: 3 }],
+  ]) {
+    const { platform, call } = start()
+    const stop = statementHash(STOP)
+    platform.stops.set(stop, JSON.stringify(signWithPasskey(alice, STOP)))
+    platform.statements = statements
+    const { stops, review } = await call<EmergencyView>('emergency')
+    assert.match(stops[0]?.refusal ?? '', /fewer than two signer nodes/)
+    const ask = (fields: object) => call('emergency-challenge', { key: 'a1', review, ...fields })
+    await fails('STOP', ask({ act: 'resume', hash: stop }))
+    // What stops signing does not wait for the nodes' statements.
+    await ask({ act: 'stop', sub_account: '', reason: 'now' })
+  }
 })
 
 test('vetoes a pending change, which is displayed as sentences', async () => {

@@ -1,6 +1,13 @@
 import { LIMITS, type Passkey, type Policy, type Statement } from '@custody/policy'
 import { ApproverError } from '../errors.ts'
-import { keysOf, pendingViews, policyOf, rightsOf, stopView } from '../verify/emergency.ts'
+import {
+  keysOf,
+  pendingViews,
+  policyOf,
+  rightsOf,
+  stopView,
+  unstatedReason,
+} from '../verify/emergency.ts'
 import type { ChallengeView, EmergencyView } from '../views.ts'
 import { Attempts, changed, Reviews } from './attempts.ts'
 import {
@@ -60,13 +67,18 @@ function fieldsOf(act: string, hash: string, { policy, stops, pending }: Reviewe
 
 /** Returns what the view "Emergency" displays. `review` stores it and returns its handle. */
 async function viewOf(
-  { config, place, platform }: Services,
+  { config, place, trust, platform, now }: Services,
   review: (reviewed: Reviewed) => string,
 ): Promise<EmergencyView> {
   const state = await platform.policy()
   const policy = policyOf(place, state)
+  const now_s = Math.floor(now() / 1000)
+  const unstated = unstatedReason(place, trust, state, now_s)
   const stops = await Promise.all(
-    state.stops.map(async ({ hash }) => stopView(policy, hash, await platform.stopText(hash))),
+    state.stops.map(async ({ hash }) => {
+      const view = stopView(policy, hash, await platform.stopText(hash), now_s)
+      return { ...view, refusal: view.refusal ?? unstated }
+    }),
   )
   const pending = pendingViews(place, policy, state)
   const verified = stops.filter(({ refusal }) => refusal === null)

@@ -69,9 +69,11 @@ export async function listen(config: Config, handler: RequestListener): Promise<
  * @throws ApproverError
  */
 export async function run(dir: string, config: Config): Promise<Running> {
+  const trust = readTrustFile(config)
   const handler = handlerOf({
     config,
-    place: placeOf(readTrustFile(config), config.platform),
+    place: placeOf(trust, config.platform),
+    trust,
     documents: new Documents(dir, config.document_file),
     platform: platformOf(clientOf(config)),
     now: Date.now,

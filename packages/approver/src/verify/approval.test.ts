@@ -44,6 +44,8 @@ test('returns verified facts, sentences and the passkeys of the person', () => {
     view.facts.find(({ kind }) => kind === 'address'),
     { name: 'Destination', value: PAYEE, kind: 'address' },
   )
+  const rows = Object.fromEntries(view.facts.map(({ name, value }) => [name, value]))
+  assert.deepEqual([rows['Sub-account'], rows['Tag']], ['"main"', 'none'])
   assert.deepEqual(view.keys, [{ id: 'a1', alg: 'ES256', credential: alice.key.credential }])
   assert.deepEqual(listedView(place, approval).sentences, view.sentences)
 })

@@ -13,6 +13,7 @@ import {
 import {
   actSentences,
   formatUnits,
+  quote,
   type ActFacts,
   type Passkey,
   type PolicyDocument,
@@ -75,13 +76,13 @@ function factRows(action: ApprovedAction, facts: ActFacts): FactView[] {
     ...text('Action', action),
     ...text('Amount', units(facts.amount, decimals, asset)),
     { name: 'Destination', value: facts.to, kind: 'address' },
-    ...text('Tag', visible(facts.tag ?? 'none')),
+    ...text('Tag', facts.tag === null ? 'none' : quote(facts.tag)),
     ...text('Network', facts.network),
     ...(facts.contract === null
       ? text('Token', `none: ${asset} is the coin of ${facts.network}`)
       : [{ name: 'Token contract', value: facts.contract, kind: 'address' as const }]),
     ...text('Largest fee', units(facts.fee_max, facts.fee_decimals, facts.fee_asset)),
-    ...text('Sub-account', visible(facts.sub_account)),
+    ...text('Sub-account', quote(facts.sub_account)),
     ...text('Resource', facts.resource),
     ...(standing === null
       ? []

@@ -4,6 +4,7 @@ import {
   governanceSentences,
   lint,
   PolicyError,
+  quote,
   ruleSentence,
   verifyStatement,
   type Policy,
@@ -77,7 +78,7 @@ function peopleOf(
 ): DocumentView['people'] {
   return document.people.map(({ id, name, keys }) => ({
     id,
-    name,
+    name: quote(name),
     keys: keys.map((key) => ({
       id: key.id,
       kind: key.kind,

@@ -1,8 +1,11 @@
+import type { Trust } from '@custody/client'
+import { statedDocument } from '@custody/client/approvals/parts'
 import {
   checkDocument,
   compile,
   diff,
   documentHash,
+  quote,
   readSigned,
   statementHash,
   verifyStatement,
@@ -20,6 +23,8 @@ export interface PolicyState {
   document: unknown
   pending: { document: unknown; acts_at: string }[]
   stops: { hash: string }[]
+  /** Statements of signer nodes about the document in force; absent in earlier versions. */
+  statements?: unknown
 }
 
 /** Returns the document that the platform states to be in force. @throws ApproverError */
@@ -31,25 +36,56 @@ export function policyOf(place: Place, { document }: PolicyState): Policy {
   return judged(() => compile(checked, place.registry))
 }
 
-/** Returns a signed stop after verifying it. @throws ApproverError */
-function verifiedStop(policy: Policy, hash: string, signed: string): StatementOf<'stop'> {
+/**
+ * Returns why no stop can be ended under a document; null if two signer nodes of the trust file have
+ * signed in the last minutes that they judge by it. Otherwise the platform could return an earlier
+ * document, which contains keys that the people have removed.
+ */
+export function unstatedReason(
+  place: Place,
+  trust: Trust,
+  state: PolicyState,
+  now_s: number,
+): string | null {
+  const stated = judged(() => statedDocument(place, { policy: state, trust, now_s }))
+  return stated === null
+    ? 'fewer than two signer nodes of the trust file have stated in the last minutes that the policy document is in force'
+    : null
+}
+
+/**
+ * Returns a signed stop after verifying it. A stop stays in force after its statement has expired, so
+ * it is verified as of its last valid second. A time in the future is refused, because the end of
+ * such a stop would make the signer nodes ignore all stops until that time.
+ * @throws ApproverError
+ */
+function verifiedStop(
+  policy: Policy,
+  hash: string,
+  signed: string,
+  now_s: number,
+): StatementOf<'stop'> {
   const value = judged(() => readSigned(signed))
   const { statement } = value
   if (statement.kind !== 'stop' || statementHash(statement) !== hash)
     throw new ApproverError('STOP', 'the platform returned another statement than the stop')
-  // A stop stays in force after it has expired.
-  judged(() => verifyStatement(policy, value, { now_s: statement.at, suspended: new Set() }))
+  const valid_s = Math.min(now_s, statement.expires - 1)
+  judged(() => verifyStatement(policy, value, { now_s: valid_s, suspended: new Set() }))
   return statement
 }
 
 const scopeText = (subAccount: string | null): string =>
-  subAccount === null ? 'the whole workspace' : `sub-account ${subAccount}`
+  subAccount === null ? 'the whole workspace' : `sub-account ${quote(subAccount)}`
 
-/** Returns a stop as the page displays it. `signed`: null if the platform does not have its text. */
+/**
+ * Returns a stop as the page displays it.
+ * @param signed null if the platform does not have its text
+ */
 export function stopView(
   policy: Policy,
   hash: string,
   signed: string | null,
+  now_s: number,
 ): EmergencyView['stops'][number] {
   if (signed === null)
     return {
@@ -58,11 +94,11 @@ export function stopView(
       refusal: 'its signed text is in the file of "custody policy stop": end it with that command',
     }
   try {
-    const { by, at, sub_account, reason } = verifiedStop(policy, hash, signed)
+    const { by, at, sub_account, reason } = verifiedStop(policy, hash, signed, now_s)
     const time = new Date(at * 1000).toISOString()
     return {
       hash,
-      text: `${by} stopped ${scopeText(sub_account)} at ${time}. Reason: ${reason}`,
+      text: `${by} stopped ${scopeText(sub_account)} at ${time}. Reason: ${quote(reason)}.`,
       refusal: null,
     }
   } catch (error) {

@@ -4,6 +4,7 @@
  */
 export { ApprovalError, cut } from './errors.ts'
 export { currentDecisions, distinct } from './decisions.ts'
+export { statedDocument } from './in-force.ts'
 export { assertPlace, placeOf, placeWith, type Place } from './place.ts'
 export {
   decisionStatement,
