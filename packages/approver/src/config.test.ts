@@ -87,7 +87,11 @@ test('a start fails if another program uses the port, because it may imitate the
   })
   const { port } = other.address() as AddressInfo
   const config: Config = { ...readConfig(options.dir), port, origin: `http://localhost:${port}` }
-  await assert.rejects(run(options.dir, config), isCode('PORT_IN_USE', /may imitate this page/))
+  const terminal = { report: () => undefined, open: null }
+  await assert.rejects(
+    run(options.dir, config, terminal),
+    isCode('PORT_IN_USE', /may imitate this page/),
+  )
   other.close()
 })
 

@@ -202,14 +202,14 @@ const portOf = (server: Server): number => (server.address() as AddressInfo).por
 /** Starts the page in this process. */
 export async function startPage(
   platform: Platform,
-  o: { now?: () => number; origin?: string } = {},
+  o: { now?: () => number; origin?: string; port?: number; onNavigation?: () => void } = {},
 ): Promise<TestPage> {
   let handler = (_request: IncomingMessage, response: { end(): void }): void => {
     response.end()
   }
   const server = createServer((request, response) => handler(request, response))
   await new Promise<void>((done) => {
-    server.listen(0, '127.0.0.1', done)
+    server.listen(o.port ?? 0, '127.0.0.1', done)
   })
   const origin = o.origin ?? `http://localhost:${portOf(server)}`
   const dir = mkdtempSync(join(tmpdir(), 'custody-approver-'))
@@ -227,7 +227,9 @@ export async function startPage(
   }
   const now = o.now ?? Date.now
   const documents = new Documents(dir, null)
-  handler = handlerOf({ config, place, trust, documents, platform, now }) as typeof handler
+  const services = { config, place, trust, documents, platform, now }
+  const { onNavigation } = o
+  handler = handlerOf(services, onNavigation ? { onNavigation } : {}) as typeof handler
   return {
     origin,
     config,

@@ -84,3 +84,13 @@ export function denialOf(
       : deny(405, 'Only POST is allowed here.')
   return method === 'GET' || method === 'HEAD' ? null : deny(405, 'Only GET is allowed here.')
 }
+
+/**
+ * Returns whether a browser requests the page for a window, without a service worker between them.
+ * No page and no worker can set these headers. Requests of a worker that passes a window's request on
+ * have another mode, and those that a browser sends ahead for a worker are marked.
+ */
+export const isNavigation = (headers: IncomingHttpHeaders): boolean =>
+  headers['sec-fetch-mode'] === 'navigate' &&
+  headers['sec-fetch-dest'] === 'document' &&
+  headers['service-worker-navigation-preload'] === undefined

@@ -12,6 +12,8 @@ import {
 
 let page: TestPage
 let token = ''
+/** Loads of the page by browser windows. */
+let loads = 0
 
 interface Response {
   status: number
@@ -58,15 +60,35 @@ const call = (headers: Record<string, string> = {}, name = 'state', body: string
   send('POST', `/api/${name}`, { ...own(), ...headers }, body)
 
 before(async () => {
-  page = await startPage(new TestPlatform(await approvalOf(documentOf())))
+  page = await startPage(new TestPlatform(await approvalOf(documentOf())), {
+    onNavigation: () => (loads += 1),
+  })
 })
 after(() => page.close())
 
-test('the first page load of a start clears what other programs stored under the origin', async () => {
-  const first = await send('GET', '/')
-  assert.deepEqual([first.status, first.headers['clear-site-data']], [200, '"cache", "storage"'])
-  token = /name="approver-token" content="([\w-]{43})"/.exec(first.body)?.[1] ?? assert.fail()
-  assert.equal((await send('GET', '/')).headers['clear-site-data'], undefined)
+/** Headers that a browser adds to the request for a window. */
+const WINDOW = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
+
+test('the first window of a start clears what other programs stored under the origin', async () => {
+  const clears = async (headers: Record<string, string>) =>
+    (await send('GET', '/', headers)).headers['clear-site-data'] === '"cache", "storage"'
+  // None of these comes from a window without a worker, so they do not use the header up.
+  const others: Record<string, string>[] = [
+    {},
+    { 'sec-fetch-mode': 'same-origin', 'sec-fetch-dest': 'empty' },
+    { ...WINDOW, 'sec-fetch-dest': 'iframe' },
+    { ...WINDOW, 'service-worker-navigation-preload': 'true' },
+  ]
+  for (const headers of others) {
+    assert.equal(await clears(headers), true)
+    assert.equal(loads, 0)
+  }
+  assert.equal(await clears(WINDOW), true)
+  assert.equal(await clears(WINDOW), false)
+  assert.equal(loads, 2)
+  const { status, body } = await send('GET', '/')
+  assert.equal(status, 200)
+  token = /name="approver-token" content="([\w-]{43})"/.exec(body)?.[1] ?? assert.fail()
 })
 
 test('every response has the strict headers, and the page has no inline code', async () => {

@@ -1,10 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type {
+  IncomingHttpHeaders,
+  IncomingMessage,
+  RequestListener,
+  ServerResponse,
+} from 'node:http'
 import { reasonOf } from '@custody/chains/reason'
 import { ApproverError } from '../errors.ts'
 import type { Call, Services } from './call-parts.ts'
 import { callsOf } from './calls.ts'
-import { denialOf, SECURITY_HEADERS } from './guard.ts'
+import { denialOf, isNavigation, SECURITY_HEADERS } from './guard.ts'
 import { loadSite, type Site } from './site.ts'
 
 /** A policy document has at most 256 KiB, and its proofs are smaller. */
@@ -76,29 +81,35 @@ async function answerCall(
 /**
  * Returns the handler of all requests of the page.
  * @param o.site the built page; by default that of this package
+ * @param o.onNavigation called when a browser window loads the page
  */
-export function handlerOf(services: Services, o: { site?: Site } = {}): RequestListener {
+export function handlerOf(
+  services: Services,
+  o: { site?: Site; onNavigation?: () => void } = {},
+): RequestListener {
   const site = o.site ?? loadSite()
   const calls = callsOf(services)
   const token = randomBytes(TOKEN_BYTES).toString('base64url')
   const { origin } = services.config
-  let isFirst = true
-  const page = (response: ServerResponse): void => {
-    // What another program stored under this origin must not reach the page. The page stores nothing.
-    const cleared: Headers = isFirst ? { 'clear-site-data': '"cache", "storage"' } : {}
-    isFirst = false
+  let isCleared = false
+  const page = (headers: IncomingHttpHeaders, response: ServerResponse): void => {
+    // What another program stored under this origin must not reach the page, which stores nothing.
+    // Only the browser itself can be relied on to clear it, so no other request uses the header up.
+    const cleared: Headers = isCleared ? {} : { 'clear-site-data': '"cache", "storage"' }
+    isCleared ||= isNavigation(headers)
     send(
       response,
       200,
       { 'content-type': 'text/html; charset=utf-8', ...cleared },
       site.page(token),
     )
+    if (isNavigation(headers)) o.onNavigation?.()
   }
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const path = (request.url ?? '').split('?')[0] as string
     const denial = denialOf({ origin, token }, request.method, path, request.headers)
     if (denial !== null) return sendText(response, denial.status, denial.message)
-    if (path === '/') return page(response)
+    if (path === '/') return page(request.headers, response)
     if (path.startsWith('/api/'))
       return answerCall(calls, path.slice('/api/'.length), request, response)
     const asset = path.startsWith('/assets/')

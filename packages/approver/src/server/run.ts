@@ -3,6 +3,7 @@ import { clientOf, isLocal, readTrustFile, type Config } from '../config.ts'
 import { ApproverError } from '../errors.ts'
 import { Documents } from '../verify/documents.ts'
 import { placeOf } from '../verify/place.ts'
+import { FirstLoad, type After } from './first-load.ts'
 import { handlerOf } from './handler.ts'
 import { platformOf } from './platform.ts'
 
@@ -63,25 +64,58 @@ export async function listen(config: Config, handler: RequestListener): Promise<
   return servers
 }
 
+/** How a person opens the page. */
+export interface RunOptions {
+  /** Prints a line in the terminal. */
+  report: (line: string) => void
+  /** Opens a URL in a private window, and returns whether it could; null: the person does so. */
+  open: ((url: string) => Promise<boolean>) | null
+  after?: After
+}
+
+const BY_HAND = (origin: string): string[] => [
+  `open a private window of your browser (Chrome, Chromium and Edge: Ctrl-Shift-N, Firefox: Ctrl-Shift-P) and enter ${origin} in it`,
+  'use the page only in that window, and only after this terminal states that a window has loaded it; otherwise something else shows a page: close the window',
+]
+
+/** Opens a page of this machine in a private window, in which no other program has stored anything. */
+export async function openPage(
+  origin: string,
+  { report, open }: Pick<RunOptions, 'report' | 'open'>,
+  loaded: FirstLoad,
+): Promise<void> {
+  if (open !== null && (await open(origin))) {
+    report('a private window of your browser opens the page: use it in that window only')
+    return loaded.expect()
+  }
+  for (const line of BY_HAND(origin)) report(line)
+}
+
 /**
- * Serves a person's page until `close`.
+ * Serves a person's page until `close`, and opens it if it is for this machine only.
  * @param dir folder of the page, with its documents
  * @throws ApproverError
  */
-export async function run(dir: string, config: Config): Promise<Running> {
+export async function run(dir: string, config: Config, options: RunOptions): Promise<Running> {
+  const loaded = new FirstLoad(options.report, config.origin, options.after)
   const trust = readTrustFile(config)
-  const handler = handlerOf({
+  const services = {
     config,
     place: placeOf(trust, config.platform),
     trust,
     documents: new Documents(dir, config.document_file),
     platform: platformOf(clientOf(config)),
     now: Date.now,
-  })
-  const servers = await listen(config, handler)
+  }
+  const isOwn = isLocal(config)
+  const onNavigation = isOwn ? () => loaded.note() : undefined
+  const servers = await listen(config, handlerOf(services, onNavigation ? { onNavigation } : {}))
+  options.report(`the page is at ${config.origin}`)
+  if (isOwn) await openPage(config.origin, options, loaded)
   return {
     url: config.origin,
     async close() {
+      loaded.close()
       await Promise.all(servers.map(closed))
     },
   }

@@ -30,8 +30,13 @@ export const APPROVER_COMMANDS: readonly Definition[] = [
   {
     usage: 'approver run',
     summary:
-      'Serve the page of "approver init" on this machine until Ctrl-C, and print its URL; fails if another program uses its port.',
-    options: DIR,
+      'Serve the page of "approver init" on this machine until Ctrl-C, open it in a private window, and state when a window has loaded it; fails if another program uses its port.',
+    options: {
+      ...DIR,
+      'no-open': 'open no window, and print how to open one by hand',
+      'browser FILE':
+        'program of Chrome, Chromium, Edge, Brave or Firefox that opens the window (default: the first that is installed)',
+    },
     run: async () => (await approver()).run,
   },
 ]

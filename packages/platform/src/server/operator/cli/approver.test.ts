@@ -4,10 +4,12 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { generateKeyPairSync } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { waitFor } from '../../../../../../testing/wait-for.ts'
 
 const CLI = fileURLToPath(new URL('../../../../bin/custody.mjs', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'custody-approver-'))
@@ -55,11 +57,18 @@ test('creates the settings of a page, serves it until SIGTERM, and refuses a por
   assert.ok(created.output.includes(origin), created.output)
   assert.equal((await run('init', ...words)).status, 1)
 
-  const child = start('run', '--dir', 'page')
-  const [first] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string]
-  assert.ok(first.includes(origin), first)
+  const child = start('run', '--dir', 'page', '--no-open')
+  let printed = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text))
+  await waitFor('the page', () => printed.includes('Ctrl-C\n'))
+  assert.ok(printed.startsWith(`the page is at ${origin}\nopen a private window`), printed)
   const page = await fetch(origin)
   assert.deepEqual([page.status, page.headers.get('x-frame-options')], [200, 'DENY'])
+  assert.doesNotMatch(printed, /has loaded the page/)
+  // A request as a browser sends it for a window.
+  const headers = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
+  get(origin, { headers }, (response) => response.resume())
+  await waitFor('the report', () => printed.includes('a browser window has loaded the page'))
   const second = await run('run', '--dir', 'page')
   assert.equal(second.status, 1)
   assert.match(second.output, /may imitate this page/)

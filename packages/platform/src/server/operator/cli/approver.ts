@@ -1,4 +1,10 @@
-import { initialize, readConfig, run as serve } from '@custody/approver'
+import {
+  findBrowser,
+  initialize,
+  openPrivateWindow,
+  readConfig,
+  run as serve,
+} from '@custody/approver'
 import { printLines } from '@custody/chains/terminal'
 import { join } from 'node:path'
 import { need, type Run } from './typed.ts'
@@ -31,14 +37,20 @@ export const init: Run = async ({ values }) => {
   }
 }
 
-/** Serves the page until a signal ends it. */
+/** Serves the page and opens it in a private window, until a signal ends it. */
 export const run: Run = async ({ values }) => {
   const dir = need(values, 'dir')
   const ended = new Promise<void>((done) => {
     for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => done())
   })
-  const running = await serve(dir, readConfig(dir))
-  printLines([`the page is at ${running.url}`, 'end it with Ctrl-C'])
+  const { 'no-open': isClosed, browser: program } = values
+  const browser =
+    isClosed === true ? null : findBrowser(typeof program === 'string' ? program : undefined)
+  const running = await serve(dir, readConfig(dir), {
+    report: (line) => printLines([line]),
+    open: browser && ((url) => openPrivateWindow(browser, url)),
+  })
+  printLines(['end it with Ctrl-C'])
   await ended
   await running.close()
   return { result: { url: running.url }, text: 'the page has ended' }
