@@ -23,6 +23,7 @@ export type { WindowContext, WindowState } from './evaluation/measure.ts'
 export {
   combineCharges,
   combineUses,
+  leavingAge,
   limitsOf,
   readSumKey,
   readUses,

@@ -225,6 +225,12 @@ export interface WindowSum {
   readonly count: number
   /** Amounts that are counted for the act's own step; null if the step is not counted yet. */
   readonly own: ReadonlyMap<string, bigint> | null
+  /**
+   * Returns the age in seconds of the last step that must leave the window until these steps count
+   * less by `excess`, oldest first; null if all of them count less. Absent: it is determined from the
+   * single steps.
+   */
+  readonly leavingAge?: (asset: string | null, excess: bigint) => number | null
 }
 
 /**
@@ -263,25 +269,26 @@ export interface Reading {
 }
 
 /**
- * Returns after how many seconds enough old steps have left the window; null if there never is room.
- * @param others the other steps, and what each of them counts
- * @param sum of the other steps and of what the act adds, which is above the maximum
+ * Returns the age of the last step that must leave until the steps count less by `excess`; null if
+ * all of them count less. This is the definition of {@link WindowSum.leavingAge}.
  */
-function freesIn(
+export function leavingAge(
   others: readonly Use[],
-  amountOf: (use: Use) => bigint,
-  sum: bigint,
-  max: bigint,
-  cutoff: number,
+  asset: string | null,
+  excess: bigint,
 ): number | null {
-  let left = sum
+  let left = excess
   for (const use of [...others].sort((a, b) => b.age_s - a.age_s)) {
-    left -= amountOf(use)
-    // A step leaves one second after its age has reached the cut-off.
-    if (left <= max) return Math.max(1, cutoff + 1 - use.age_s)
+    left -= unitsOf(use.amounts, asset)
+    if (left <= 0n) return use.age_s
   }
   return null
 }
+
+/** Returns after how many seconds a step of an age has left a window, at least one. */
+const freesIn = (age_s: number | null, hours: number): number | null =>
+  // A step leaves one second after its age has reached the cut-off.
+  age_s === null ? null : Math.max(1, cutoffOf(hours) + 1 - age_s)
 
 /**
  * Measures an act against one sum.
@@ -294,27 +301,25 @@ function freesIn(
 export function readSum(
   meter: Meter,
   step: string,
-  { used, count, own }: WindowSum,
+  { used, count, own, leavingAge: known }: WindowSum,
   uses: () => readonly Use[],
 ): Reading[] {
-  const { max } = meter
+  const { max, hours } = meter
+  const ageOf = (asset: string | null, excess: bigint): number | null =>
+    known
+      ? known(asset, excess)
+      : leavingAge(
+          combineUses(uses(), [], hours).filter((use) => use.step !== step),
+          asset,
+          excess,
+        )
   const readings: Reading[] = []
   const read = (asset: string | null, charge: bigint, limit: bigint | null): void => {
     const before = asset === null ? BigInt(count) : (used.get(asset) ?? 0n)
     const added = own === null ? charge : larger(charge, unitsOf(own, asset))
     const sum = before + added
     const frees_in_s =
-      limit === null
-        ? null
-        : sum <= limit
-          ? 0
-          : freesIn(
-              combineUses(uses(), [], meter.hours).filter((use) => use.step !== step),
-              (use) => unitsOf(use.amounts, asset),
-              sum,
-              limit,
-              cutoffOf(meter.hours),
-            )
+      limit === null ? null : sum <= limit ? 0 : freesIn(ageOf(asset, sum - limit), hours)
     readings.push({ asset, used: before, added, max: limit, frees_in_s })
   }
   if (max) for (const [asset, amount] of meter.amounts) read(asset, amount, max.get(asset) ?? null)

@@ -1,3 +1,5 @@
+import { LeavingSteps } from './leaving-steps.ts'
+
 /** What a running sum needs to know of a charge. */
 export interface CountedCharge {
   /** Unix ms. */
@@ -64,6 +66,10 @@ export class RunningSum<T extends CountedCharge> {
   #versions: [own: number, other: number] = [-1, -1]
   /** Latest time of a charge that was left out because it was too old. */
   #leftAt = -Infinity
+  /** Charges count if their time is later, in Unix ms. */
+  #after = -Infinity
+  /** The order in which the steps leave; null: a step has changed since. */
+  #leaving: LeavingSteps | null = null
 
   /** Sum of all steps by asset. An asset whose steps have all left is absent or zero. */
   get totals(): ReadonlyMap<string, bigint> {
@@ -81,6 +87,31 @@ export class RunningSum<T extends CountedCharge> {
   }
 
   /**
+   * Returns the time of the latest charge of the last step that must leave the window until the steps
+   * count less by `excess`, oldest first, in Unix ms; null if all of them count less. The order of the
+   * steps is kept until a step changes, so that a full window is sorted once for all acts that do not
+   * fit into it.
+   * @param asset null: the number of steps
+   * @param without steps that are left out
+   * @param added steps that count besides
+   */
+  leavingAt(
+    asset: string | null,
+    excess: bigint,
+    without: Iterable<string> = [],
+    added: readonly Pick<CountedCharge, 'at' | 'amounts'>[] = [],
+  ): number | null {
+    this.#leaving ??= new LeavingSteps(
+      Array.from(this.#steps.values(), (step) => countedOf(step)).sort((a, b) => a.at - b.at),
+    )
+    const left = [...without].flatMap((step) => {
+      const charges = this.#steps.get(step)
+      return charges ? [countedOf(charges)] : []
+    })
+    return this.#leaving.timeOf(asset, excess, { after: this.#after, left, added })
+  }
+
+  /**
    * Brings the sum up to date.
    * @param after charges count if their time is later, in Unix ms. It may be earlier than at a call
    *   before, because the clock was set back or another document states a longer window; then charges
@@ -92,6 +123,7 @@ export class RunningSum<T extends CountedCharge> {
       this.#clear()
       this.#versions = [own.version, other.version]
     }
+    this.#after = after
     const added = own.charges.length + other.charges.length - this.#read[0] - this.#read[1]
     const isBulk = added > BULK
     for (const [at, side] of (['own', 'other'] as const).entries()) {
@@ -114,6 +146,7 @@ export class RunningSum<T extends CountedCharge> {
     this.#totals = new Map()
     this.#read = [0, 0]
     this.#leftAt = -Infinity
+    this.#leaving = null
   }
 
   #add(
@@ -125,6 +158,7 @@ export class RunningSum<T extends CountedCharge> {
       this.#leftAt = Math.max(this.#leftAt, charge.at)
       return
     }
+    this.#leaving = null
     if (isBulk) this.#queue.push(charge)
     else this.#insert(charge)
     const step = this.#steps.get(charge.step) ?? { own: [], other: [] }
@@ -166,6 +200,8 @@ export class RunningSum<T extends CountedCharge> {
     change()
     const after = amountsOf(step)
     if (before === after) return
+    // A step that has left altogether is the first in the order, where it is passed over.
+    if (before !== null && after !== null && !isEqual(before, after)) this.#leaving = null
     for (const [asset, units] of before ?? []) this.#addUnits(asset, -units)
     for (const [asset, units] of after ?? []) this.#addUnits(asset, units)
   }
@@ -174,6 +210,19 @@ export class RunningSum<T extends CountedCharge> {
     this.#totals.set(asset, (this.#totals.get(asset) ?? 0n) + units)
   }
 }
+
+/** Returns what a step counts, and the time of its latest charge. */
+const countedOf = <T extends CountedCharge>({
+  own,
+  other,
+}: StepCharges<T>): Pick<CountedCharge, 'at' | 'amounts'> => {
+  let at = -Infinity
+  for (const list of [own, other]) for (const charge of list) at = Math.max(at, charge.at)
+  return { at, amounts: amountsOf({ own, other }) ?? new Map() }
+}
+
+const isEqual = (a: ReadonlyMap<string, bigint>, b: ReadonlyMap<string, bigint>): boolean =>
+  a.size === b.size && [...a].every(([asset, units]) => b.get(asset) === units)
 
 /** Returns what a step counts; null if it has no charges. */
 const amountsOf = <T extends CountedCharge>({

@@ -2,7 +2,7 @@
 // however the clock moves, they equal the sum over all single steps.
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { sumOfUses } from '@custody/policy'
+import { leavingAge, sumOfUses } from '@custody/policy'
 import * as fc from '../../../../../testing/property.ts'
 import { Spending, windowName, WINDOW_KEPT_MS, type ChargedWindow } from '../../store/spending.ts'
 import { NO_OTHERS, type OtherCharges } from '../budget.ts'
@@ -188,7 +188,7 @@ test('a charge that the partner tells after it has dropped others is counted', (
 })
 
 test('a running sum always equals the sum of all single steps', () => {
-  const reached = { steps: 0, own: 0, left: 0 }
+  const reached = { steps: 0, own: 0, left: 0, frees: 0 }
   fc.assert(
     fc.property(
       fc.array(charge, { minLength: 32, maxLength: 60 }),
@@ -222,7 +222,15 @@ test('a running sum always equals the sum of all single steps', () => {
           }
           const sum = { key: KEY, hours: records.hours }
           const expected = sumOfUses(usesOf(all, sum), `s${step}`, records.hours)
-          const { used, count, own } = sumOf(all, sum, `s${step}`)
+          const { used, count, own, leavingAge: ageOf } = sumOf(all, sum, `s${step}`)
+          const others = usesOf(all, sum).filter((use) => use.step !== `s${step}`)
+          for (const asset of [null, 'ETH', 'BTC', 'FEE'])
+            for (const excess of [1n, 2n, 3n, 5n, 8n, 12n, 20n]) {
+              if (ageOf === undefined) continue
+              const age = leavingAge(others, asset, excess)
+              assert.equal(ageOf(asset, excess), age)
+              if (age !== null) reached.frees++
+            }
           const units = (amounts: ReadonlyMap<string, bigint>) =>
             [...amounts].filter(([, each]) => each !== 0n).sort()
           assert.deepEqual(

@@ -39,6 +39,10 @@ type SumOf = Pick<WindowCharge, 'key' | 'hours'>
 const countsAfter = (hours: number, clockMs: number): number =>
   clockMs - (hours * 3_600_000 + SLACK_MS + 1000)
 
+/** Returns the age in seconds of a charge; a charge of a clock that was set back has the age 0. */
+const ageOf = (at: number, clockMs: number): number =>
+  Math.max(0, Math.floor((clockMs - at) / 1000))
+
 /** Returns the charges of the transactions of a run that are judged before. */
 const chargesAhead = (
   { ahead }: Pick<WindowRecords, 'ahead'>,
@@ -62,7 +66,7 @@ export function usesOf(records: WindowRecords, { key, hours }: SumOf): Use[] {
     amounts,
   }: { step: string; at: number } & Pick<Use, 'amounts'>): Use => ({
     step,
-    age_s: Math.max(0, Math.floor((clockMs - at) / 1000)),
+    age_s: ageOf(at, clockMs),
     amounts,
   })
   const after = countsAfter(hours, clockMs)
@@ -101,12 +105,21 @@ export function sumOf(records: WindowRecords, { key, hours }: SumOf, step: strin
   const running = own.runningSum(other.recorded, name, after)
   const added = [
     ...other.inProgress(name).filter(({ at }) => at > after),
-    ...chargesAhead(records, key),
+    ...chargesAhead(records, key).map((charge) => ({ ...charge, at: clockMs })),
   ]
   const judged = other.judged.map((each) => each.step)
   const isDifferent = added.length > 0 || [step, ...judged].some((each) => running.chargesOf(each))
+  /** Steps whose charges differ from those on the two records. */
+  const different: { at: number; amounts: Use['amounts'] }[] = []
+  const changed = isDifferent
+    ? new Set([step, ...judged, ...added.map((charge) => charge.step)])
+    : new Set<string>()
+  const leavingAge: WindowSum['leavingAge'] = (asset, excess) => {
+    const at = running.leavingAt(asset, excess, changed, different)
+    return at === null ? null : ageOf(at, clockMs)
+  }
   // Almost every act is new, so its sum is that of the records.
-  if (!isDifferent) return { used: running.totals, count: running.count, own: null }
+  if (!isDifferent) return { used: running.totals, count: running.count, own: null, leavingAge }
   const used = new Map(running.totals)
   let { count } = running
   const add = (amounts: Use['amounts'] | null, sign: 1 | -1): void => {
@@ -117,18 +130,21 @@ export function sumOf(records: WindowRecords, { key, hours }: SumOf, step: strin
   }
   const isOther = isNot(other.judged)
   let mine: WindowSum['own'] = null
-  for (const each of new Set([step, ...judged, ...added.map((charge) => charge.step)])) {
+  for (const each of changed) {
     const charges = running.chargesOf(each) ?? { own: [], other: [] }
     add(largestAmounts([...charges.own, ...charges.other]), -1)
-    const counted = largestAmounts([
+    const counted = [
       ...charges.own,
       ...charges.other.filter(isOther),
       ...added.filter((charge) => charge.step === each),
-    ])
-    if (each === step) mine = counted
-    else add(counted, 1)
+    ]
+    const amounts = largestAmounts(counted)
+    if (each === step) mine = amounts
+    else add(amounts, 1)
+    if (each === step || amounts === null) continue
+    different.push({ at: Math.max(...counted.map(({ at }) => at)), amounts })
   }
-  return { used, count, own: mine }
+  return { used, count, own: mine, leavingAge }
 }
 
 /**
