@@ -92,6 +92,7 @@ export function fixtureServices(
       isGoverned: () => false,
       judge: () => Promise.resolve({ kind: 'none' }),
       noteGoverned: () => undefined,
+      mayJudgeAgain: () => true,
     },
     ...parts,
   } as unknown as Application

@@ -193,6 +193,29 @@ export async function wakeBuilding(
   )
 }
 
+/** Interval in milliseconds at which the transfers of one workspace become due that are woken together. */
+const WAKE_INTERVAL_MS = 100
+
+/**
+ * Makes the transfers of a workspace due that wait for its policy, because of an event after which
+ * the nodes may judge otherwise. They become due one after the other, so that their number does not
+ * delay other workspaces. Leased and locked rows are left to their workers.
+ */
+export async function wakePolicy(tx: Queryable, workspace: string): Promise<void> {
+  await tx.query(
+    `with waiting as (
+       select id, row_number() over (order by created_at, id) place from (
+         select id, created_at from transactions
+         where workspace_id = $1 and status = 'pending' and lease_token is null
+           and waiting->>'code' in ('POLICY', 'APPROVAL') and next_run_at > $2
+         for update skip locked) found
+     ) update transactions t
+       set next_run_at = least(t.next_run_at, $2::timestamptz + place * $3 * interval '1 millisecond')
+     from waiting where t.workspace_id = $1 and t.id = waiting.id`,
+    [workspace, tx.now(), WAKE_INTERVAL_MS],
+  )
+}
+
 /** SQL condition on `transactions`: the transaction was sent and waits for new blocks. */
 export const AWAITS_CHAIN = `status = 'pending' and state in ('CONFIRMING', 'BROADCASTING') and lease_token is null and next_run_at is not null`
 

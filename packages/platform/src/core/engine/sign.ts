@@ -184,13 +184,15 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
 async function givesWay(
   services: Services,
   row: TransactionRow,
-  { code, message, isUntouched }: Partial<SigningRefusal> & { message: string },
+  refusal: Partial<SigningRefusal> & { message: string },
 ): Promise<boolean> {
+  const { code, message, isUntouched, freesAt } = refusal
   if (code === undefined || !isUntouched || !isHeldByPolicy(code)) return false
+  const windows = freesAt === undefined ? {} : { freesAt }
   const kind = services.kinds[row.kind]
   const isJudged = (each: TransactionRow) => services.kinds[each.kind].isJudged?.(each) ?? false
   if (!(await kind.endsIfHeld?.(row, isJudged)))
-    return (await kind.refused?.(row, { code, message, isUntouched })) ?? false
+    return (await kind.refused?.(row, { code, message, isUntouched, ...windows })) ?? false
   const reason = refusalReason({ code, message })
   await services.database.transaction((tx) => startFailing(services, tx, row, reason))
   return true

@@ -68,7 +68,7 @@ type NotSigned =
   /**
    * No pair of nodes could sign now. `isUntouched`: no node that was called has started to sign.
    * `at`: index of the transaction of a run whose refusal is temporary; `code`: of the last node
-   * that refused temporarily.
+   * that refused temporarily; `freesAt`: times of all nodes that stated a full window.
    */
   | {
       kind: 'unavailable'
@@ -76,6 +76,7 @@ type NotSigned =
       isUntouched: boolean
       at?: unknown
       code?: string | undefined
+      freesAt?: readonly (number | null)[]
     }
 
 /**
@@ -239,6 +240,7 @@ async function callEachPair<T>(
   let isUntouched = true
   let at: unknown
   let code: string | undefined
+  const freesAt: (number | null)[] = []
   // Each timeout takes seconds, so a node that has just caused one is called again only when no
   // pair without it is left.
   const away = new Set<number>()
@@ -266,6 +268,7 @@ async function callEachPair<T>(
         unavailable = `signer ${first}: ${error.code}: ${error.message}`
         at = error.body['at']
         code = error.code
+        freesAt.push(...freesAtOf(error))
         failedPairs.add(name)
       } else if (error instanceof NodeRefused) {
         refused = moreCertain(refused, error)
@@ -291,10 +294,18 @@ async function callEachPair<T>(
     isUntouched,
     at,
     code,
+    ...(freesAt.length > 0 ? { freesAt } : {}),
     message: refused
       ? `signer ${refused.node} rejects it (${refused.code}: ${refused.message}); no second node responded: ${unavailable}`
       : unavailable,
   }
+}
+
+/** Returns when a node would sign that states a full window; empty: it states another reason. */
+function freesAtOf({ code, body }: NodeRefused): (number | null)[] {
+  if (code !== 'POLICY_WINDOW') return []
+  const at = body['frees_at']
+  return [typeof at === 'number' && Number.isFinite(at) ? at : null]
 }
 
 /**

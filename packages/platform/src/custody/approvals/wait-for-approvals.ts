@@ -8,6 +8,7 @@ import { isForward, type State, type TransactionRow } from '../../core/engine/tr
 import type { Environment } from '../../core/environment.ts'
 import { decisionsOf } from '../../core/signing/approvals.ts'
 import { ownPathsOf } from '../../core/signing/own-paths.ts'
+import { waitMs } from './judge-again.ts'
 import { closeRequest, expiryOf, noteNeeds, openRequest } from './requests.ts'
 import type { Outcome, WorkspacePolicies } from './workspace-policies.ts'
 
@@ -19,12 +20,13 @@ interface Services {
 }
 
 /**
- * Interval at which a waiting transfer is judged again, in milliseconds. An approval wakes it
- * immediately; the poll finds a changed policy, and the expiry.
+ * Interval at which a transfer is judged again that waits for approvals, in milliseconds. A decision
+ * wakes it immediately, and so does a policy change that is proposed over the API. The poll finds what
+ * was entered at the nodes, and the expiry.
  */
-const APPROVAL_POLL_MS = 60_000
-/** Interval at which a transfer is judged again that the policy does not allow now. */
-const LATER_POLL_MS = 5000
+const APPROVAL_POLL_MS = 600_000
+/** Time until a transfer is judged whose workspace has many waiting transfers, in milliseconds. */
+const PACED_MS = 5000
 /** Time until a transfer is judged again whose approved signature was refused, in milliseconds. */
 const REPEATED_MS = 30_000
 const REJECTED = 'APPROVAL_REJECTED'
@@ -60,12 +62,27 @@ const voidFor = (database: Queryable, row: TransactionRow, reason: string): Prom
 const denial = (message: string): string => refusalReason({ code: 'POLICY_DENIED', message })
 
 /**
+ * Postpones the judgement of a waiting transfer if its workspace has had many.
+ * @returns whether it was postponed
+ */
+async function isPaced(
+  { policies, database }: Services,
+  row: TransactionRow,
+  waits: 'POLICY' | 'APPROVAL',
+): Promise<boolean> {
+  if (policies.mayJudgeAgain(row.workspace_id)) return false
+  await advance(database, row, { waits, run_in_ms: PACED_MS })
+  return true
+}
+
+/**
  * Lets two nodes judge a transfer before it is built, so that one that they would not sign now takes
  * no nonce and no coins, for which other transfers would wait.
  * @returns whether the transfer must not be processed further
  */
 export async function awaitPolicy(services: Services, row: TransactionRow): Promise<boolean> {
   if (row.state === 'SIGNING' || ownRequest(row) === null) return false
+  if (row.waiting?.code === 'POLICY' && (await isPaced(services, row, 'POLICY'))) return true
   const outcome = await judge(services, row, () => decisionsOf(services.database, row))
   switch (outcome.kind) {
     case 'none':
@@ -91,7 +108,7 @@ export async function awaitPolicy(services: Services, row: TransactionRow): Prom
       await advance(services.database, row, {
         waits: 'POLICY',
         last_error: outcome.message.slice(0, 500),
-        run_in_ms: LATER_POLL_MS,
+        run_in_ms: waitMs(outcome.freesAt, services.environment.now()),
       })
       return true
   }
@@ -137,6 +154,9 @@ export async function awaitApproval(services: Services, row: TransactionRow): Pr
   const end = await endOf(services, row, decisions)
   if (end !== null) return voidFor(database, row, end)
   services.policies.noteGoverned(row.workspace_id)
+  // The code is absent until the transfer has been judged in this state.
+  const waits = row.waiting?.code === 'POLICY' ? 'POLICY' : 'APPROVAL'
+  if (row.waiting && (await isPaced(services, row, waits))) return
   const outcome = await judge(services, row, async () => decisions)
   if (outcome.kind === 'denied') return voidFor(database, row, denial(outcome.message))
   const isApproved = await database.transaction(async (tx) => {
@@ -182,7 +202,7 @@ async function settle(
     await advance(tx, row, {
       waits: 'POLICY',
       last_error: outcome.message.slice(0, 500),
-      run_in_ms: LATER_POLL_MS,
+      run_in_ms: waitMs(outcome.freesAt, nowMs),
     })
     return false
   }

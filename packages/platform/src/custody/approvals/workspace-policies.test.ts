@@ -109,6 +109,41 @@ for (const [name, says, kind] of CASES)
     assert.equal((await policies.judge('w', REQUEST, NO_DETAILS)).kind, kind)
   })
 
+/** A node whose window is full until a time. */
+const fullUntil = (frees_at: number | null) => ({
+  ...FULL,
+  refusal: { code: 'POLICY_WINDOW', message: 'full', frees_at },
+})
+
+test('a full window is returned with the times from which the nodes would allow the transfer', async () => {
+  const freesAt = async (...says: [Says, Says, Says]) => {
+    const outcome = await policiesOf(...says).policies.judge('w', REQUEST, NO_DETAILS)
+    return outcome.kind === 'later' ? outcome.freesAt : outcome.kind
+  }
+  assert.deepEqual(await freesAt(fullUntil(50), fullUntil(60), fullUntil(70)), [50, 60])
+  assert.deepEqual(await freesAt(fullUntil(null), ALLOWS, fullUntil(7)), [null])
+  assert.deepEqual(await freesAt(fullUntil(50), MISSES, fullUntil(7)), [50])
+  // Another reason can end at any time.
+  assert.equal(await freesAt(fullUntil(50), DENIES, DENIES), 'denied')
+  assert.equal(await freesAt(fullUntil(50), DENIES, AWAY), undefined)
+  assert.equal(await freesAt(STOPPED, fullUntil(50), STOPPED), undefined)
+})
+
+test('waiting transfers of one workspace are judged again at a limited rate', () => {
+  const { policies, state } = policiesOf(ALLOWS, ALLOWS, ALLOWS)
+  const judged = (workspace: string) =>
+    Array.from({ length: 100 }, () => policies.mayJudgeAgain(workspace)).filter(Boolean).length
+  assert.equal(judged('a'), 20)
+  assert.equal(judged('b'), 20)
+  state.now += 1000
+  assert.equal(judged('a'), 10)
+  // A clock that is set back adds nothing.
+  state.now -= 5000
+  assert.equal(judged('a'), 0)
+  state.now += 3_600_000
+  assert.equal(judged('a'), 20)
+})
+
 test('silent nodes delay a workspace only if it is known to have a policy', async () => {
   const { policies, state } = policiesOf(AWAY, AWAY, ALLOWS)
   assert.equal((await policies.judge('w', REQUEST, NO_DETAILS)).kind, 'none')

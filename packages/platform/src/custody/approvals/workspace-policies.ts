@@ -2,6 +2,7 @@ import type { SignedRequest } from '@custody/request-auth'
 import type { CarriedApproval } from '@custody/policy'
 import type { Environment } from '../../core/environment.ts'
 import { NodeRefused, NodeUnavailable, type SignerNodes } from '../../core/signing/nodes.ts'
+import { JudgePace } from './judge-again.ts'
 import { judgementShape, NO_POLICY, type Judgement } from './judgement.ts'
 
 interface Services {
@@ -18,7 +19,17 @@ export type Outcome =
   | { kind: 'allowed'; judgement: Judgement }
   | { kind: 'approval'; judgement: Judgement }
   | { kind: 'denied'; message: string; judgement: Judgement }
-  | { kind: 'later'; message: string }
+  | Later
+
+/**
+ * The nodes allow it later, or cannot tell now. `freesAt`: Unix seconds from which the nodes would
+ * allow it that state a full window; null: never, as the windows are now. Absent: another reason.
+ */
+interface Later {
+  kind: 'later'
+  message: string
+  freesAt?: readonly (number | null)[]
+}
 
 /** What accompanies a request that the nodes judge. */
 export interface Details {
@@ -66,6 +77,7 @@ export class WorkspacePolicies {
   readonly #services: Services
   /** What was found out about workspaces, with the time in milliseconds. */
   readonly #known = new Map<string, { isGoverned: boolean; at: number }>()
+  readonly #pace = new JudgePace()
 
   constructor(services: Services) {
     this.#services = services
@@ -93,6 +105,11 @@ export class WorkspacePolicies {
     if (isSilent) return this.isGoverned(workspace) ? outcome : { kind: 'none' }
     this.#remember(workspace, { isGoverned: outcome.kind !== 'none', at: now })
     return outcome
+  }
+
+  /** Returns whether a waiting transfer of a workspace may be judged again now. */
+  mayJudgeAgain(workspace: string): boolean {
+    return this.#pace.take(workspace, this.#services.environment.now())
   }
 
   /** Whether a workspace is known to have a policy. */
@@ -181,7 +198,10 @@ function combinePair(answers: readonly [Answer, Answer]): Combined {
   if (has('POLICY_APPROVAL') === refused.length)
     return { kind: 'approval', judgement: first, isMixed: true }
   const { refusal } = refused.find((each) => each.refusal?.code !== 'POLICY_APPROVAL') ?? first
-  return { kind: 'later', message: `${refusal?.code}: ${refusal?.message}` }
+  const later: Later = { kind: 'later', message: `${refusal?.code}: ${refusal?.message}` }
+  const full = refused.filter((each) => each.refusal?.code === 'POLICY_WINDOW')
+  if (full.length < refused.length - has('POLICY_APPROVAL')) return later
+  return { ...later, freesAt: full.map((each) => each.refusal?.frees_at ?? null) }
 }
 
 const reasonOf = (answer: Answer): string =>

@@ -8,6 +8,7 @@ import { after, before, test } from 'node:test'
 import { Devnet } from '../../../../devnet/src/devnet.ts'
 import { useDatabase } from '../../../testing/deposits-support.ts'
 import { FamilyFixture, type WalletAddress } from '../../../testing/chains/family-fixture.ts'
+import { wakePolicy } from '../../core/engine/lease.ts'
 import { ManualClock } from '../../../testing/manual-clock.ts'
 
 const clock = new ManualClock()
@@ -39,6 +40,8 @@ interface Approvals {
   isApproved: boolean
   /** IDs of the transfers for which a window has no room now. */
   full: Set<string>
+  /** Unix seconds from which the window has room; null: never. */
+  freesAt: number | null
   /** Fuel is refused that pays for more than one transfer. */
   isSharedRefused: boolean
   /** Refusals of payments by busy nodes, before anything else. */
@@ -57,6 +60,7 @@ async function staged(
     required: new Set(),
     isApproved: false,
     full: new Set(),
+    freesAt: null,
     isSharedRefused: false,
     busy: 0,
     refused: [],
@@ -71,11 +75,15 @@ async function staged(
       async judge(_workspace: string, { token }: { token: string }) {
         if (!isGoverned) return { kind: 'none' }
         const issued_at = Math.floor(clock.now() / 1000)
-        if (isFull(token)) return { kind: 'later', message: 'POLICY_WINDOW: the window is full' }
+        if (isFull(token)) {
+          const freesAt = [approvals.freesAt]
+          return { kind: 'later', message: 'POLICY_WINDOW: the window is full', freesAt }
+        }
         return isMissing(token)
           ? { kind: 'approval', judgement: { statement: {}, needs: [], issued_at } }
           : { kind: 'allowed', judgement: { needs: [] } }
       },
+      mayJudgeAgain: () => true,
       isGoverned: () => isGoverned,
       noteGoverned: () => {
         isGoverned = true
@@ -311,6 +319,39 @@ for (const place of PLACES.slice(0, 2))
       await fixture.run()
       assert.deepEqual(await chainStates(fixture, [waiting, other]), [PAID, PAID])
     }))
+
+/** Milliseconds until the next step of a transfer. */
+async function dueInMs(fixture: FamilyFixture, id: string): Promise<number> {
+  const row = await fixture.database.one<{ next_run_at: Date }>(
+    'select next_run_at from transactions where id = $1',
+    [id],
+  )
+  return (row?.next_run_at.getTime() ?? Number.NaN) - clock.now()
+}
+
+test('a transfer waits until its window has room, or until another one is voided', () =>
+  staged(PLACES[0]!, async (fixture, approvals) => {
+    const ids = [await fixture.create('a'), await fixture.create('b')] as const
+    for (const id of ids) approvals.full.add(id)
+    for (const id of ids) {
+      for (let round = 0; (await fixture.read(id)).waiting?.code !== 'POLICY'; round++)
+        assert.ok(round < 100 && (await fixture.step()), 'it never waited')
+    }
+    const [id, other] = ids
+    approvals.freesAt = Math.floor(clock.now() / 1000) + 100
+    await wakePolicy(fixture.database, (await fixture.read(id)).workspace_id)
+    assert.ok((await dueInMs(fixture, id)) <= 200)
+    clock.advance(1000)
+    await fixture.step()
+    const wait = await dueInMs(fixture, id)
+    assert.ok(wait > 90_000 && wait <= 101_000, `${wait} ms`)
+    await fixture.cancel(other)
+    await fixture.runTo(other, 'CANCELLED')
+    assert.ok((await dueInMs(fixture, id)) <= 200)
+    approvals.full.clear()
+    await fixture.run()
+    assert.deepEqual(await chainStates(fixture, [id]), [PAID])
+  }))
 
 test('a transfer whose approvals do not arrive in six days fails with voids', () =>
   staged(PLACES[0]!, async (fixture, approvals) => {

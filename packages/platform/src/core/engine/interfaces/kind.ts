@@ -73,6 +73,11 @@ export interface SigningRefusal {
   message: string
   /** Whether no node has ever started to sign the transaction. */
   isUntouched: boolean
+  /**
+   * Unix seconds from which the nodes that refused would sign it; null: never, as the windows of the
+   * policy are now. Absent: the reason is not a full window.
+   */
+  freesAt?: readonly (number | null)[]
 }
 
 /** How a failed transaction is reported, where it differs from the default. */

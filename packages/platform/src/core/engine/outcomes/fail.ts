@@ -3,7 +3,7 @@ import type { Queryable, Database } from '../../database/pool.ts'
 import { emit } from '../../ledger/post.ts'
 import { voidIntent } from '../../signing/void.ts'
 import { recordEnd } from './record-end.ts'
-import { advance } from '../lease.ts'
+import { advance, wakePolicy } from '../lease.ts'
 import { wakeNextNonce } from '../nonce-order.ts'
 import { presentTransaction } from '../present.ts'
 import type { Environment } from '../../environment.ts'
@@ -131,6 +131,8 @@ export async function voidAndFail(services: Services, row: TransactionRow): Prom
   const voided = { ...row, voids: outcome.voids }
   await services.database.transaction(async (tx) => {
     await finish(services, tx, voided, row.plan.reason ?? 'failed')
+    // What it would have charged to the windows of the policy has room for others.
+    await wakePolicy(tx, row.workspace_id)
     await tx.query('update transactions set voids = $2 where workspace_id = $3 and id = $1', [
       row.id,
       JSON.stringify(outcome.voids),

@@ -3,6 +3,7 @@ import { compile, readDocument, type Policy } from '@custody/policy'
 import { stringifyJson } from '@custody/request-auth'
 import type { Database, Queryable } from '../../../core/database/pool.ts'
 import { ApiError } from '../../../core/errors.ts'
+import { wakePolicy } from '../../../core/engine/lease.ts'
 import { emit } from '../../../core/ledger/post.ts'
 import type { SignerNodes } from '../../../core/signing/nodes.ts'
 import { policyInForce, type PolicyInForce } from '../policy-in-force.ts'
@@ -95,6 +96,7 @@ export async function move(
     [workspace, id, state, reason?.slice(0, REASON_MAX) ?? null, change.state],
   )
   const type = EVENTS[state]
+  if (moved && state === 'in_force') await wakePolicy(tx, workspace)
   if (!moved || type === undefined) return moved !== undefined
   const after = await findChange(tx, workspace, id)
   if (after) await emit(tx, workspace, null, type, stringifyJson(presentChange(after)))

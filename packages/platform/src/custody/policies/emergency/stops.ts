@@ -6,6 +6,7 @@ import { TIME_MAX } from '../../../core/bounds.ts'
 import type { Need } from '../../approvals/judgement.ts'
 import type { Queryable } from '../../../core/database/pool.ts'
 import { ApiError } from '../../../core/errors.ts'
+import { wakePolicy } from '../../../core/engine/lease.ts'
 import { emit } from '../../../core/ledger/post.ts'
 import type { Loop } from '../../../core/engine/loops/loop.ts'
 import { FIRST_ID, inTurn } from '../in-turn.ts'
@@ -89,6 +90,7 @@ async function move(
        returning hash`,
       [workspace_id, hash, state, before],
     )
+    if (moved && state === 'ended') await wakePolicy(tx, workspace_id)
     // The end of a stop that the nodes refuse leaves it as it was.
     const type = before === 'ending' && state === 'stopped' ? undefined : EVENTS[state]
     if (!moved || type === undefined) return
