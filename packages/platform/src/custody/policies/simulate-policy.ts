@@ -1,13 +1,5 @@
-import { policyRegistry, type Registry } from '@custody/chains'
-import {
-  compile,
-  LIMITS,
-  simulation,
-  type PastAct,
-  type Policy,
-  type Simulation,
-} from '@custody/policy'
-import { setImmediate as turn } from 'node:timers/promises'
+import type { Registry } from '@custody/chains'
+import { LIMITS, type PastAct, type Policy, type Simulation } from '@custody/policy'
 import { z } from 'zod'
 import type { Database } from '../../core/database/pool.ts'
 import { ApiError } from '../../core/errors.ts'
@@ -21,10 +13,11 @@ import {
   pastForwards,
   pastTransfers,
 } from './past-acts.ts'
+import { analysisOf } from './analysis/analysis.ts'
 import { policyInForce } from './policy-in-force.ts'
 import { compiledOf } from './request-document.ts'
 import { DOCUMENT_EXAMPLE, documentShape } from './shapes.ts'
-import { actsOfRules, standingRules, stoppedRules } from './standing-rules.ts'
+import { actsOfRules, standingRules } from './standing-rules.ts'
 
 interface Services {
   database: Database
@@ -88,8 +81,7 @@ export const simulatePolicy = endpoint({
   async handler({ caller, body }, { database, registry, signers }: Services) {
     const next = compiledOf(registry, caller.workspace, body.document)
     const inForce = await policyInForce(signers, caller.workspace)
-    const current = inForce && compile(inForce.document, policyRegistry(registry))
-    const last = lastOf(body.last, next, current)
+    const last = lastOf(body.last, next, inForce)
     const { workspace, workspaceId, subAccountId } = caller
     const transfers = await pastTransfers(database, workspaceId, { last })
     const forwards = await pastForwards(database, workspaceId, { last })
@@ -106,10 +98,16 @@ export const simulatePolicy = endpoint({
     const rules = (await standingRules(database, workspaceId)).filter(
       ({ sub_account_id: owner }) => owner === subAccountId,
     )
-    const stopped = stoppedRules(registry, next, actsOfRules(registry, workspace, rules))
+    const { simulation, stopped } = await analysisOf(registry).run(workspaceId, {
+      kind: 'simulate',
+      next: next.document,
+      current: inForce && inForce.document,
+      acts,
+      forwards: actsOfRules(registry, workspace, rules),
+    })
     return {
       body: {
-        ...onlyOwn(await simulated(next, current, acts), acts, own),
+        ...onlyOwn(simulation, acts, own),
         stopped: stopped.slice(0, LAST_MAX).map((each) => each.slice(0, 1000)),
       },
     }
@@ -132,20 +130,6 @@ export function lastOf(
     `last: must be at most ${most}, because the two documents have ${rules} rules together`,
     { field: 'last' },
   )
-}
-
-/** Simulates a document, and processes other requests between two acts. */
-async function simulated(
-  next: Policy,
-  current: Policy | null,
-  acts: readonly PastAct[],
-): Promise<Simulation> {
-  const steps = simulation(next, current, acts)
-  for (;;) {
-    const { done, value } = steps.next()
-    if (done === true) return value
-    await turn()
-  }
 }
 
 /** Leaves out the transfers of other sub-accounts, which only fill the windows. */

@@ -1,21 +1,20 @@
 import {
   canonicalText,
-  diff,
-  lint,
   LIMITS,
   PolicyError,
   readSigned,
   verifyStatement,
+  type Difference,
   type Finding,
   type Policy,
   type SignedStatement,
 } from '@custody/policy'
 import { stringifyJson } from '@custody/request-auth'
-import { policyRegistry } from '@custody/chains'
 import type { Environment } from '../../../core/environment.ts'
 import type { Queryable } from '../../../core/database/pool.ts'
 import { ApiError } from '../../../core/errors.ts'
 import { emit } from '../../../core/ledger/post.ts'
+import { analysisOf } from '../analysis/analysis.ts'
 import { surroundingsOf } from '../lint-surroundings.ts'
 import { policyInForce, type PolicyInForce } from '../policy-in-force.ts'
 import { compiledOf, invalidDocument } from '../request-document.ts'
@@ -51,10 +50,10 @@ export interface ProposalInput {
 }
 
 /**
- * Returns the document in force, and the proposed one after its checks.
+ * Returns the document in force, and the proposed one after the checks that cost little.
  * @throws ApiError `INVALID_REQUEST` that names the field of the document
  */
-async function checked(services: Services, { workspaceId, workspace, document }: ProposalInput) {
+async function successor(services: Services, { workspace, document }: ProposalInput) {
   const next = compiledOf(services.registry, workspace, document)
   const inForce = await policyInForce(services.signers, workspace)
   if (inForce === null)
@@ -62,14 +61,6 @@ async function checked(services: Services, { workspaceId, workspace, document }:
       '',
       'the workspace has no policy in force: the operator installs the first document with "npx custody policy install"',
     )
-  const context = {
-    registry: policyRegistry(services.registry),
-    previous: inForce.document,
-    ...(await surroundingsOf(services, workspaceId)),
-  }
-  const findings = lint(next.document, context)
-  const fault = findings.find(({ severity }) => severity === 'error')
-  if (fault) throw invalidDocument(fault.path, fault.message)
   for (const field of ['mode', 'nodes'] as const)
     if (next.document[field] !== inForce.document[field])
       throw invalidDocument(
@@ -80,7 +71,35 @@ async function checked(services: Services, { workspaceId, workspace, document }:
     throw invalidDocument('number', `must be ${inForce.number + 1}`)
   if (next.document.previous !== inForce.hash)
     throw invalidDocument('previous', `must be ${inForce.hash}, the hash of the document in force`)
-  return { next, inForce, findings }
+  return { next, inForce }
+}
+
+/** What is known of a proposed document after its analysis. */
+interface Reviewed {
+  findings: readonly Finding[]
+  differences: readonly Difference[]
+}
+
+/**
+ * Lints a proposed document and compares it with the one in force, in the analysis thread. The
+ * workspace's part of that thread bounds what it costs others.
+ * @throws ApiError `INVALID_REQUEST` that names the field of the document
+ */
+async function reviewed(
+  services: Services,
+  { workspaceId }: ProposalInput,
+  { next, inForce }: { next: Policy; inForce: PolicyInForce },
+): Promise<Reviewed> {
+  const job = {
+    kind: 'review',
+    next: next.document,
+    previous: inForce.document,
+    surroundings: await surroundingsOf(services, workspaceId),
+  } as const
+  const { findings, differences } = await analysisOf(services.registry).run(workspaceId, job)
+  const fault = findings.find(({ severity }) => severity === 'error')
+  if (fault) throw invalidDocument(fault.path, fault.message)
+  return { findings, differences }
 }
 
 /**
@@ -117,19 +136,19 @@ interface Draft {
   input: ProposalInput
   next: Policy
   inForce: PolicyInForce
-  findings: readonly Finding[]
+  reviewed: Reviewed
   possessions: readonly SignedStatement[]
   counted: Counted
   acts_at: number
 }
 
 async function insert(tx: Queryable, id: string, draft: Draft): Promise<void> {
-  const { input, next, inForce, findings, counted, acts_at } = draft
+  const { input, next, inForce, counted, acts_at } = draft
   const now = tx.now()
-  const differences = diff(inForce.document, next.document)
+  const differences = draft.reviewed.differences
     .slice(0, DIFFERENCES_MAX)
     .map(({ path, tendency, sentence }) => ({ path, tendency, sentence }))
-  const warnings = findings
+  const warnings = draft.reviewed.findings
     .filter(({ severity }) => severity === 'warning')
     .slice(0, WARNINGS_MAX)
     .map(({ path, message }) => ({ path, message }))
@@ -177,6 +196,28 @@ async function assertRoom(tx: Queryable, { workspaceId }: ProposalInput): Promis
     )
 }
 
+/** Returns everything that a new row contains, after the analysis of the document. */
+async function draftOf(
+  services: Services,
+  input: ProposalInput,
+  o: Pick<Draft, 'next' | 'inForce' | 'possessions'>,
+): Promise<Draft> {
+  const { next, inForce, possessions } = o
+  const review = await reviewed(services, input, o)
+  const now_s = secondsOf(services.database)
+  const { mode, change } = inForce.document
+  const waitS = input.inS ?? change.delay_s + (mode === 'local' ? 0 : COLLECTION_S)
+  const collected = possessions.map((signed) => ({
+    kind: 'possession' as const,
+    signed,
+    text: JSON.stringify(signed),
+    isDelivered: false,
+  }))
+  const policy = currentOf(services, inForce)
+  const counted = countCollected(next, collected, { policy, blocked: inForce.blocked, now_s })
+  return { input, ...o, reviewed: review, counted, acts_at: now_s + waitS }
+}
+
 /**
  * Stores a proposal. A document that is proposed already is not proposed twice; its proofs are added.
  * @throws ApiError `INVALID_REQUEST`, `POLICY_CHANGE_LIMIT` or `SIGNERS_UNAVAILABLE`
@@ -186,40 +227,23 @@ export async function proposeChange(
   input: ProposalInput,
 ): Promise<PolicyChange> {
   const { database, environment } = services
-  const { next, inForce, findings } = await checked(services, input)
+  const { next, inForce } = await successor(services, input)
   const now_s = secondsOf(database)
   const current = currentOf(services, inForce)
   const possessions = possessionsOf(input.possessions, { next, current, now_s })
-  const { mode, change } = inForce.document
-  const waitS = input.inS ?? change.delay_s + (mode === 'local' ? 0 : COLLECTION_S)
-  const collected = possessions.map((signed) => ({
-    kind: 'possession' as const,
-    signed,
-    text: JSON.stringify(signed),
-    isDelivered: false,
-  }))
-  const counted = countCollected(next, collected, {
-    policy: current,
-    blocked: inForce.blocked,
-    now_s,
-  })
-  const draft: Draft = {
-    input,
-    next,
-    inForce,
-    findings,
-    possessions,
-    counted,
-    acts_at: now_s + waitS,
-  }
+  // Before the analysis, which costs more than all other checks together.
+  const isProposed = (await proposedBefore(database, input, next)) !== undefined
+  if (!isProposed) await assertRoom(database, input)
+  const draft = isProposed ? null : await draftOf(services, input, { next, inForce, possessions })
   const id = await database.transaction(async (tx) => {
     await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
       `policy changes ${input.workspaceId}`,
     ])
     const before = await proposedBefore(tx, input, next)
+    if (!before && draft === null) return null
     if (!before) await assertRoom(tx, input)
     const own = before?.id ?? environment.uuid()
-    if (!before) await insert(tx, own, draft)
+    if (!before && draft !== null) await insert(tx, own, draft)
     for (const signed of possessions)
       await storeStatement(tx, { workspace_id: input.workspaceId, id: own }, signed)
     const found = await findChange(tx, input.workspaceId, own)
@@ -233,6 +257,8 @@ export async function proposeChange(
       )
     return own
   })
+  // The change that proposed the document was decided in the meantime.
+  if (id === null) return proposeChange(services, input)
   await tryAdvance(services, input.workspaceId, id)
   const found = await findChange(database, input.workspaceId, id)
   if (!found) throw new Error('a policy change was not stored')
