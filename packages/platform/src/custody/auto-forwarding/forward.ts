@@ -17,6 +17,7 @@ import { checkFeeWallet, checkTransfer, refusalSoon } from '../transactions/paym
 import { presentTransaction } from '../../core/engine/present.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { findWallet } from '../assets/find-wallet.ts'
+import { waitMs } from '../approvals/judge-again.ts'
 import { judgeRule } from '../approvals/judge-rule.ts'
 import type { WorkspacePolicies } from '../approvals/workspace-policies.ts'
 import { capOf } from './cap.ts'
@@ -40,8 +41,11 @@ const SWEEP_WAIT_MS = 2000
 const HELD_WAIT_MS = 60_000
 const REFUSED_WAIT_MS = 60_000
 const REVOKED_WAIT_MS = 86_400_000
-/** Interval at which a rule is judged again that the policy does not allow now. */
-const POLICY_WAIT_MS = 5000
+/**
+ * Longest time in milliseconds until a rule is judged again for which a window is full. No event wakes
+ * a rule.
+ */
+const FULL_WAIT_MS_MAX = 60_000
 const INACTIVE = 'the wallet is inactive'
 
 /**
@@ -271,7 +275,10 @@ async function isAllowed(services: Services, rule: RuleRow, net: bigint): Promis
   const outcome = await judgeRule(services, rule, amount)
   if (outcome.kind === 'denied')
     throw new Later(`POLICY_DENIED: ${outcome.message}`, REFUSED_WAIT_MS)
-  if (outcome.kind === 'later') throw new Later(outcome.message, POLICY_WAIT_MS)
+  if (outcome.kind === 'later') {
+    const wait = waitMs(outcome.freesAt, services.environment.now())
+    throw new Later(outcome.message, Math.min(FULL_WAIT_MS_MAX, wait))
+  }
   if (outcome.kind !== 'approval') return true
   await requireApprovals(services, rule, outcome.judgement, amount)
   return false
