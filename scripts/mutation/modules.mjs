@@ -79,6 +79,7 @@ export const MODULES = {
       'governance/governance',
       'governance/documents',
       'governance/statements',
+      'governance/vetoed-changes',
       'statements/quorum',
       'statements/verify',
       'governance/governance.property',

@@ -3,19 +3,15 @@ import {
   advance,
   canonicalText,
   compile,
+  firstInForce,
   PolicyError,
-  propose,
   readDocument,
   readSigned,
-  resume,
-  statementHash,
-  stop,
-  suspend,
-  veto,
   type Governance,
   type PolicyDocument,
   type Present,
 } from '@custody/policy'
+import { propose, resume, stop, suspend, veto } from '../../policy/testing/transitions.ts'
 import { NodeRefused, NodeUnavailable, type SignerNodes } from '../src/core/signing/nodes.ts'
 
 /** An item as `POST /policy/present` gets it. */
@@ -34,15 +30,7 @@ interface GovernedNode {
 const context = { registry: policyRegistry(loadRegistry('local')) }
 
 const newNode = (document: PolicyDocument): GovernedNode => ({
-  governance: {
-    policy: compile(document, context.registry),
-    next: null,
-    vetoed: new Map(),
-    stops: [],
-    resumedUpTo: new Map(),
-    suspensions: [],
-    revoked: new Set(),
-  },
+  governance: firstInForce(compile(document, context.registry)),
   isAway: false,
   presented: 0,
 })
@@ -61,11 +49,8 @@ function judged(governance: Governance, item: Item, present: Present): Governanc
       present,
     )
   if (item.kind === 'resumed') {
-    const { statement } = readSigned(item.stop)
-    if (statement.kind !== 'stop') throw new Error('the item contains no stop')
-    const { sub_account, at } = statement
-    const stopped = { hash: statementHash(statement), sub_account, at }
-    return resume(governance, stopped, item.approvals.map(readSigned), present)
+    const approvals = item.approvals.map(readSigned)
+    return resume(governance, readSigned(item.stop), approvals, present)
   }
   const signed = readSigned(item.signed)
   const { kind } = signed.statement

@@ -42,18 +42,27 @@ export * from './statements/shapes.ts'
 export * from './statements/verify.ts'
 export { assertion, type Assertion, type Passkey } from './statements/webauthn.ts'
 export * from './governance/governance.ts'
+export { atTime, firstInForce, withEffect, type Effect } from './governance/effects.ts'
 export {
+  actsFrom,
   advance,
   approvedAt,
   install,
-  propose,
-  reinstate,
+  judgeChange,
+  judgeReinstatement,
+  pendingEffect,
+  withPolicy,
   type Place,
   type Proposal,
   type ProvenDocument,
   type Witnesses,
 } from './governance/documents.ts'
-export { confirm, isRemoved, resume, revoke, stop, suspend, veto } from './governance/statements.ts'
+export {
+  isRemoved,
+  judgeConfirmation,
+  judgeResume,
+  judgeStatement,
+} from './governance/statements.ts'
 export { governanceSentences } from './sentences/governance-sentence.ts'
 export { visible } from './sentences/words.ts'
 export { ruleSentence } from './sentences/rule-sentence.ts'

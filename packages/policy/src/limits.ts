@@ -39,8 +39,13 @@ export const LIMITS = {
   suspensionS: 604_800,
   /** Sub-accounts that can be stopped at a time. */
   stops: 1_000,
-  /** Successors of one document that a person can veto. */
-  vetoes: 100,
+  /** Successors of one document that a person can veto before they are pending at a holder. */
+  earlyVetoes: 100,
+  /**
+   * Vetoed successors of one document after which the people who have approved them wait before they
+   * propose the next one: for the delay of the document, twice as long after each further one.
+   */
+  vetoedChanges: 3,
   /** Nodes whose operators must confirm a change that a person whom it removes has vetoed. */
   confirmations: 2,
   /**

@@ -1,12 +1,13 @@
 import { checkDocument, documentHash } from '../src/document/read.ts'
 import type { PolicyDocument } from '../src/document/shape.ts'
 import type { Governance, Present } from '../src/governance/governance.ts'
-import { install, propose, type Proposal, type Witnesses } from '../src/governance/documents.ts'
+import { install, type Proposal, type Witnesses } from '../src/governance/documents.ts'
 import type { Statement } from '../src/statements/shapes.ts'
 import type { SignedStatement } from '../src/statements/verify.ts'
 import { documentWith, keyOf, NOW, policyWith, type TestKey } from './documents.ts'
 import { registry } from './registry.ts'
 import { signWith, statementsOf } from './statements.ts'
+import { propose } from './transitions.ts'
 
 export const DAY_S = 86_400
 export const PLACE = { mode: 'mainnet', workspace: 'acme', nodes: 'ab'.repeat(32) } as const

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Refusal } from '../src/errors.ts'
 import { PolicyExchange, type Position } from '../src/governance/exchange.ts'
+import type { Held } from '../src/governance/held.ts'
 import { Policies } from '../src/governance/policies.ts'
 import { Store } from '../src/store/index.ts'
 import type { PeerHandler } from '../src/transport/peers.ts'
@@ -48,6 +49,14 @@ export class PolicyNode {
   lose(): void {
     this.#path = newPath(this.node)
     this.start()
+  }
+
+  /** Checks that this node holds what it would hold after a restart, which reads its record again. */
+  assertAsRecorded(): void {
+    const rules = { registry, place: { mode, nodes } }
+    const again = new Policies({ store: this.store, rules, log: () => {} })
+    const message = `node ${this.node} holds something else than its record`
+    assert.deepEqual(plain(again.held(WORKSPACE)), plain(this.policies.held(WORKSPACE)), message)
   }
 
   /** Starts the node, or starts it again with what is on its record. */
@@ -105,6 +114,16 @@ const PUBLIC = new Map([...IDENTITIES].map(([node, { publicKey }]) => [node, pub
 const WORKSPACE = 'acme'
 
 const texts = (all: readonly object[]): string[] => all.map((each) => JSON.stringify(each))
+
+/** What a node holds, as JSON. A document is its hash, because compiled documents contain functions. */
+const plain = (held: Held): unknown =>
+  JSON.parse(
+    JSON.stringify(held, (_key, value: unknown) => {
+      if (value instanceof Map || value instanceof Set) return [...value]
+      const isPolicy = typeof value === 'object' && value !== null && 'registry' in value
+      return isPolicy && 'hash' in value ? value.hash : value
+    }),
+  )
 
 const newPath = (node: number): string =>
   join(mkdtempSync(join(tmpdir(), `policy-node-${node}-`)), 'record.sqlite')

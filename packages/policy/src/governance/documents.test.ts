@@ -12,9 +12,9 @@ import {
   successorOf,
 } from '../../testing/governance.ts'
 import { registry } from '../../testing/registry.ts'
+import { reinstate, revoke, suspend } from '../../testing/transitions.ts'
 import type { SignedStatement } from '../statements/verify.ts'
-import { approvedAt, reinstate } from './documents.ts'
-import { revoke, suspend } from './statements.ts'
+import { approvedAt, judgeChange } from './documents.ts'
 
 const now = { now_s: NOW }
 const first = installed()
@@ -68,6 +68,7 @@ test('a reinstated change comes into force immediately, without a veto and witho
     seen_at_s: at.now_s,
     acts_at_s: at.now_s,
     approved_for_s: NOW + DAY_S,
+    approvedBy: ['alice', 'bob'],
     vetoedBy: null,
     confirmedBy: [],
   })
@@ -80,4 +81,28 @@ test('a change is reinstated if the clocks of its approvers differed by at most 
   // Alice's approval is valid until the second NOW + 3599.
   assert.ok(by(3599 + 60)().next)
   assert.throws(by(3599 + 61), { code: 'NOT_YET' })
+})
+
+test('a change without valid signatures, or with too few, is refused before its faults are searched', () => {
+  let searches = 0
+  const present = {
+    ...now,
+    findFaults: () => {
+      searches++
+      return []
+    },
+  }
+  const judged = (approvals: readonly SignedStatement[]) => () =>
+    judgeChange(first, { ...proposal, approvals }, { registry }, present)
+  const [, bob] = proposal.approvals as [SignedStatement, SignedStatement]
+  assert.throws(judged([]), { code: 'QUORUM' })
+  assert.throws(judged([alice]), { code: 'QUORUM' })
+  assert.throws(judged([alice, { ...bob, signature: `${'A'.repeat(86)}==` }]), {
+    code: 'SIGNATURE',
+  })
+  const other = proposalOf(first, successorOf(first), ['bob']).approvals
+  assert.throws(judged([alice, ...other]), { code: 'OTHER_STATEMENT' })
+  assert.equal(searches, 0)
+  assert.ok(judged(proposal.approvals)())
+  assert.equal(searches, 1)
 })

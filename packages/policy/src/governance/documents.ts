@@ -3,9 +3,11 @@ import type { LintContext } from '../analysis/finding.ts'
 import type { PolicyDocument } from '../document/shape.ts'
 import { PolicyError } from '../error.ts'
 import { compile, type Policy } from '../evaluation/compile.ts'
+import { documentHash } from '../document/read.ts'
 import { LIMITS } from '../limits.ts'
 import type { KeyRef } from '../statements/quorum.ts'
 import { verifyStatement, type SignedStatement } from '../statements/verify.ts'
+import { atTime, firstInForce, type PendingEffect } from './effects.ts'
 import type { Governance, PendingChange, Present } from './governance.ts'
 import { assertQuorum, isRemoved, refuse, verified } from './statements.ts'
 
@@ -28,7 +30,8 @@ export type Known = Pick<LintContext, 'registry' | 'previous'>
 const NOT_KNOWN = { panelOrigins: null, enrolled: null }
 
 /**
- * Accepts the first document, which operators have typed.
+ * Judges the first document, which operators have typed.
+ * @returns the state in which it is in force
  * @throws PolicyError the first fault
  */
 export function install(
@@ -39,17 +42,10 @@ export function install(
 ): Governance {
   if (document.number !== 1) refuse('OTHER_POLICY', 'number', 'must be 1 in the first document')
   assertPlace(document, place)
-  const policy = withoutFaults(document, context, present)
+  const policy = compile(document, context.registry)
   assertPossessions(policy, new Set(), possessions, present)
-  return {
-    policy,
-    next: null,
-    vetoed: new Map(),
-    stops: [],
-    resumedUpTo: new Map(),
-    suspensions: [],
-    revoked: new Set(),
-  }
+  assertNoFaults(document, context, present)
+  return firstInForce(policy)
 }
 
 /** A proposed change with its approvals (statements of the kind `change`). */
@@ -64,56 +60,115 @@ export interface Proposal extends ProvenDocument {
 export type Witnesses = readonly [number, number] | null
 
 /**
- * Accepts the next document, whose approvals must be complete. It comes into force at the time that
+ * Judges the next document, whose approvals must be complete. It comes into force at the time that
  * the approvals name, or later: never before `delay_s` has passed since it was first seen here. Only
  * the words of both other nodes can prove an earlier sight, because one of them may be hostile. If
  * the same change is pending here, those words can only make it come into force earlier. A suspension
  * or revocation that was seen here does not count against a change that both other nodes have
  * accepted, because it may be later than the change.
+ *
+ * Signatures and the quorum are verified before the document is compiled and searched for faults, which
+ * takes much longer.
  * @param present time at which the proposal is seen here
- * @throws PolicyError the first fault; `PENDING` if another change is pending
+ * @returns null if it changes nothing
+ * @throws PolicyError the first fault; `PENDING` if another change is pending; `NOT_YET` if too many
+ *   changes of the same people were vetoed
  */
-export function propose(
+export function judgeChange(
   governance: Governance,
   { document, possessions, approvals }: Proposal,
   context: Known,
   present: Present,
   witnesses: Witnesses = null,
-): Governance {
+): PendingEffect | null {
   const { next, vetoed } = governance
   // Of the two other nodes one is honest, and it accepted the change before these came into effect.
-  const without = { ...governance, suspensions: [], revoked: new Set<string>() }
+  const without = { ...governance, suspensions: [], revoked: new Set<string>(), vetoedChanges: [] }
   const counted = witnesses === null ? governance : without
   const previous = assertSuccessor(governance, document)
-  const policy = withoutFaults(document, { ...context, previous: previous.document }, present)
-  const isPending = next?.policy.hash === policy.hash
-  if (isPending && witnesses === null) return governance
+  const hash = documentHash(document)
+  const isPending = next?.policy.hash === hash
+  if (isPending && witnesses === null) return null
   if (next && !isPending) refuse('PENDING', '', 'Another change is pending; it can be vetoed')
-  const vetoers = vetoed.get(policy.hash) ?? []
-  if (vetoers.some((by) => !isRemoved(previous, policy, by)))
+  const vetoers = vetoed.get(hash) ?? []
+  if (vetoers.some((by) => !isRemoved(previous, { document }, by)))
     refuse('VETOED', '', 'The change was vetoed')
+  // What both other nodes have seen by then was approved by then.
+  const seen = Math.min(present.now_s, witnesses ? Math.max(...witnesses) : Infinity)
+  const { actsAt, approvedBy } = assertApprovals(counted, hash, approvals, {
+    ...present,
+    now_s: seen,
+  })
+  assertNotVetoedOften(counted, document, approvedBy, present.now_s)
+  const policy = compile(document, context.registry)
   for (const [person, keys] of policy.people)
     for (const { id, spki } of keys.values())
       if (counted.revoked.has(spki))
         refuse('KEY_REVOKED', 'people', `${id} of ${person} is revoked`)
-  // What both other nodes have seen by then was approved by then.
-  const seen = Math.min(present.now_s, witnesses ? Math.max(...witnesses) : Infinity)
-  const actsAt = assertApprovals(counted, policy, approvals, { ...present, now_s: seen })
   assertPossessions(policy, keysOf(previous), possessions, present)
-  const { delay_s } = previous.document.change
-  const isInTime = seen + delay_s <= actsAt + LIMITS.sightSlackS
-  const acts_at_s = isInTime ? actsAt : present.now_s + delay_s
-  if (isPending)
-    return acts_at_s < next.acts_at_s ? { ...governance, next: { ...next, acts_at_s } } : governance
-  const pending: PendingChange = {
-    policy,
+  assertNoFaults(document, { ...context, previous: previous.document }, present)
+  const acts_at_s = actsFrom(previous, { seen, actsAt, now_s: present.now_s })
+  const effect = {
+    type: 'pending' as const,
+    hash,
     seen_at_s: present.now_s,
     acts_at_s,
     approved_for_s: actsAt,
-    vetoedBy: vetoers[0] ?? null,
-    confirmedBy: [],
+    approved_by: approvedBy,
+    vetoed_by: vetoers[0] ?? null,
+    confirmed_by: [],
   }
-  return { ...governance, next: pending }
+  if (!isPending) return effect
+  return acts_at_s < next.acts_at_s ? { ...pendingEffect(next), acts_at_s } : null
+}
+
+/** Returns when a change acts that was seen at a time, and whose approvals name a time. */
+export function actsFrom(
+  { document }: Policy,
+  { seen, actsAt, now_s }: { seen: number; actsAt: number; now_s: number },
+): number {
+  const { delay_s } = document.change
+  return seen + delay_s <= actsAt + LIMITS.sightSlackS ? actsAt : now_s + delay_s
+}
+
+/** Returns the effect by which a change is pending as it is. */
+export const pendingEffect = (next: PendingChange): PendingEffect => ({
+  type: 'pending',
+  hash: next.policy.hash,
+  seen_at_s: next.seen_at_s,
+  acts_at_s: next.acts_at_s,
+  approved_for_s: next.approved_for_s,
+  approved_by: next.approvedBy,
+  vetoed_by: next.vetoedBy,
+  confirmed_by: next.confirmedBy,
+})
+
+/**
+ * Checks that people whose changes were vetoed wait before they propose another successor of the same
+ * document: those who end changes can then end each of them, however many variants a thief of a quorum
+ * signs. Vetoes of people whom the document removes do not count, as in a veto of it.
+ * @throws PolicyError `NOT_YET`
+ */
+function assertNotVetoedOften(
+  { policy, vetoedChanges }: Governance,
+  document: PolicyDocument,
+  approvedBy: readonly string[],
+  now_s: number,
+): void {
+  const counted = vetoedChanges.filter(({ by }) => !isRemoved(policy, { document }, by))
+  for (const person of approvedBy) {
+    const own = counted.filter((each) => each.approvedBy.includes(person))
+    const surplus = own.length - LIMITS.vetoedChanges
+    if (surplus < 0) continue
+    const wait = Math.min(policy.document.change.delay_s * 2 ** surplus, LIMITS.delayS)
+    const from = Math.max(...own.map(({ at_s }) => at_s)) + wait
+    if (now_s < from)
+      refuse(
+        'NOT_YET',
+        'approvals',
+        `${own.length} changes of this document that ${person} has approved were vetoed; the next one is accepted from ${new Date(from * 1000).toISOString()} on`,
+      )
+  }
 }
 
 /**
@@ -127,28 +182,29 @@ export function approvedAt(approvals: readonly SignedStatement[]): number {
 }
 
 /**
- * Accepts again a document that was in force at this holder before, as its own backup proves. Its
+ * Judges a document again that was in force at this holder before, as its own backup proves. Its
  * signatures and its quorum are verified as of the time of the approvals. What has happened since
  * then does not count against it: their expiry, a veto, a suspension or revocation of a key, and a
  * stricter `lint`. It comes into force at once.
  * @param present time at which it is accepted again
  * @throws PolicyError the first fault
  */
-export function reinstate(
+export function judgeReinstatement(
   governance: Governance,
   { document, possessions, approvals }: Proposal,
   { registry }: Known,
   present: Present,
-): Governance {
+): PendingEffect {
   const previous = assertSuccessor(governance, document)
-  const policy = compile(document, registry)
+  const hash = documentHash(document)
   const earlier = { ...governance, suspensions: [], revoked: new Set<string>() }
   const at = { ...present, now_s: approvedAt(approvals) }
-  const approved_for_s = assertApprovals(earlier, policy, approvals, at)
-  assertPossessions(policy, keysOf(previous), possessions, at)
+  const { actsAt, approvedBy } = assertApprovals(earlier, hash, approvals, at)
+  assertPossessions(compile(document, registry), keysOf(previous), possessions, at)
   const { now_s } = present
-  const times = { seen_at_s: now_s, acts_at_s: now_s, approved_for_s }
-  return { ...governance, next: { policy, ...times, vetoedBy: null, confirmedBy: [] } }
+  const times = { seen_at_s: now_s, acts_at_s: now_s, approved_for_s: actsAt }
+  const rest = { approved_by: approvedBy, vetoed_by: null, confirmed_by: [] }
+  return { type: 'pending', hash, ...times, ...rest }
 }
 
 /**
@@ -156,20 +212,28 @@ export function reinstate(
  * @param now_s Unix seconds
  */
 export function advance(governance: Governance, now_s: number): Governance {
-  const { next, suspensions } = governance
-  const open = suspensions.filter(({ ends_at_s }) => now_s < ends_at_s)
+  const { next } = governance
   const isConfirmed =
     next !== null && (next.vetoedBy === null || next.confirmedBy.length >= LIMITS.confirmations)
-  if (next === null || now_s < next.acts_at_s || !isConfirmed)
-    return open.length === suspensions.length ? governance : { ...governance, suspensions: open }
-  const { policy } = next
+  if (next === null || now_s < next.acts_at_s || !isConfirmed) return atTime(governance, now_s)
+  return withPolicy(governance, next.policy, now_s)
+}
+
+/**
+ * Returns the state in which another document is in force. A pending change and vetoes end; stops and
+ * revocations remain.
+ * @param now_s Unix seconds
+ */
+export function withPolicy(governance: Governance, policy: Policy, now_s: number): Governance {
+  const before = atTime(governance, now_s)
   return {
-    ...governance,
+    ...before,
     policy,
     next: null,
     vetoed: new Map(),
+    vetoedChanges: [],
     // A suspension of a key that the new document does not contain has no meaning any more.
-    suspensions: open.filter(
+    suspensions: before.suspensions.filter(
       ({ target }) => spkiOf(policy, target) === spkiOf(governance.policy, target),
     ),
   }
@@ -198,28 +262,31 @@ function assertPlace(document: PolicyDocument, place: Place): void {
       refuse('OTHER_WORKSPACE', field, 'is not that of this installation')
 }
 
-function withoutFaults(
+/** @throws PolicyError `LINT` */
+function assertNoFaults(
   document: PolicyDocument,
   context: Known,
-  { isOnRecord = false }: Present,
-): Policy {
-  const fault = isOnRecord
-    ? undefined
-    : lint(document, { ...context, ...NOT_KNOWN }).find(({ severity }) => severity === 'error')
+  { findFaults = lint }: Present,
+): void {
+  const fault = findFaults(document, { ...context, ...NOT_KNOWN }).find(
+    ({ severity }) => severity === 'error',
+  )
   if (fault) throw new PolicyError('LINT', fault.path, fault.message)
-  return compile(document, context.registry)
 }
 
-/** @returns the time in Unix seconds that all approvals name */
+/**
+ * Verifies the approvals of a document with a hash.
+ * @returns the time in Unix seconds that all of them name, and the people who have given them
+ */
 function assertApprovals(
   governance: Governance,
-  next: Policy,
+  hash: string,
   approvals: readonly SignedStatement[],
   present: Present,
-): number {
+): { actsAt: number; approvedBy: string[] } {
   const found = approvals.map((signed, at) => {
     const { statement } = verified(governance, 'change', signed, present)
-    if (statement.next.hash !== next.hash)
+    if (statement.next.hash !== hash)
       refuse('OTHER_STATEMENT', `approvals[${at}].next.hash`, 'is not the hash of the document')
     return statement
   })
@@ -233,7 +300,7 @@ function assertApprovals(
   if (times.size > 1) refuse('OTHER_STATEMENT', 'approvals', 'name different times')
   const latest = present.now_s + LIMITS.delayS + LIMITS.statementS
   if (actsAt > latest) refuse('SHAPE', 'acts_at', `must be at most ${latest}`)
-  return actsAt
+  return { actsAt, approvedBy: [...new Set(found.map(({ by }) => by))].sort() }
 }
 
 /**

@@ -2,6 +2,7 @@ import type { Policy } from '../evaluation/compile.ts'
 import { keyName } from '../evaluation/approvals.ts'
 import type { KeyRef } from '../statements/quorum.ts'
 import type { verifyStatement } from '../statements/verify.ts'
+import type { lint } from '../analysis/lint.ts'
 
 /** The next document, whose approvals are complete. */
 export interface PendingChange {
@@ -12,6 +13,8 @@ export interface PendingChange {
   readonly acts_at_s: number
   /** Unix seconds that the approvals name. It is earlier than `acts_at_s` if it was seen late here. */
   readonly approved_for_s: number
+  /** People who have approved it. */
+  readonly approvedBy: readonly string[]
   /**
    * Person who vetoed it although it removes them; null if there is none. It then waits until the
    * operators of two nodes confirm it.
@@ -28,6 +31,21 @@ export interface Stop {
   readonly by: string
   /** Unix seconds of the statement. */
   readonly at: number
+}
+
+/** A stop that was ended before its own time, because the clock of its signer was ahead. */
+export type EndedStop = Pick<Stop, 'hash' | 'sub_account' | 'at'>
+
+/** A change that was pending here until a person vetoed it. */
+export interface VetoedChange {
+  /** Hash of the document. */
+  readonly hash: string
+  /** Person who vetoed it. */
+  readonly by: string
+  /** People who had approved it. */
+  readonly approvedBy: readonly string[]
+  /** Unix seconds at which the veto was seen here. */
+  readonly at_s: number
 }
 
 /** A key that counts for nothing until a time in Unix seconds. */
@@ -52,13 +70,17 @@ export interface Governance {
    * except if it removes all of them. A veto may arrive before the change.
    */
   readonly vetoed: ReadonlyMap<string, readonly string[]>
+  /** Successors of this document that were pending here until they were vetoed, oldest first. */
+  readonly vetoedChanges: readonly VetoedChange[]
   /** One for each scope. */
   readonly stops: readonly Stop[]
   /**
    * Time of the latest stop of each scope that was ended; the key is its `sub_account`. Stops up to
-   * that time are ended too, so none of them can be shown again.
+   * that time are ended too, so none of them can be shown again. It is never later than now.
    */
   readonly resumedUpTo: ReadonlyMap<string | null, number>
+  /** Ended stops whose time has not come yet. Then it becomes that of `resumedUpTo`. */
+  readonly endedStops: readonly EndedStop[]
   readonly suspensions: readonly Suspension[]
   /** Public keys (SPKI) that their owners have revoked. No document may contain them any more. */
   readonly revoked: ReadonlySet<string>
@@ -75,11 +97,8 @@ export interface Present {
   /** Unix seconds. */
   readonly now_s: number
   readonly verify?: Verify
-  /**
-   * The input was accepted before and is read again from a record. `lint` is not applied again,
-   * because it may be stricter in a later version.
-   */
-  readonly isOnRecord?: boolean
+  /** Finds the faults of a document whose signatures have been verified; by default `lint`. */
+  readonly findFaults?: typeof lint
 }
 
 /** Returns whether nothing may be signed for a sub-account. */

@@ -11,10 +11,13 @@ import {
   signedBy,
   successorOf,
 } from '../../testing/governance.ts'
+import { confirm, resume, stop, veto } from '../../testing/transitions.ts'
 import { statementHash } from '../statements/shapes.ts'
 import type { SignedStatement } from '../statements/verify.ts'
+import type { Policy } from '../evaluation/compile.ts'
+import { advance } from './documents.ts'
 import { isStopped, type Governance } from './governance.ts'
-import { confirm, isRemoved, resume, stop, veto } from './statements.ts'
+import { isRemoved } from './statements.ts'
 
 const now = { now_s: NOW }
 const first = installed()
@@ -26,11 +29,10 @@ const without = (...removed: string[]) =>
   })
 
 /** Returns the state after two administrators have ended a stop. */
-function resumed(governance: Governance, { statement }: SignedStatement): Governance {
-  const stopped = statement as Extract<SignedStatement['statement'], { kind: 'stop' }>
-  const hash = statementHash(stopped)
+function resumed(governance: Governance, stopped: SignedStatement): Governance {
+  const hash = statementHash(stopped.statement)
   const approvals = ['alice', 'bob'].map((by) => signedBy(first, by, 'resume', { stop: hash }))
-  return resume(governance, { ...stopped, hash }, approvals, now)
+  return resume(governance, stopped, approvals, now)
 }
 const stopOf = (sub_account: string | null): SignedStatement =>
   signedBy(first, 'carol', 'stop', { sub_account })
@@ -91,4 +93,51 @@ test('a stop that was ended is ended once, and the end of an earlier stop of its
   assert.equal(resumed(ended, one), ended)
   const earlier = signedBy(first, 'bob', 'stop', { sub_account: 'main', at: NOW - DAY_S })
   assert.equal(resumed(ended, earlier), ended)
+})
+
+test('the end of a stop of a clock that is ahead holds for it immediately, and for earlier ones from its time', () => {
+  const one = signedBy(first, 'carol', 'stop', { at: NOW + 60 })
+  const between = signedBy(first, 'bob', 'stop', { at: NOW + 30 })
+  const ended = resumed(stop(first, one, now), one)
+  assert.equal(isStopped(ended, 'main'), false)
+  assert.deepEqual([...ended.resumedUpTo], [])
+  assert.equal(resumed(ended, one), ended)
+  assert.throws(() => stop(ended, one, now), { code: 'EXPIRED', path: 'at' })
+  // An earlier stop of the time between holds until then.
+  const stopped = stop(ended, between, now)
+  assert.equal(isStopped(advance(stopped, NOW + 59), 'main'), true)
+  const later = advance(stopped, NOW + 60)
+  assert.deepEqual(
+    [isStopped(later, 'main'), [...later.resumedUpTo], later.endedStops],
+    [false, [[null, NOW + 60]], []],
+  )
+  assert.equal(advance(later, NOW + 61), later)
+  for (const each of [one, between])
+    assert.throws(() => stop(later, each, { now_s: NOW + 61 }), { code: 'EXPIRED' })
+})
+
+test('refuses the end of a stop that is dated later than a minute from now', () => {
+  const one = signedBy(first, 'carol', 'stop', { at: NOW + 61 })
+  assert.throws(() => resumed(first, one), { code: 'NOT_YET', path: 'stop.at' })
+  const veto = signedBy(first, 'carol', 'veto')
+  assert.throws(() => resumed(first, veto), { code: 'SHAPE', path: 'stop.kind' })
+})
+
+test('a key of any document up to the one in force can have signed a stop that is ended', () => {
+  const one = stopOf(null)
+  const proposal = proposalOf(first, without('carol'), ['alice', 'bob'])
+  const second = advance(proposed(stop(first, one, now), proposal), NOW + DAY_S)
+  assert.deepEqual([second.policy.document.number, second.stops.length], [2, 1])
+  const ends = (stopped: SignedStatement, earlier: readonly Policy[]) => () => {
+    const fields = { stop: statementHash(stopped.statement), at: NOW + DAY_S }
+    const times = { ...fields, expires: NOW + 2 * DAY_S }
+    const approvals = ['alice', 'dan'].map((by) => signedBy(second, by, 'resume', times))
+    return resume(second, stopped, approvals, { now_s: NOW + DAY_S }, earlier)
+  }
+  assert.deepEqual(ends(one, [first.policy])().stops, [])
+  assert.throws(ends(one, []), { code: 'UNKNOWN_PERSON', path: 'stop.by' })
+  const forged = { ...one, signature: `${'A'.repeat(86)}==` }
+  assert.throws(ends(forged, [first.policy]), { code: 'UNKNOWN_PERSON', path: 'stop.by' })
+  const byOther = signedBy(first, 'compliance', 'stop')
+  assert.throws(ends(byOther, [first.policy]), { code: 'NOT_ALLOWED', path: 'stop.by' })
 })

@@ -83,25 +83,31 @@ function assertSubject(policy: Policy, { id, subject, facts }: StatementOfEnrolm
       throw new PolicyError('SHAPE', `statement.${field}`, `must be ${value}, by the facts`)
 }
 
+/** Effect of approvals of an enrolment. */
+export interface EnrolmentEffect extends ApprovedEnrolment {
+  readonly type: 'enrolment'
+  readonly api_key: string
+}
+
 /**
- * Adds an enrolment that people have approved. The approvals must suffice by the document that they
- * name; later changes of the document and later suspensions of keys do not end them.
+ * Judges the approvals of an enrolment. They must suffice by the document that they name; later changes
+ * of the document and later suspensions of keys do not end them.
  *
  * That document must be in force. If both other nodes have recorded the approvals while this node was
  * away, it may be an earlier one.
  * @param verify verifies a statement
- * @returns the same value if the enrolment is on record as approved under that document
+ * @returns null if the enrolment is on record as approved under that document
  * @throws PolicyError `NOT_ALLOWED` if the approvals do not suffice
  */
-export function withApprovedEnrolment(
+export function judgeEnrolment(
   documents: Documents & { readonly governance: Governance },
   before: ApprovedEnrolments,
   { approvals: texts, at_s: now_s, by_both: byBoth }: Omit<Body, 'node'>,
   verify: NonNullable<Present['verify']>,
-): ApprovedEnrolments {
+): EnrolmentEffect | null {
   const { governance } = documents
   const signed = readApprovals(texts)
-  const { facts, policy: named } = signed[0]!.statement
+  const { policy: named } = signed[0]!.statement
   const earlier = byBoth ? policiesSince(documents, named.hash)[0] : undefined
   const policy = earlier ?? governance.policy
   const suspended = byBoth ? new Set<string>() : blockedKeys(governance)
@@ -110,12 +116,34 @@ export function withApprovedEnrolment(
     verify(policy, each, { now_s, suspended })
   }
   assertEnough(policy, signed, suspended)
-  const { number } = policy.document
-  const approved = { number, policy: policy.hash, facts: canonicalJson(facts) }
-  const known = before.get(facts.api_key) ?? []
-  if (known.some((each) => each.policy === approved.policy && each.facts === approved.facts))
-    return before
-  return new Map(before).set(facts.api_key, [...known, approved])
+  const effect = enrolmentEffect(policy, texts)
+  return isEnrolmentKnown(before, effect) ? null : effect
+}
+
+/** Returns whether an enrolment is on record as approved under a document. */
+export const isEnrolmentKnown = (
+  before: ApprovedEnrolments,
+  { api_key, policy, facts }: EnrolmentEffect,
+): boolean =>
+  before.get(api_key)?.some((each) => each.policy === policy && each.facts === facts) === true
+
+/**
+ * Returns the effect of approvals of an enrolment, without verifying them.
+ * @param policy the document that they name
+ */
+export function enrolmentEffect(policy: Policy, approvals: readonly string[]): EnrolmentEffect {
+  const { facts } = readApprovals(approvals)[0]!.statement
+  const approved = { number: policy.document.number, policy: policy.hash }
+  return { type: 'enrolment', api_key: facts.api_key, ...approved, facts: canonicalJson(facts) }
+}
+
+/** Adds an enrolment that people have approved. */
+export function withEnrolment(
+  before: ApprovedEnrolments,
+  { api_key, number, policy, facts }: EnrolmentEffect,
+): ApprovedEnrolments {
+  const known = before.get(api_key) ?? []
+  return new Map(before).set(api_key, [...known, { number, policy, facts }])
 }
 
 function assertEnough(

@@ -1,6 +1,5 @@
 import { PolicyError } from '@custody/policy'
-import type { Judged } from './held.ts'
-import type { Item } from './items.ts'
+import type { Item, Judged } from './items.ts'
 
 /** When and from which node an item was received. */
 export interface Receipt {

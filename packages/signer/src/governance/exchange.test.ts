@@ -254,6 +254,32 @@ test('a veto that one node has seen keeps a change from coming into force at all
   assert.deepEqual(nodes.numbers, [1, 1, 1])
 })
 
+test('attack: a quorum cannot use up the vetoes of one person by variants of a change', async () => {
+  const governance = await installed()
+  const veto = async (at: number): Promise<void> => {
+    const { hash } = nodes.node(2).policies.held(workspace).governance!.next!.policy
+    const times = { at: nodes.now, expires: nodes.now + 60, next: { number: 2, hash } }
+    const isNew = await present(2, statementOf(signedBy(governance, 'carol', 'veto', times)))
+    assert.ok(isNew, `the veto ${at} was refused`)
+  }
+  const outcomes: (string | null)[] = []
+  for (let at = 0; at < 101; at++) {
+    nodes.now++
+    const match = { action: ['transfer'], assets: 'any' }
+    const item = changeOf(governance, { rules: [{ id: `rule-${at}`, effect: 'allow', match }] })
+    const outcome = nodes.refusal(item, 1 + (at % 3))
+    outcomes.push(outcome)
+    await nodes.ping()
+    if (outcome === null) await veto(at)
+    // A restarted node continues with the same number.
+    if (at === 1) nodes.node(3).start()
+  }
+  assert.deepEqual(outcomes.slice(0, 4), [null, null, null, 'NOT_YET approvals'])
+  assert.deepEqual([...new Set(outcomes.slice(3))], ['NOT_YET approvals'])
+  nodes.now += 2 * DAY_S
+  assert.deepEqual(nodes.numbers, [1, 1, 1])
+})
+
 test('a node that was not connected accepts an expired stop, and the end of the stop by both peers', async () => {
   const governance = await installed()
   nodes.cut(3)

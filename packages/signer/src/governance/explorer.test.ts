@@ -1,18 +1,21 @@
 // A seeded random generator plays three nodes with the real exchange, record and policies: people
-// change, veto, stop and revoke; operators reset; connections fail, hosts are lost, one clock is ahead, one node lies.
+// change, veto, stop, revoke and approve; operators reset; connections fail, hosts are lost and restored,
+// one clock is ahead, one node lies. After each event, every record is read again from the beginning.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import {
   canonicalText,
   documentHash,
+  enrolmentApproval,
+  factsOf,
   PolicyError,
   type PolicyDocument,
   type SignedStatement,
   type Statement,
 } from '@custody/policy'
 import * as fc from '../../../../testing/property.ts'
-import { documentWith, keyOf, policyWith } from '../../../policy/testing/documents.ts'
+import { actWith, documentWith, keyOf, policyWith } from '../../../policy/testing/documents.ts'
 import {
   DAY_S,
   possessionsOf,
@@ -39,6 +42,7 @@ const document = policyWith([], {
   people: PEOPLE,
   groups: { admins: ['alice', 'bob', 'carol', 'dan'], treasury: ['alice', 'dan'] },
   change: { approvals: [{ group: 'admins', k: 2 }], delay_s: DELAY_S, veto: 'admins' },
+  enrolment: { approvals: [{ group: 'treasury', k: 1 }] },
 }).document
 const FIRST: Item = {
   kind: 'first',
@@ -47,21 +51,66 @@ const FIRST: Item = {
   possessions: possessionsOf(document).map((each) => JSON.stringify(each)),
 }
 
+const FORWARD = actWith({
+  id: '11111111-1111-4111-8111-111111111111',
+  action: 'forward',
+  standing: { min_amount: 1n, daily_cap: 10n, ends_at: 2_000_000_000 },
+})
+const ENROLMENT = { fingerprint: 'ab'.repeat(32), role: 'full', sub_account: 'main' } as const
+
 const action = fc.record({
   kind: fc.constantFrom(
     ...(['change', 'change', 'veto', 'stop', 'resume', 'suspend', 'revoke', 'show'] as const),
     ...(['tick', 'tick', 'tick', 'ping', 'ping', 'cut', 'connect', 'restart'] as const),
-    ...(['backup', 'lose', 'lie', 'reset', 'reset', 'withdraw'] as const),
+    ...(['backup', 'lose', 'lose', 'lie', 'reset', 'reset', 'withdraw'] as const),
+    ...(['approve', 'approve'] as const),
   ),
   node: fc.constantFrom(...NODES),
   pick: fc.nat({ max: 1000 }),
 })
 type Action = ReturnType<(typeof action)['generate']>['value']
+/**
+ * Events after which a restored node receives items that have expired, under a later document: people
+ * change who may stop, approve, stop and end the stop; more than a week later a host is lost.
+ */
+const LATE: readonly Omit<Action, 'node'>[] = [
+  { kind: 'connect', pick: 0 },
+  { kind: 'change', pick: 0 },
+  { kind: 'ping', pick: 0 },
+  { kind: 'tick', pick: 4 },
+  { kind: 'backup', pick: 0 },
+  { kind: 'approve', pick: 0 },
+  { kind: 'approve', pick: 1 },
+  { kind: 'stop', pick: 3 },
+  { kind: 'resume', pick: 0 },
+  { kind: 'stop', pick: 0 },
+  { kind: 'ping', pick: 0 },
+  { kind: 'tick', pick: 5 },
+  { kind: 'lose', pick: 0 },
+  { kind: 'restart', pick: 0 },
+]
+/** A part of these events, in their order, with random ones between them. */
+const late = fc
+  .tuple(
+    fc.subarray([...LATE], { minLength: 10 }),
+    fc.constantFrom(...NODES),
+    fc.array(fc.tuple(action, fc.nat({ max: LATE.length })), { maxLength: 4 }),
+  )
+  .map(([events, node, others]) => {
+    const all: Action[] = events.map((each) => ({ ...each, node }))
+    for (const [other, at] of others) all.splice(at, 0, other)
+    return all
+  })
 const plan = fc.record({
   liar: fc.constantFrom(null, 2, 3),
   /** Seconds by which the clock of node 1 is ahead. */
   ahead: fc.constantFrom(0, 50, 1000),
-  actions: fc.array(action, { minLength: 10, maxLength: 25 }),
+  actions: fc.oneof(
+    fc.array(action, { minLength: 10, maxLength: 25 }),
+    fc
+      .tuple(fc.array(action, { maxLength: 5 }), late, fc.array(action, { maxLength: 8 }))
+      .map((parts) => parts.flat()),
+  ),
   isApprovedAgain: fc.boolean(),
 })
 
@@ -104,6 +153,11 @@ class Explorer {
     await this.#pingAll()
     await this.#pingAll()
     assert.deepEqual(this.nodes.numbers, [1, 1, 1])
+    for (const node of NODES) this.#backup(node)
+  }
+
+  #backup(node: number): void {
+    this.#backups.set(node, this.nodes.node(node).policies.forBackup())
   }
 
   #held(node: number) {
@@ -182,8 +236,9 @@ class Explorer {
       case 'restart':
         return this.nodes.node(node).start()
       case 'backup':
-        this.#backups.set(node, this.nodes.node(node).policies.forBackup())
-        return
+        return this.#backup(node)
+      case 'approve':
+        return this.#approve(node, pick)
       case 'lose':
         return this.#lose(node)
       case 'lie':
@@ -203,7 +258,9 @@ class Explorer {
     const wanted = this.#wanted.get(governance.policy.hash)
     if (wanted !== undefined && !this.#vetoed.has(wanted)) return
     this.#count++
-    const fields = { rules: [ruleOf(this.#count)] }
+    // Who may stop differs between documents.
+    const stop = { group: this.#count % 2 === 0 ? 'admins' : 'treasury' }
+    const fields = { rules: [ruleOf(this.#count)], stop }
     const next = successorOf(governance, fields)
     const acts_at = this.nodes.now + DELAY_S
     const approved = pick % 2 === 0 ? ['alice', 'bob'] : ['carol', 'dan']
@@ -282,6 +339,22 @@ class Explorer {
     return { document: canonicalText(next) }
   }
 
+  /** People approve a forwarding rule, or an enrolment of an API key. */
+  #approve(node: number, pick: number): void {
+    const { governance } = this.#held(node)
+    if (governance === null) return
+    const { action, id, subject } = FORWARD
+    const meaning =
+      pick % 2 === 0
+        ? { action, id, subject, facts: factsOf(FORWARD, governance.policy.registry) }
+        : enrolmentApproval(governance.policy, { ...ENROLMENT, api_key: `key-${pick % 3}` })
+    const times = { at: this.nodes.now, expires: this.nodes.now + 3600 }
+    const approvals = ['alice', 'dan'].map((by) =>
+      JSON.stringify(signedBy(governance, by, 'approval', { ...times, ...meaning })),
+    )
+    this.#sign(node, { kind: 'approved', workspace, approvals })
+  }
+
   #veto(node: number, by: string): void {
     const pending = this.#held(node).governance?.next?.policy
     if (!pending) return
@@ -316,6 +389,8 @@ class Explorer {
     if (!backup || node === this.#liar) return
     for (const each of NODES) this.nodes.connect(each)
     await this.#pingAll()
+    // A reset can have come into force by these pings, with the statement of the node that is lost.
+    this.#checkResets()
     this.done.add('lose')
     this.#entered.delete(node)
     this.nodes.node(node).lose()
@@ -395,6 +470,7 @@ class Explorer {
 
   /** Checks what holds at every time. */
   check(): void {
+    for (const node of this.nodes.all) node.assertAsRecorded()
     this.#checkResets()
     for (const node of this.honest) this.#noteSights(node)
     for (const node of this.honest) {

@@ -17,6 +17,12 @@ export type Item = z.infer<typeof itemSchema>
 export type ItemOf<K extends Item['kind']> = Extract<Item, { kind: K }>
 export type GovernanceEntry = Entry<GovernanceKind>
 
+/** An entry that is about to be recorded, or that was read. It has an effect after it was judged. */
+export type Judged = {
+  [K in GovernanceEntry['kind']]: Pick<Extract<GovernanceEntry, { kind: K }>, 'kind' | 'body'>
+}[GovernanceEntry['kind']]
+export type JudgedOf<K extends GovernanceKind> = Extract<Judged, { kind: K }>
+
 /**
  * Returns the item that an entry was recorded for; null if the entry has a meaning for its own node
  * only.

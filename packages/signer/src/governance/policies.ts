@@ -3,23 +3,18 @@ import { Refusal } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { NewEntry } from '../store/entries/index.ts'
 import type { Store } from '../store/index.ts'
-import {
-  heldAt,
-  isBehindKnown,
-  knownOf,
-  NOTHING_HELD,
-  withEntry,
-  type Held,
-  type Judged,
-  type Known,
-  type Rules,
-} from './held.ts'
-import type { GovernanceEntry } from './items.ts'
+import { applied } from './apply.ts'
+import { withEarlierEffect } from './earlier-entries.ts'
+import { heldAt, isBehindKnown, knownOf, NOTHING_HELD, type Held, type Known } from './held.ts'
+import type { GovernanceEntry, Judged } from './items.ts'
+import { judge, type Rules } from './judge.ts'
 
 interface Folded {
   /** Number of entries that were applied. */
   count: number
   held: Held
+  /** Unix seconds to which `held` has advanced. */
+  reachedS: number
   /** Reason why an entry on record cannot be applied. */
   fault: string | null
 }
@@ -66,7 +61,8 @@ export class Policies {
         'RECORD_UNREADABLE',
         `The policy of the workspace cannot be read from the record: ${folded.fault}`,
       )
-    folded.held = heldAt(folded.held, this.#store.seconds())
+    folded.reachedS = this.#store.seconds()
+    folded.held = heldAt(folded.held, folded.reachedS)
     return folded.held
   }
 
@@ -114,26 +110,28 @@ export class Policies {
   }
 
   /**
-   * Judges an entry at the present time, and records it if it changes something.
+   * Judges an entry at the present time, and records it with its effect if it changes something.
    * @returns whether it was recorded
    * @throws PolicyError if it is refused
    */
   record(entry: Judged): boolean {
-    const before = this.held(entry.body.workspace)
-    const after = withEntry(before, entry, this.#rules)
-    if (after === before) return false
-    this.#store.appendAll([entry as NewEntry])
-    const folded = this.#folded.get(entry.body.workspace)!
-    // The entry was just judged, so it is not judged again.
+    const { workspace } = entry.body
+    const before = this.held(workspace)
+    const judged = judge(before, entry, this.#rules, this.#folded.get(workspace)!.reachedS)
+    if (judged === null) return false
+    const after = applied(before, judged, this.#rules.registry)
+    this.#store.appendAll([judged as NewEntry])
+    const folded = this.#folded.get(workspace)!
     folded.held = after
-    folded.count = this.#store.state.policies.get(entry.body.workspace)!.length
+    folded.count = this.#store.state.policies.get(workspace)!.length
     return true
   }
 
-  /** Returns whether an entry would be accepted at its time. Records nothing. */
+  /** Returns whether an entry would be accepted. Records nothing. */
   isAcceptable(entry: Judged): boolean {
     try {
-      withEntry(this.held(entry.body.workspace), entry, this.#rules)
+      const { workspace } = entry.body
+      judge(this.held(workspace), entry, this.#rules, this.#folded.get(workspace)!.reachedS)
       return true
     } catch (error) {
       if (error instanceof PolicyError || error instanceof Refusal) return false
@@ -142,14 +140,26 @@ export class Policies {
   }
 
   #fold(workspace: string): Folded {
-    const folded = this.#folded.get(workspace) ?? { count: 0, held: NOTHING_HELD, fault: null }
+    const folded = this.#folded.get(workspace) ?? {
+      count: 0,
+      held: NOTHING_HELD,
+      reachedS: 0,
+      fault: null,
+    }
     this.#folded.set(workspace, folded)
     const heights = this.#store.state.policies.get(workspace) ?? []
     while (folded.count < heights.length && folded.fault === null) {
       const entry = this.entryAt(heights[folded.count]!)
       try {
-        folded.held = withEntry(folded.held, entry, { ...this.#rules, isOnRecord: true })
+        const earlier = withEarlierEffect(folded.held, entry)
+        if (earlier.entry) folded.held = applied(folded.held, earlier.entry, this.#rules.registry)
         folded.count++
+        if (earlier.note !== null)
+          this.#log('alert', 'an entry about a policy that would be refused now was limited', {
+            workspace,
+            height: entry.height,
+            reason: earlier.note,
+          })
       } catch (error) {
         if (!(error instanceof PolicyError)) throw error
         folded.fault = `entry ${entry.height}: ${error.message}`

@@ -1,5 +1,4 @@
 import {
-  advance,
   canonicalText,
   compile,
   documentHash,
@@ -46,7 +45,6 @@ export interface ResetBody {
 interface Rules {
   readonly registry: PolicyRegistry
   readonly place: Omit<Place, 'workspace'>
-  readonly isOnRecord?: boolean
   readonly verify: Verify
 }
 
@@ -74,20 +72,18 @@ export function resetOf(
       `The change to policy ${next.policy.document.number} is pending, so the policy can still be changed by its people`,
     )
   const { document, hash } = resetPolicy(governance, body, rules, now_s)
-  if (rules.isOnRecord !== true) {
-    for (const field of ['mode', 'nodes'] as const)
-      if (document[field] !== rules.place[field])
-        refuse('OTHER_WORKSPACE', field, 'is not that of this installation')
-    // Only errors count, and a node does not know the origins of the control panel.
-    const unknown = { panelOrigins: null, enrolled: null }
-    const context = { registry: rules.registry, previous: policy.document, ...unknown }
-    const fault = lint(document, context).find(({ severity }) => severity === 'error')
-    if (fault) throw new PolicyError('LINT', fault.path, fault.message)
-    for (const { id, keys } of document.people)
-      for (const { id: key, spki } of keys)
-        if (governance.revoked.has(spki))
-          refuse('KEY_REVOKED', 'people', `${key} of ${id} is revoked`)
-  }
+  for (const field of ['mode', 'nodes'] as const)
+    if (document[field] !== rules.place[field])
+      refuse('OTHER_WORKSPACE', field, 'is not that of this installation')
+  // Only errors count, and a node does not know the origins of the control panel.
+  const unknown = { panelOrigins: null, enrolled: null }
+  const context = { registry: rules.registry, previous: policy.document, ...unknown }
+  const fault = lint(document, context).find(({ severity }) => severity === 'error')
+  if (fault) throw new PolicyError('LINT', fault.path, fault.message)
+  for (const { id, keys } of document.people)
+    for (const { id: key, spki } of keys)
+      if (governance.revoked.has(spki))
+        refuse('KEY_REVOKED', 'people', `${key} of ${id} is revoked`)
   return {
     hash,
     number: document.number,
@@ -104,10 +100,10 @@ export function resetOf(
  * @param now_s Unix seconds
  * @throws PolicyError `OTHER_POLICY` if it follows another document; `POSSESSION`
  */
-function resetPolicy(
+export function resetPolicy(
   { policy }: Governance,
   { workspace, document: text, possessions }: ResetBody,
-  { registry, isOnRecord = false, verify }: Rules,
+  { registry, verify }: Pick<Rules, 'registry' | 'verify'>,
   now_s: number,
 ): Policy {
   const document = readDocument(text)
@@ -119,7 +115,6 @@ function resetPolicy(
   if (document.previous !== policy.hash)
     refuse('OTHER_POLICY', 'previous', `must be ${policy.hash}, the hash of policy ${number}`)
   const next = compile(document, registry)
-  if (isOnRecord) return next
   const proofs = possessions.map(readSigned)
   for (const [person, keys] of next.people)
     for (const { id } of keys.values()) {
@@ -131,24 +126,6 @@ function resetPolicy(
       verify(next, proof, { now_s, suspended: new Set() })
     }
   return next
-}
-
-/**
- * Returns the state in which the document of a reset is in force. Stops, suspensions of keys that the
- * document also contains, and revocations remain. A pending change ends.
- * @param now_s Unix seconds
- * @throws PolicyError
- */
-export function afterReset(
-  governance: Governance,
-  body: ResetBody,
-  rules: Rules,
-  now_s: number,
-): Governance {
-  const policy = resetPolicy(governance, body, rules, now_s)
-  const times = { seen_at_s: now_s, acts_at_s: now_s, approved_for_s: now_s }
-  const next = { policy, ...times, vetoedBy: null, confirmedBy: [] }
-  return advance({ ...governance, next }, now_s)
 }
 
 /** Returns whether the seven days of a reset have passed. @param now_s Unix seconds */

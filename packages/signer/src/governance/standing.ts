@@ -3,6 +3,7 @@ import {
   factsOf,
   PolicyError,
   readSigned,
+  statementHash,
   type Act,
   type Approval,
   type Governance,
@@ -109,49 +110,95 @@ function readApprovals(texts: readonly string[]): StandingApproval[] {
   return all
 }
 
+/** Effect of approvals of a standing rule or of an order: their record. */
+export interface StandingEffect extends Omit<StandingRecord, 'node'> {
+  readonly type: 'standing'
+  /** Name of what was approved. */
+  readonly name: string
+}
+
 /**
- * Adds approvals of a standing rule or of an order to those on record. Their signatures and times are
- * verified, and not whether they suffice: each transaction is judged by the document that is in force
- * then.
+ * Judges approvals of a standing rule or of an order. Their signatures and times are verified, and not
+ * whether they suffice: each transaction is judged by the document that is in force then.
  *
  * They must be given under the document in force. If both other nodes have recorded them while this
  * node was away, it may be an earlier document.
  * @param verify verifies a statement
- * @returns the same value if they are on record
+ * @returns null if they are on record
  * @throws PolicyError
  */
-export function withApproved(
+export function judgeStanding(
   documents: Documents & { readonly governance: Governance },
   before: StandingRecords,
   { approvals: texts, at_s: now_s, node, by_both: byBoth }: Body,
   verify: NonNullable<Present['verify']>,
-): StandingRecords {
+): StandingEffect | null {
   const { governance } = documents
   const signed = readApprovals(texts)
-  const { subject, facts, policy: named } = signed[0]!.statement
+  const { policy: named } = signed[0]!.statement
   const earlier = byBoth ? policiesSince(documents, named.hash)[0] : undefined
   const policy = earlier ?? governance.policy
   const suspended = byBoth ? new Set<string>() : blockedKeys(governance)
-  const approvals = signed.map((each): RecordedApproval => {
-    const hash = verify(policy, each, { now_s, suspended })
-    const { by, key, at, expires } = each.statement
-    const { spki } = policy.people.get(by)!.get(key)!
-    return { by, key, at, expires, spki, hash, recorded_at: now_s }
-  })
-  const name = nameOf(signed[0]!.statement)
-  const known = before.get(name) ?? []
-  const isIn = ({ approvals: recorded }: StandingRecord): boolean =>
-    approvals.every(({ hash }) => recorded.some((each) => each.hash === hash))
-  if (known.some(isIn)) return before
+  for (const each of signed) verify(policy, each, { now_s, suspended })
+  const effect = effectOf(policy, signed, now_s)
+  if (isStandingKnown(before, effect)) return null
+  const known = before.get(effect.name) ?? []
   if (known.filter((each) => each.node === node).length >= RECORDS_MAX)
     throw new PolicyError(
       'NOT_ALLOWED',
       'approvals',
       `It was approved ${RECORDS_MAX} times already; create a new one`,
     )
-  const record = { policy: policy.hash, subject, facts: canonicalJson(facts), node, approvals }
-  return new Map(before).set(name, [...known, record])
+  return effect
 }
+
+/** Returns whether all approvals are on record together. */
+export const isStandingKnown = (
+  before: StandingRecords,
+  { name, approvals }: StandingEffect,
+): boolean =>
+  before
+    .get(name)
+    ?.some(({ approvals: recorded }) =>
+      approvals.every(({ hash }) => recorded.some((each) => each.hash === hash)),
+    ) === true
+
+/** @throws PolicyError `UNKNOWN_KEY` */
+function effectOf(
+  policy: Policy,
+  signed: readonly StandingApproval[],
+  recorded_at: number,
+): StandingEffect {
+  const [first] = signed
+  const { subject, facts } = first!.statement
+  const approvals = signed.map(({ statement }) => {
+    const { by, key, at, expires } = statement
+    const spki = policy.people.get(by)?.get(key)?.spki
+    if (spki === undefined)
+      throw new PolicyError('UNKNOWN_KEY', 'key', `${key} is not a key of ${by}`)
+    return { by, key, at, expires, spki, hash: statementHash(statement), recorded_at }
+  })
+  const what = { policy: policy.hash, subject, facts: canonicalJson(facts) }
+  return { type: 'standing', name: nameOf(first!.statement), ...what, approvals }
+}
+
+/** Adds approvals to those on record. */
+export function withStanding(
+  before: StandingRecords,
+  { name, policy, subject, facts, approvals }: StandingEffect,
+  node: number,
+): StandingRecords {
+  const record = { policy, subject, facts, node, approvals }
+  return new Map(before).set(name, [...(before.get(name) ?? []), record])
+}
+
+/**
+ * Returns the effect of approvals of a standing rule or of an order, without verifying them.
+ * @param policy the document that they name
+ * @throws PolicyError
+ */
+export const standingEffect = (policy: Policy, { approvals, at_s }: Body): StandingEffect =>
+  effectOf(policy, readApprovals(approvals), at_s)
 
 /**
  * Returns the approvals that this node has recorded of the standing rule of a forward, the latest

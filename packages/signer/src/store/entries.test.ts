@@ -137,6 +137,118 @@ const resetWords = [1, 2, 3].map((node) => ({
   signature: 'cd'.repeat(64),
 }))
 
+/** Entries about policies with the effects that they had when they were judged. */
+function withEffects(): NewEntry[] {
+  const hash = 'ab'.repeat(32)
+  const by = { now_s: 12, in_force: 'cd'.repeat(32) }
+  const first = { workspace: 'acme', document: '{}', possessions: [], at_s: 11 }
+  const statement = { workspace: 'acme', signed: '{}', at_s: 11 }
+  const approved = { workspace: 'acme', approvals: ['{}'], at_s: 11, node: 2, by_both: true }
+  const approval = { by: 'dan', key: 'k1', at: 10, expires: 20, spki: 'MCow', hash }
+  const statements = [
+    { type: 'veto', hash, by: 'bob', outcome: 'ended', approved_by: ['alice'], at_s: 11 },
+    { type: 'stop', hash, sub_account: null, by: 'bob', at: 10 },
+    { type: 'suspend', hash, by: 'bob', target: { person: 'dan', key: 'k1' }, ends_at_s: 99 },
+    { type: 'revoke', spki: 'MCow' },
+  ] satisfies object[]
+  return [
+    { kind: 'policy-typed', body: { ...first, effect: { ...by, in_force: null, hash } } },
+    { kind: 'policy-begun', body: { ...first, effect: { ...by, in_force: null, hash } } },
+    {
+      kind: 'policy-change',
+      body: {
+        ...first,
+        approvals: ['{}'],
+        witnesses: null,
+        effect: {
+          ...by,
+          type: 'pending',
+          hash,
+          seen_at_s: 11,
+          acts_at_s: 50,
+          approved_for_s: 50,
+          approved_by: ['alice', 'bob'],
+          vetoed_by: null,
+          confirmed_by: [1],
+        },
+      },
+    },
+    ...statements.map(
+      (effect) =>
+        ({
+          kind: 'policy-statement',
+          body: { ...statement, effect: { ...by, ...effect } },
+        }) as NewEntry,
+    ),
+    {
+      kind: 'policy-resumed',
+      body: {
+        workspace: 'acme',
+        stop: '{}',
+        approvals: ['{}'],
+        at_s: 11,
+        effect: { ...by, type: 'resume', stop: hash, sub_account: 'main', at: 10 },
+      },
+    },
+    {
+      kind: 'policy-confirmed',
+      body: {
+        workspace: 'acme',
+        hash,
+        at_s: 11,
+        node: 2,
+        effect: { ...by, type: 'confirm', hash, node: 2 },
+      },
+    },
+    {
+      kind: 'policy-approved',
+      body: {
+        ...approved,
+        effect: {
+          ...by,
+          type: 'standing',
+          name: 'forward 1',
+          policy: hash,
+          subject: hash,
+          facts: '{}',
+          approvals: [{ ...approval, recorded_at: 11 }],
+        },
+      },
+    },
+    {
+      kind: 'policy-approved',
+      body: {
+        ...approved,
+        effect: {
+          ...by,
+          type: 'enrolment',
+          api_key: 'key-1',
+          number: 1,
+          policy: hash,
+          facts: '{}',
+        },
+      },
+    },
+    {
+      kind: 'policy-followed',
+      body: { workspace: 'acme', at_s: 11, chain: [hash], effect: { ...by, kept: 1 } },
+    },
+    {
+      kind: 'policy-reset-typed',
+      body: { ...first, effect: { ...by, hash, number: 2, previous: hash } },
+    },
+    {
+      kind: 'policy-reset-complete',
+      body: { workspace: 'acme', hash, at_s: 11, words: resetWords, effect: by },
+    },
+    { kind: 'policy-reset-withdrawn', body: { workspace: 'acme', hash, at_s: 11, effect: by } },
+    {
+      kind: 'policy-reset-begun',
+      body: { ...first, words: resetWords, is_known: false, effect: { ...by, hash } },
+    },
+  ]
+}
+
 /** One entry of each kind, and of each shape of a kind. */
 const SAMPLES: readonly NewEntry[] = [
   {
@@ -210,6 +322,7 @@ const SAMPLES: readonly NewEntry[] = [
       chain: ['ab'.repeat(32), 'cd'.repeat(32)],
     },
   },
+  ...withEffects(),
   { kind: 'registry', body: { frozen: { 'network:ETH': '["local"]' } } },
   {
     kind: 'enrol',
@@ -425,6 +538,7 @@ test('property: refuses to read or write an entry with an extra, missing or mist
     'valid_until',
     'action',
     'chain',
+    'effect',
   ])
   const sample = fc
     .constantFrom(...SAMPLES)

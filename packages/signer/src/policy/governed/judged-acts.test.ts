@@ -2,7 +2,13 @@
 // two judgements of an act, the second one is that of a judge that remembers nothing.
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { approvalStatement, type Act, type CarriedApproval, type Governance } from '@custody/policy'
+import {
+  approvalStatement,
+  firstInForce,
+  type Act,
+  type CarriedApproval,
+  type Governance,
+} from '@custody/policy'
 import * as fc from '../../../../../testing/property.ts'
 import { actWith, allow, keyOf, NOW, policyWith } from '../../../../policy/testing/documents.ts'
 import { signWith } from '../../../../policy/testing/statements.ts'
@@ -52,15 +58,7 @@ class Node {
   readonly judge: PolicyJudge
 
   constructor() {
-    this.governance = {
-      policy: DOCUMENTS[0]!,
-      next: null,
-      vetoed: new Map(),
-      stops: [],
-      resumedUpTo: new Map(),
-      suspensions: [],
-      revoked: new Set(),
-    }
+    this.governance = firstInForce(DOCUMENTS[0]!)
     this.tell()
     this.#parts = {
       store: {

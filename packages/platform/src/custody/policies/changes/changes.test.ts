@@ -354,6 +354,27 @@ test('a second complete change waits until the pending one is decided', async ()
   )
 })
 
+test('a change of people whose changes were vetoed three times waits until the nodes accept it', async () => {
+  const variant = (at: number) => nextDocument({ rules: [{ ...RULE, id: `rule-${at}` }] })
+  const approved = async (at: number) => {
+    const change = await create(variant(at))
+    for (const name of ['alice', 'bob']) await give(change.id, decisionOf(change, name))
+    return change
+  }
+  for (const at of [1, 2, 3]) {
+    const change = await approved(at)
+    await give(change.id, decisionOf(change, 'carol', 'reject'))
+    assert.equal((await read(change.id)).state, 'vetoed')
+  }
+  const { id } = await approved(4)
+  const waiting = await read(id)
+  assert.equal(waiting.state, 'approved')
+  assert.match(waiting.reason, /NOT_YET/)
+  clock.advance(DELAY_S * 1000)
+  await tick()
+  assert.equal((await read(id)).state, 'held')
+})
+
 test('signatures that do not count are refused, and other workspaces see nothing', async () => {
   const change = await create()
   const { id } = change

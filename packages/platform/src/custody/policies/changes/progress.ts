@@ -192,8 +192,9 @@ async function presentChangeTo(
   const reason = refusals.map(({ text }) => text).join('; ')
   const has = (code: string) => refusals.filter((each) => each.code === code).length >= QUORUM
   if (has('VETOED')) return { state: 'vetoed', reason }
-  // The pending change comes into force or is vetoed; then the nodes judge this one again.
-  if (refusals.some(({ code }) => code === 'PENDING')) return { state: 'approved', reason }
+  // The pending change comes into force or is vetoed, or time passes; then the nodes judge this one again.
+  if (refusals.some(({ code }) => code === 'PENDING' || code === 'NOT_YET'))
+    return { state: 'approved', reason }
   return { state: 'refused', reason }
 }
 
