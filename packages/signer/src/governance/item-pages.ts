@@ -1,9 +1,10 @@
 import { approvedAt, documentHash, readDocument, readSigned } from '@custody/policy'
 import { z } from 'zod'
+import { Refusal } from '../errors.ts'
 import { count } from '../store/entries/values.ts'
 import type { Store } from '../store/index.ts'
 import { pageAbove, type PageLimits } from '../store/page.ts'
-import { isKnown } from './held.ts'
+import { isKnown, type Held } from './held.ts'
 import { itemOf, itemSchema, sizeOfItem, type GovernanceEntry, type ItemOf } from './items.ts'
 import type { Policies } from './policies.ts'
 
@@ -109,7 +110,9 @@ export class ItemPages {
   }
 
   #factsOf(height: number, { workspace, document }: ItemOf<'change' | 'reset'>) {
-    const held = this.#parts.policies.held(workspace)
+    const held = this.#heldOf(workspace)
+    // This node cannot read this policy, and peers still read those of other workspaces.
+    if (held === null) return { is_held: false, is_known: false }
     const { chain, governance } = held
     const hash = this.#hashes.get(height) ?? documentHash(readDocument(document))
     this.#hashes.set(height, hash)
@@ -117,6 +120,14 @@ export class ItemPages {
     return {
       is_held: at >= 0 || governance?.next?.policy.hash === hash,
       is_known: isKnown(held, at + 1, hash),
+    }
+  }
+  #heldOf(workspace: string): Held | null {
+    try {
+      return this.#parts.policies.held(workspace)
+    } catch (error) {
+      if (error instanceof Refusal) return null
+      throw error
     }
   }
 }

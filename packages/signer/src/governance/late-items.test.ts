@@ -175,3 +175,38 @@ test('attack: the end of a stop that its signer did not sign or may not sign is 
   assert.equal(nodes.refusal(endOf(elsewhere)), 'OTHER_WORKSPACE stop.workspace')
   assert.deepEqual(stateOf(1).resumedUpTo, new Map())
 })
+
+test('a node accepts the stop of a person who is new in a document that it does not have in force yet', async () => {
+  const governance = await nodes.install()
+  nodes.cut(3)
+  const { people, groups } = governance.policy.document
+  const gina = newKey('k1')
+  await nodes.change(
+    {
+      people: [...people, { id: 'gina', name: 'Gina', api_keys: [], keys: [gina.key] }],
+      groups: { ...groups, admins: [...groups['admins']!, 'gina'] },
+    },
+    (person) => (person === 'gina' ? [gina] : []),
+  )
+  // Node 3 hears of the stop from node 1 only, and before it has the document in force.
+  nodes.cut(1, [2])
+  await present(statementOf(signedBy(stateOf(1), 'gina', 'stop', times(), gina)))
+  nodes.connect(3, [1])
+  await nodes.ping()
+  assert.deepEqual([stateOf(3).policy.document.number, stateOf(3).stops.length], [1, 0])
+  nodes.connect(3)
+  await nodes.ping()
+  assert.deepEqual([stateOf(3).policy.document.number, stateOf(3).stops.length], [2, 1])
+})
+
+test('peers read the policies of a node that cannot read the one of another workspace', async () => {
+  const governance = await nodes.install()
+  nodes.cut(1)
+  const other = { workspace: 'beta', document: '{}', possessions: [], approvals: [] }
+  nodes.node(1).store.append('policy-change', { ...other, at_s: nodes.now, witnesses: null })
+  nodes.node(1).exchange.present(statementOf(signedBy(governance, 'carol', 'stop', times())))
+  assert.throws(() => nodes.node(1).policies.held('beta'), { code: 'RECORD_UNREADABLE' })
+  nodes.connect(1)
+  await nodes.ping()
+  assert.deepEqual([stateOf(2).stops.length, stateOf(3).stops.length], [1, 1])
+})

@@ -22,6 +22,14 @@ const FINAL: ReadonlySet<PolicyErrorCode> = new Set<PolicyErrorCode>([
   'UNKNOWN_KEY',
   'UNKNOWN_PERSON',
 ])
+/**
+ * Those of them that can end with the next document, for a statement that names no document: the
+ * person, or the key, is new in the next one.
+ */
+const UNKNOWN: ReadonlySet<PolicyErrorCode> = new Set<PolicyErrorCode>([
+  'UNKNOWN_KEY',
+  'UNKNOWN_PERSON',
+])
 /** Reasons that end by time alone: a time in the statement is too far in the future. */
 const TIMED: ReadonlySet<PolicyErrorCode> = new Set<PolicyErrorCode>(['NOT_YET', 'SHAPE'])
 
@@ -138,9 +146,10 @@ const changeName = ({ workspace, document }: ItemOf<'change'>): string =>
 /** Returns whether an item can never be accepted by this node. */
 function isFinal(item: Item, refusal: PolicyError | Refusal, { number }: Facts): boolean {
   if (!(refusal instanceof PolicyError) || item.kind === 'first') return false
-  if (FINAL.has(refusal.code)) return true
-  // An item of an earlier document. The number of the document in force only increases.
+  // An item of an earlier document is final. The number of the document in force only increases.
   const of = precedingNumber(item)
+  const isOfNoDocument = item.kind === 'statement' && of === null
+  if (FINAL.has(refusal.code)) return !(isOfNoDocument && UNKNOWN.has(refusal.code))
   return of !== null && of < number
 }
 
