@@ -78,6 +78,7 @@ export const MODULES = {
     tests: [
       'governance/governance',
       'governance/documents',
+      'governance/effects',
       'governance/statements',
       'governance/vetoed-changes',
       'statements/quorum',
