@@ -8,14 +8,7 @@ import {
 } from '../src/governance/documents.ts'
 import { withEffect, type Effect } from '../src/governance/effects.ts'
 import type { Governance, Present } from '../src/governance/governance.ts'
-import {
-  judgeConfirmation,
-  judgeResume,
-  judgeRevocation,
-  judgeStop,
-  judgeSuspension,
-  judgeVeto,
-} from '../src/governance/statements.ts'
+import { judgeConfirmation, judgeResume, judgeStatement } from '../src/governance/statements.ts'
 import type { Policy } from '../src/evaluation/compile.ts'
 import type { SignedStatement } from '../src/statements/verify.ts'
 import { NOW } from './documents.ts'
@@ -53,15 +46,13 @@ export const reinstate = (
     compile(proposal.document, context.registry),
   )
 
-const ofStatement =
-  (judge: (of: Governance, signed: SignedStatement, present: Present) => Effect | null) =>
-  (governance: Governance, signed: SignedStatement, present: Present): Governance =>
-    after(governance, judge(governance, signed, present), present.now_s)
+const statement = (governance: Governance, signed: SignedStatement, present: Present): Governance =>
+  after(governance, judgeStatement(governance, signed, present), present.now_s)
 
-export const veto = ofStatement(judgeVeto)
-export const stop = ofStatement(judgeStop)
-export const suspend = ofStatement(judgeSuspension)
-export const revoke = ofStatement(judgeRevocation)
+export const veto = statement
+export const stop = statement
+export const suspend = statement
+export const revoke = statement
 
 export const resume = (
   governance: Governance,

@@ -72,6 +72,19 @@ test('time alone ends suspensions, and raises the mark of ended stops of each sc
   assert.deepEqual(later.suspensions, [suspension])
   assert.deepEqual(atTime(later, NOW + DAY_S).suspensions, [])
   assert.equal(atTime(later, NOW + DAY_S - 1), later)
+  // Two ended stops reach their times one after the other, the first one with the end of a suspension.
+  const short = withEffect(first, { type: 'suspend', ...suspension, ends_at_s: NOW + 2 }, null, NOW)
+  const two = withEffect(
+    withEffect(short, { ...end, at: NOW + 2 }, null, NOW),
+    { ...end, sub_account: null },
+    null,
+    NOW,
+  )
+  const between = atTime(two, NOW + 2)
+  assert.deepEqual(
+    [between.suspensions, [...between.resumedUpTo], between.endedStops.map(({ at }) => at)],
+    [[], [['main', NOW + 2]], [NOW + 10]],
+  )
   // The end of an earlier stop does not lower the mark.
   const again = withEffect(later, { ...end, at: NOW + 7 }, null, NOW + 10)
   assert.deepEqual([...again.resumedUpTo], [['main', NOW + 10]])

@@ -13,11 +13,11 @@ import {
 } from '../../testing/governance.ts'
 import { confirm, resume, stop, veto } from '../../testing/transitions.ts'
 import { statementHash } from '../statements/shapes.ts'
-import type { SignedStatement } from '../statements/verify.ts'
+import { verifyStatement, type SignedStatement } from '../statements/verify.ts'
 import type { Policy } from '../evaluation/compile.ts'
 import { advance } from './documents.ts'
-import { isStopped, type Governance } from './governance.ts'
-import { isRemoved } from './statements.ts'
+import { isStopped, type Governance, type Verify } from './governance.ts'
+import { isRemoved, judgeStatement } from './statements.ts'
 
 const now = { now_s: NOW }
 const first = installed()
@@ -118,9 +118,12 @@ test('the end of a stop of a clock that is ahead holds for it immediately, and f
 
 test('refuses the end of a stop that is dated later than a minute from now', () => {
   const one = signedBy(first, 'carol', 'stop', { at: NOW + 61 })
-  assert.throws(() => resumed(first, one), { code: 'NOT_YET', path: 'stop.at' })
+  assert.throws(() => resumed(first, one), {
+    code: 'NOT_YET',
+    message: 'stop.at: is in the future; check both clocks',
+  })
   const veto = signedBy(first, 'carol', 'veto')
-  assert.throws(() => resumed(first, veto), { code: 'SHAPE', path: 'stop.kind' })
+  assert.throws(() => resumed(first, veto), { code: 'SHAPE', message: 'stop.kind: must be stop' })
 })
 
 test('a key of any document up to the one in force can have signed a stop that is ended', () => {
@@ -135,9 +138,62 @@ test('a key of any document up to the one in force can have signed a stop that i
     return resume(second, stopped, approvals, { now_s: NOW + DAY_S }, earlier)
   }
   assert.deepEqual(ends(one, [first.policy])().stops, [])
-  assert.throws(ends(one, []), { code: 'UNKNOWN_PERSON', path: 'stop.by' })
+  assert.throws(ends(one, []), {
+    code: 'UNKNOWN_PERSON',
+    path: 'stop.by',
+    message: 'stop.by: carol is not in the document',
+  })
   const forged = { ...one, signature: `${'A'.repeat(86)}==` }
   assert.throws(ends(forged, [first.policy]), { code: 'UNKNOWN_PERSON', path: 'stop.by' })
   const byOther = signedBy(first, 'compliance', 'stop')
   assert.throws(ends(byOther, [first.policy]), { code: 'NOT_ALLOWED', path: 'stop.by' })
+})
+
+test('a key that several documents contain is verified once for a stop that is ended', () => {
+  const forged = { ...stopOf(null), signature: `${'A'.repeat(86)}==` }
+  let verifications = 0
+  const verify: Verify = (policy, signed, context) => {
+    if (signed.statement.kind === 'stop') verifications++
+    return verifyStatement(policy, signed, context)
+  }
+  const stopped = { stop: statementHash(forged.statement) }
+  const approvals = ['alice', 'bob'].map((by) => signedBy(first, by, 'resume', stopped))
+  const earlier = [first.policy, first.policy]
+  assert.throws(() => resume(first, forged, approvals, { ...now, verify }, earlier), {
+    code: 'SIGNATURE',
+    message: 'stop.signature: does not verify with the key',
+  })
+  assert.equal(verifications, 1)
+  const broken = (): never => {
+    throw new TypeError('broken')
+  }
+  const verifyApprovals: Verify = (policy, signed, context) =>
+    signed.statement.kind === 'stop' ? broken() : verifyStatement(policy, signed, context)
+  assert.throws(
+    () => resume(first, forged, approvals, { ...now, verify: verifyApprovals }),
+    TypeError,
+  )
+})
+
+test('judges vetoes, stops, suspensions and revocations only', () => {
+  const judged = (kind: 'resume' | 'veto') =>
+    judgeStatement(first, signedBy(first, 'bob', kind), now)
+  assert.throws(() => judged('resume'), {
+    code: 'SHAPE',
+    message: 'kind: must be veto, stop, suspend or revoke',
+  })
+  const common = { type: 'veto', hash: 'cd'.repeat(32), by: 'bob', approved_by: [], at_s: NOW }
+  assert.deepEqual(judged('veto'), { ...common, outcome: 'early' })
+})
+
+test('vetoes of changes that were pending do not count as early ones', () => {
+  const proposal = proposalOf(first, without('carol'), ['bob', 'alice'])
+  const pending = proposed(first, proposal)
+  assert.deepEqual(pending.next!.approvedBy, ['alice', 'bob'])
+  const vetoOf = (of: Governance, hash: string): Governance =>
+    veto(of, signedBy(first, 'alice', 'veto', { next: { number: 2, hash } }), now)
+  let state = vetoOf(pending, pending.next!.policy.hash)
+  for (let at = 0; at < 100; at++) state = vetoOf(state, String(at).padStart(64, '0'))
+  assert.equal(state.vetoed.size, 101)
+  assert.throws(() => vetoOf(state, 'ef'.repeat(32)), { code: 'NOT_ALLOWED' })
 })

@@ -57,7 +57,7 @@ export function verified<Kind extends StatementKind>(
  * @returns null if it changes nothing
  * @throws PolicyError `NOT_ALLOWED` if the person has vetoed too many changes that are not pending here
  */
-export function judgeVeto(
+function judgeVeto(
   governance: Governance,
   signed: SignedStatement,
   present: Present,
@@ -119,7 +119,7 @@ function pendingOf({ next }: Governance, hash: string, path: string): PendingCha
  * @returns null if it changes nothing
  * @throws PolicyError `EXPIRED` if the stop, or a later one, was ended
  */
-export function judgeStop(
+function judgeStop(
   governance: Governance,
   signed: SignedStatement,
   present: Present,
@@ -146,8 +146,8 @@ const isEnded = (
 /**
  * Verifies a stop that is to be ended, which need not have been seen here. A key of any document up to
  * the one in force can have signed it, if that document let its person stop. A stop does not expire.
- * @param documents the one in force last
- * @throws PolicyError `NOT_YET` if its time is in the future
+ * @param documents at least one; the one in force last
+ * @throws PolicyError by the document in force; `NOT_YET` if the time of the stop is in the future
  */
 function assertSignedStop(
   documents: readonly Policy[],
@@ -173,9 +173,8 @@ function assertSignedStop(
       fault ??= error
     }
   }
-  const { code = 'OTHER_POLICY', path = '', message = 'was not signed' } = fault ?? {}
-  const text = message.startsWith(`${path}: `) ? message.slice(path.length + 2) : message
-  return refuse(code, path === '' ? 'stop' : `stop.${path}`, text)
+  const { code, path, message } = fault!
+  return refuse(code, `stop.${path}`, message.slice(path.length + 2))
 }
 
 /**
@@ -190,7 +189,7 @@ export function judgeResume(
   governance: Governance,
   { stopped, approvals }: { stopped: SignedStatement; approvals: readonly SignedStatement[] },
   present: Present,
-  earlier: readonly Policy[] = [],
+  earlier: readonly Policy[],
 ): ResumeEffect | null {
   const hash = statementHash(stopped.statement)
   const signers = approvals.map((signed, at) => {
@@ -226,7 +225,7 @@ export function assertQuorum(
  * @returns null if it changes nothing
  * @throws PolicyError `NOT_ALLOWED`
  */
-export function judgeSuspension(
+function judgeSuspension(
   governance: Governance,
   signed: SignedStatement,
   present: Present,
@@ -243,7 +242,7 @@ export function judgeSuspension(
  * Judges the revocation of one of the signer's own keys, at once and permanently.
  * @returns null if the key is already revoked
  */
-export function judgeRevocation(
+function judgeRevocation(
   governance: Governance,
   signed: SignedStatement,
   present: Present,
