@@ -60,7 +60,7 @@ test('time alone ends suspensions, and raises the mark of ended stops of each sc
   let state = withEffect(first, { type: 'suspend', ...suspension }, null, NOW)
   const stop = { type: 'stop', hash: other, by: 'alice' } as const
   state = withEffect(state, { ...stop, sub_account: 'main', at: NOW + 5 }, null, NOW)
-  state = withEffect(state, { ...stop, sub_account: 'other', at: NOW + 5 }, null, NOW)
+  state = withEffect(state, { ...stop, sub_account: 'other', at: 0 }, null, NOW)
   const end = { type: 'resume', stop: 'cd'.repeat(32), sub_account: 'main', at: NOW + 10 } as const
   state = withEffect(state, end, null, NOW)
   assert.equal(atTime(state, NOW + 9), state)

@@ -169,10 +169,10 @@ test('a key that several documents contain is verified once for a stop that is e
   }
   const verifyApprovals: Verify = (policy, signed, context) =>
     signed.statement.kind === 'stop' ? broken() : verifyStatement(policy, signed, context)
-  assert.throws(
-    () => resume(first, forged, approvals, { ...now, verify: verifyApprovals }),
-    TypeError,
-  )
+  assert.throws(() => resume(first, forged, approvals, { ...now, verify: verifyApprovals }), {
+    name: 'TypeError',
+    message: 'broken',
+  })
 })
 
 test('judges vetoes, stops, suspensions and revocations only', () => {
