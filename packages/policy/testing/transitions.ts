@@ -1,4 +1,4 @@
-import type { LintContext } from '../src/analysis/finding.ts'
+import type { Known } from '../src/governance/documents.ts'
 import { compile } from '../src/evaluation/compile.ts'
 import {
   judgeChange,
@@ -24,7 +24,7 @@ const after = (
 export function propose(
   governance: Governance,
   proposal: Proposal,
-  context: LintContext,
+  context: Known,
   present: Present,
   witnesses: Witnesses = null,
 ): Governance {
@@ -36,7 +36,7 @@ export function propose(
 export const reinstate = (
   governance: Governance,
   proposal: Proposal,
-  context: LintContext,
+  context: Known,
   present: Present,
 ): Governance =>
   after(
