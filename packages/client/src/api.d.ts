@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document e4fff5f81d585d5620b3e7066e2ea9fed29bbbc0d4aa9f911b45c8234b009c8f
-// types de0a433a5c03cd58c5be1bf247ead76390d76210b797c41dd918dbd01e0bf632
+// document 5c6f6cba032593fa59bf5d44de3ec98045e7f9ee8d3ec683963ed2c38f5eb05e
+// types ad920067050be6d02a861de67752a9dbd20bf644de1876cf3b8e693423ca2f86
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -694,116 +694,7 @@ export interface components {
             sequence_id?: string | null;
         };
         CreatePolicyChangeRequest: {
-            /**
-             * @description A policy document (docs/policies.md)
-             * @example {
-             *       "kind": "custody-policy",
-             *       "v": 1,
-             *       "mode": "local",
-             *       "workspace": "acme",
-             *       "number": 1,
-             *       "previous": "0000000000000000000000000000000000000000000000000000000000000000",
-             *       "nodes": "c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25",
-             *       "people": [
-             *         {
-             *           "id": "alice",
-             *           "name": "alice",
-             *           "api_keys": [],
-             *           "keys": [
-             *             {
-             *               "id": "k1",
-             *               "kind": "key",
-             *               "alg": "Ed25519",
-             *               "spki": "MCowBQYDK2VwAyEAA2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
-             *             }
-             *           ]
-             *         },
-             *         {
-             *           "id": "bob",
-             *           "name": "bob",
-             *           "api_keys": [],
-             *           "keys": [
-             *             {
-             *               "id": "k1",
-             *               "kind": "key",
-             *               "alg": "Ed25519",
-             *               "spki": "MCowBQYDK2VwAyEAB2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
-             *             }
-             *           ]
-             *         },
-             *         {
-             *           "id": "safe",
-             *           "name": "safe",
-             *           "api_keys": [],
-             *           "keys": [
-             *             {
-             *               "id": "k1",
-             *               "kind": "key",
-             *               "alg": "Ed25519",
-             *               "spki": "MCowBQYDK2VwAyEAC2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
-             *             }
-             *           ]
-             *         }
-             *       ],
-             *       "groups": {
-             *         "admins": [
-             *           "alice",
-             *           "bob",
-             *           "safe"
-             *         ]
-             *       },
-             *       "change": {
-             *         "approvals": [
-             *           {
-             *             "group": "admins",
-             *             "k": 2
-             *           }
-             *         ],
-             *         "delay_s": 3600,
-             *         "veto": "admins"
-             *       },
-             *       "stop": {
-             *         "group": "admins"
-             *       },
-             *       "resume": {
-             *         "approvals": [
-             *           {
-             *             "group": "admins",
-             *             "k": 2
-             *           }
-             *         ]
-             *       },
-             *       "rules": [
-             *         {
-             *           "id": "daily",
-             *           "effect": "allow",
-             *           "match": {
-             *             "action": [
-             *               "transfer"
-             *             ],
-             *             "assets": [
-             *               "ETH"
-             *             ],
-             *             "to": "any"
-             *           },
-             *           "windows": [
-             *             {
-             *               "name": "day",
-             *               "hours": 24,
-             *               "per": "workspace",
-             *               "max": {
-             *                 "ETH": "5"
-             *               },
-             *               "share": "1"
-             *             }
-             *           ]
-             *         }
-             *       ]
-             *     }
-             */
-            document: {
-                [key: string]: unknown;
-            };
+            document: components["schemas"]["PolicyDocument"];
             /** @description Proofs of possession of new keys, as a policy file contains them */
             possessions?: {
                 [key: string]: unknown;
@@ -1875,9 +1766,7 @@ export interface components {
              * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
              */
             hash: string | null;
-            document: {
-                [key: string]: unknown;
-            } | null;
+            document: components["schemas"]["PolicyDocument"] | null;
             /** @description The rules of `document`, as sentences */
             rules: components["schemas"]["PolicyRule"][];
             /**
@@ -2001,116 +1890,7 @@ export interface components {
              * @description Time at which it expires if its approvals are not complete
              */
             expires_at: string;
-            /**
-             * @description A policy document (docs/policies.md)
-             * @example {
-             *       "kind": "custody-policy",
-             *       "v": 1,
-             *       "mode": "local",
-             *       "workspace": "acme",
-             *       "number": 1,
-             *       "previous": "0000000000000000000000000000000000000000000000000000000000000000",
-             *       "nodes": "c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25",
-             *       "people": [
-             *         {
-             *           "id": "alice",
-             *           "name": "alice",
-             *           "api_keys": [],
-             *           "keys": [
-             *             {
-             *               "id": "k1",
-             *               "kind": "key",
-             *               "alg": "Ed25519",
-             *               "spki": "MCowBQYDK2VwAyEAA2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
-             *             }
-             *           ]
-             *         },
-             *         {
-             *           "id": "bob",
-             *           "name": "bob",
-             *           "api_keys": [],
-             *           "keys": [
-             *             {
-             *               "id": "k1",
-             *               "kind": "key",
-             *               "alg": "Ed25519",
-             *               "spki": "MCowBQYDK2VwAyEAB2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
-             *             }
-             *           ]
-             *         },
-             *         {
-             *           "id": "safe",
-             *           "name": "safe",
-             *           "api_keys": [],
-             *           "keys": [
-             *             {
-             *               "id": "k1",
-             *               "kind": "key",
-             *               "alg": "Ed25519",
-             *               "spki": "MCowBQYDK2VwAyEAC2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
-             *             }
-             *           ]
-             *         }
-             *       ],
-             *       "groups": {
-             *         "admins": [
-             *           "alice",
-             *           "bob",
-             *           "safe"
-             *         ]
-             *       },
-             *       "change": {
-             *         "approvals": [
-             *           {
-             *             "group": "admins",
-             *             "k": 2
-             *           }
-             *         ],
-             *         "delay_s": 3600,
-             *         "veto": "admins"
-             *       },
-             *       "stop": {
-             *         "group": "admins"
-             *       },
-             *       "resume": {
-             *         "approvals": [
-             *           {
-             *             "group": "admins",
-             *             "k": 2
-             *           }
-             *         ]
-             *       },
-             *       "rules": [
-             *         {
-             *           "id": "daily",
-             *           "effect": "allow",
-             *           "match": {
-             *             "action": [
-             *               "transfer"
-             *             ],
-             *             "assets": [
-             *               "ETH"
-             *             ],
-             *             "to": "any"
-             *           },
-             *           "windows": [
-             *             {
-             *               "name": "day",
-             *               "hours": 24,
-             *               "per": "workspace",
-             *               "max": {
-             *                 "ETH": "5"
-             *               },
-             *               "share": "1"
-             *             }
-             *           ]
-             *         }
-             *       ]
-             *     }
-             */
-            document: {
-                [key: string]: unknown;
-            };
+            document: components["schemas"]["PolicyDocument"];
             /** @description What a reviewer should check; nothing prevents the change */
             warnings: components["schemas"]["PolicyWarning"][];
             statement: components["schemas"]["PolicyChangeStatement"];
@@ -2162,6 +1942,370 @@ export interface components {
             tendency: "widens" | "narrows" | "same" | "unknown";
             /** @example The rule daily is removed. */
             sentence: string;
+        };
+        /**
+         * @description A policy document; docs/policy-reference.md explains each field
+         * @example {
+         *       "kind": "custody-policy",
+         *       "v": 1,
+         *       "mode": "local",
+         *       "workspace": "acme",
+         *       "number": 1,
+         *       "previous": "0000000000000000000000000000000000000000000000000000000000000000",
+         *       "nodes": "c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25",
+         *       "people": [
+         *         {
+         *           "id": "alice",
+         *           "name": "alice",
+         *           "api_keys": [],
+         *           "keys": [
+         *             {
+         *               "id": "k1",
+         *               "kind": "key",
+         *               "alg": "Ed25519",
+         *               "spki": "MCowBQYDK2VwAyEAA2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
+         *             }
+         *           ]
+         *         },
+         *         {
+         *           "id": "bob",
+         *           "name": "bob",
+         *           "api_keys": [],
+         *           "keys": [
+         *             {
+         *               "id": "k1",
+         *               "kind": "key",
+         *               "alg": "Ed25519",
+         *               "spki": "MCowBQYDK2VwAyEAB2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
+         *             }
+         *           ]
+         *         },
+         *         {
+         *           "id": "safe",
+         *           "name": "safe",
+         *           "api_keys": [],
+         *           "keys": [
+         *             {
+         *               "id": "k1",
+         *               "kind": "key",
+         *               "alg": "Ed25519",
+         *               "spki": "MCowBQYDK2VwAyEAC2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
+         *             }
+         *           ]
+         *         }
+         *       ],
+         *       "groups": {
+         *         "admins": [
+         *           "alice",
+         *           "bob",
+         *           "safe"
+         *         ]
+         *       },
+         *       "change": {
+         *         "approvals": [
+         *           {
+         *             "group": "admins",
+         *             "k": 2
+         *           }
+         *         ],
+         *         "delay_s": 3600,
+         *         "veto": "admins"
+         *       },
+         *       "stop": {
+         *         "group": "admins"
+         *       },
+         *       "resume": {
+         *         "approvals": [
+         *           {
+         *             "group": "admins",
+         *             "k": 2
+         *           }
+         *         ]
+         *       },
+         *       "rules": [
+         *         {
+         *           "id": "daily",
+         *           "effect": "allow",
+         *           "match": {
+         *             "action": [
+         *               "transfer"
+         *             ],
+         *             "assets": [
+         *               "ETH"
+         *             ],
+         *             "to": "any"
+         *           },
+         *           "fee_max": {
+         *             "ETH": "0.05"
+         *           },
+         *           "windows": [
+         *             {
+         *               "name": "day",
+         *               "hours": 24,
+         *               "per": "workspace",
+         *               "max": {
+         *                 "ETH": "5"
+         *               },
+         *               "share": "1"
+         *             }
+         *           ]
+         *         }
+         *       ]
+         *     }
+         */
+        PolicyDocument: {
+            /** @constant */
+            kind: "custody-policy";
+            /** @constant */
+            v: 1;
+            /** @enum {string} */
+            mode: "local" | "mainnet";
+            workspace: string;
+            number: number;
+            previous: string;
+            nodes: string;
+            people: {
+                id: string;
+                name: string;
+                /** @constant */
+                machine?: true;
+                api_keys: string[];
+                keys: ({
+                    id: string;
+                    /** @constant */
+                    kind: "key";
+                    /** @enum {string} */
+                    alg: "Ed25519" | "ES256";
+                    spki: string;
+                } | {
+                    id: string;
+                    /** @constant */
+                    kind: "passkey";
+                    /** @enum {string} */
+                    alg: "Ed25519" | "ES256";
+                    spki: string;
+                    credential: string;
+                    rp_id: string;
+                    origins: string[];
+                    device_bound: boolean;
+                })[];
+            }[];
+            groups: {
+                [key: string]: string[];
+            };
+            change: {
+                approvals: {
+                    group: string;
+                    k: number;
+                }[];
+                delay_s: number;
+                veto: string;
+            };
+            stop: {
+                group: string;
+            };
+            resume: {
+                approvals: {
+                    group: string;
+                    k: number;
+                }[];
+            };
+            enrolment?: {
+                approvals: {
+                    group: string;
+                    k: number;
+                }[];
+            };
+            orders?: {
+                approvals: {
+                    group: string;
+                    k: number;
+                }[];
+            };
+            /** @constant */
+            fees?: "wallet";
+            rules: ({
+                id: string;
+                /** @constant */
+                effect: "allow";
+                match: {
+                    action: ("transfer" | "refund" | "forward" | "stake")[];
+                    assets: "any" | string[];
+                    networks?: string[];
+                    api_keys?: string[];
+                    people?: string[];
+                    sub_accounts?: string[] | {
+                        prefix: string;
+                    };
+                    sub_accounts_not?: string[] | {
+                        prefix: string;
+                    };
+                    to?: "any" | {
+                        addresses?: {
+                            network: string;
+                            address: string;
+                            tag?: string;
+                            /** @constant */
+                            any_tag?: true;
+                        }[];
+                        /** @enum {string} */
+                        own?: "sub_account" | "workspace";
+                    };
+                };
+                amount?: {
+                    min?: {
+                        [key: string]: string;
+                    };
+                    max?: {
+                        [key: string]: string;
+                    };
+                };
+                fee_max?: {
+                    [key: string]: string;
+                };
+                windows?: {
+                    name: string;
+                    hours: number;
+                    /** @enum {string} */
+                    per: "workspace" | "sub_account" | "api_key" | "destination";
+                    max?: {
+                        [key: string]: string;
+                    };
+                    count?: number;
+                    share?: string;
+                }[];
+                approvals?: {
+                    group: string;
+                    k: number;
+                }[];
+                approval_s?: number;
+                initiator?: boolean;
+            } | {
+                id: string;
+                /** @constant */
+                effect: "require";
+                match: {
+                    action?: ("transfer" | "refund" | "forward" | "stake")[];
+                    assets?: "any" | string[];
+                    networks?: string[];
+                    api_keys?: string[];
+                    people?: string[];
+                    sub_accounts?: string[] | {
+                        prefix: string;
+                    };
+                    sub_accounts_not?: string[] | {
+                        prefix: string;
+                    };
+                    to?: "any" | {
+                        addresses?: {
+                            network: string;
+                            address: string;
+                            tag?: string;
+                            /** @constant */
+                            any_tag?: true;
+                        }[];
+                        /** @enum {string} */
+                        own?: "sub_account" | "workspace";
+                    };
+                };
+                amount?: {
+                    min?: {
+                        [key: string]: string;
+                    };
+                    max?: {
+                        [key: string]: string;
+                    };
+                };
+                approvals: {
+                    group: string;
+                    k: number;
+                }[];
+                approval_s?: number;
+                initiator?: boolean;
+            } | {
+                id: string;
+                /** @constant */
+                effect: "deny";
+                match: {
+                    action?: ("transfer" | "refund" | "forward" | "stake")[];
+                    assets?: "any" | string[];
+                    networks?: string[];
+                    api_keys?: string[];
+                    people?: string[];
+                    sub_accounts?: string[] | {
+                        prefix: string;
+                    };
+                    sub_accounts_not?: string[] | {
+                        prefix: string;
+                    };
+                    to?: "any" | {
+                        addresses?: {
+                            network: string;
+                            address: string;
+                            tag?: string;
+                            /** @constant */
+                            any_tag?: true;
+                        }[];
+                        /** @enum {string} */
+                        own?: "sub_account" | "workspace";
+                    };
+                };
+                amount?: {
+                    min?: {
+                        [key: string]: string;
+                    };
+                    max?: {
+                        [key: string]: string;
+                    };
+                };
+            } | {
+                id: string;
+                /** @constant */
+                effect: "limit";
+                match: {
+                    action?: ("transfer" | "refund" | "forward" | "stake")[];
+                    assets?: "any" | string[];
+                    networks?: string[];
+                    api_keys?: string[];
+                    people?: string[];
+                    sub_accounts?: string[] | {
+                        prefix: string;
+                    };
+                    sub_accounts_not?: string[] | {
+                        prefix: string;
+                    };
+                    to?: "any" | {
+                        addresses?: {
+                            network: string;
+                            address: string;
+                            tag?: string;
+                            /** @constant */
+                            any_tag?: true;
+                        }[];
+                        /** @enum {string} */
+                        own?: "sub_account" | "workspace";
+                    };
+                };
+                windows: {
+                    name: string;
+                    hours: number;
+                    /** @enum {string} */
+                    per: "workspace" | "sub_account" | "api_key" | "destination";
+                    max?: {
+                        [key: string]: string;
+                    };
+                    count?: number;
+                    share?: string;
+                }[];
+                above: "deny" | {
+                    approvals: {
+                        group: string;
+                        k: number;
+                    }[];
+                    approval_s?: number;
+                    initiator?: boolean;
+                };
+            })[];
         };
         PolicyEvaluation: {
             /**
@@ -2230,116 +2374,7 @@ export interface components {
              * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25
              */
             hash: string;
-            /**
-             * @description A policy document (docs/policies.md)
-             * @example {
-             *       "kind": "custody-policy",
-             *       "v": 1,
-             *       "mode": "local",
-             *       "workspace": "acme",
-             *       "number": 1,
-             *       "previous": "0000000000000000000000000000000000000000000000000000000000000000",
-             *       "nodes": "c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25",
-             *       "people": [
-             *         {
-             *           "id": "alice",
-             *           "name": "alice",
-             *           "api_keys": [],
-             *           "keys": [
-             *             {
-             *               "id": "k1",
-             *               "kind": "key",
-             *               "alg": "Ed25519",
-             *               "spki": "MCowBQYDK2VwAyEAA2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
-             *             }
-             *           ]
-             *         },
-             *         {
-             *           "id": "bob",
-             *           "name": "bob",
-             *           "api_keys": [],
-             *           "keys": [
-             *             {
-             *               "id": "k1",
-             *               "kind": "key",
-             *               "alg": "Ed25519",
-             *               "spki": "MCowBQYDK2VwAyEAB2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
-             *             }
-             *           ]
-             *         },
-             *         {
-             *           "id": "safe",
-             *           "name": "safe",
-             *           "api_keys": [],
-             *           "keys": [
-             *             {
-             *               "id": "k1",
-             *               "kind": "key",
-             *               "alg": "Ed25519",
-             *               "spki": "MCowBQYDK2VwAyEAC2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
-             *             }
-             *           ]
-             *         }
-             *       ],
-             *       "groups": {
-             *         "admins": [
-             *           "alice",
-             *           "bob",
-             *           "safe"
-             *         ]
-             *       },
-             *       "change": {
-             *         "approvals": [
-             *           {
-             *             "group": "admins",
-             *             "k": 2
-             *           }
-             *         ],
-             *         "delay_s": 3600,
-             *         "veto": "admins"
-             *       },
-             *       "stop": {
-             *         "group": "admins"
-             *       },
-             *       "resume": {
-             *         "approvals": [
-             *           {
-             *             "group": "admins",
-             *             "k": 2
-             *           }
-             *         ]
-             *       },
-             *       "rules": [
-             *         {
-             *           "id": "daily",
-             *           "effect": "allow",
-             *           "match": {
-             *             "action": [
-             *               "transfer"
-             *             ],
-             *             "assets": [
-             *               "ETH"
-             *             ],
-             *             "to": "any"
-             *           },
-             *           "windows": [
-             *             {
-             *               "name": "day",
-             *               "hours": 24,
-             *               "per": "workspace",
-             *               "max": {
-             *                 "ETH": "5"
-             *               },
-             *               "share": "1"
-             *             }
-             *           ]
-             *         }
-             *       ]
-             *     }
-             */
-            document: {
-                [key: string]: unknown;
-            };
+            document: components["schemas"]["PolicyDocument"];
             /**
              * Format: date-time
              * @description Time from which it is in force, unless it is vetoed
@@ -2565,116 +2600,7 @@ export interface components {
             kind: "first" | "change" | "reset";
             /** @description Time from which it was in force */
             since: string;
-            /**
-             * @description A policy document (docs/policies.md)
-             * @example {
-             *       "kind": "custody-policy",
-             *       "v": 1,
-             *       "mode": "local",
-             *       "workspace": "acme",
-             *       "number": 1,
-             *       "previous": "0000000000000000000000000000000000000000000000000000000000000000",
-             *       "nodes": "c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25",
-             *       "people": [
-             *         {
-             *           "id": "alice",
-             *           "name": "alice",
-             *           "api_keys": [],
-             *           "keys": [
-             *             {
-             *               "id": "k1",
-             *               "kind": "key",
-             *               "alg": "Ed25519",
-             *               "spki": "MCowBQYDK2VwAyEAA2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
-             *             }
-             *           ]
-             *         },
-             *         {
-             *           "id": "bob",
-             *           "name": "bob",
-             *           "api_keys": [],
-             *           "keys": [
-             *             {
-             *               "id": "k1",
-             *               "kind": "key",
-             *               "alg": "Ed25519",
-             *               "spki": "MCowBQYDK2VwAyEAB2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
-             *             }
-             *           ]
-             *         },
-             *         {
-             *           "id": "safe",
-             *           "name": "safe",
-             *           "api_keys": [],
-             *           "keys": [
-             *             {
-             *               "id": "k1",
-             *               "kind": "key",
-             *               "alg": "Ed25519",
-             *               "spki": "MCowBQYDK2VwAyEAC2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
-             *             }
-             *           ]
-             *         }
-             *       ],
-             *       "groups": {
-             *         "admins": [
-             *           "alice",
-             *           "bob",
-             *           "safe"
-             *         ]
-             *       },
-             *       "change": {
-             *         "approvals": [
-             *           {
-             *             "group": "admins",
-             *             "k": 2
-             *           }
-             *         ],
-             *         "delay_s": 3600,
-             *         "veto": "admins"
-             *       },
-             *       "stop": {
-             *         "group": "admins"
-             *       },
-             *       "resume": {
-             *         "approvals": [
-             *           {
-             *             "group": "admins",
-             *             "k": 2
-             *           }
-             *         ]
-             *       },
-             *       "rules": [
-             *         {
-             *           "id": "daily",
-             *           "effect": "allow",
-             *           "match": {
-             *             "action": [
-             *               "transfer"
-             *             ],
-             *             "assets": [
-             *               "ETH"
-             *             ],
-             *             "to": "any"
-             *           },
-             *           "windows": [
-             *             {
-             *               "name": "day",
-             *               "hours": 24,
-             *               "per": "workspace",
-             *               "max": {
-             *                 "ETH": "5"
-             *               },
-             *               "share": "1"
-             *             }
-             *           ]
-             *         }
-             *       ]
-             *     }
-             */
-            document: {
-                [key: string]: unknown;
-            };
+            document: components["schemas"]["PolicyDocument"];
             /**
              * @description Who approved the change; for the first document and a reset, who proved that they hold its keys
              * @example [
@@ -3121,116 +3047,7 @@ export interface components {
             signed: string;
         };
         SimulatePolicyRequest: {
-            /**
-             * @description A policy document (docs/policies.md)
-             * @example {
-             *       "kind": "custody-policy",
-             *       "v": 1,
-             *       "mode": "local",
-             *       "workspace": "acme",
-             *       "number": 1,
-             *       "previous": "0000000000000000000000000000000000000000000000000000000000000000",
-             *       "nodes": "c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25",
-             *       "people": [
-             *         {
-             *           "id": "alice",
-             *           "name": "alice",
-             *           "api_keys": [],
-             *           "keys": [
-             *             {
-             *               "id": "k1",
-             *               "kind": "key",
-             *               "alg": "Ed25519",
-             *               "spki": "MCowBQYDK2VwAyEAA2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
-             *             }
-             *           ]
-             *         },
-             *         {
-             *           "id": "bob",
-             *           "name": "bob",
-             *           "api_keys": [],
-             *           "keys": [
-             *             {
-             *               "id": "k1",
-             *               "kind": "key",
-             *               "alg": "Ed25519",
-             *               "spki": "MCowBQYDK2VwAyEAB2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
-             *             }
-             *           ]
-             *         },
-             *         {
-             *           "id": "safe",
-             *           "name": "safe",
-             *           "api_keys": [],
-             *           "keys": [
-             *             {
-             *               "id": "k1",
-             *               "kind": "key",
-             *               "alg": "Ed25519",
-             *               "spki": "MCowBQYDK2VwAyEAC2i5XG9NhbXcPWqNYw4Vgk2o0bS4l0vC4zCqkq1xZ1U="
-             *             }
-             *           ]
-             *         }
-             *       ],
-             *       "groups": {
-             *         "admins": [
-             *           "alice",
-             *           "bob",
-             *           "safe"
-             *         ]
-             *       },
-             *       "change": {
-             *         "approvals": [
-             *           {
-             *             "group": "admins",
-             *             "k": 2
-             *           }
-             *         ],
-             *         "delay_s": 3600,
-             *         "veto": "admins"
-             *       },
-             *       "stop": {
-             *         "group": "admins"
-             *       },
-             *       "resume": {
-             *         "approvals": [
-             *           {
-             *             "group": "admins",
-             *             "k": 2
-             *           }
-             *         ]
-             *       },
-             *       "rules": [
-             *         {
-             *           "id": "daily",
-             *           "effect": "allow",
-             *           "match": {
-             *             "action": [
-             *               "transfer"
-             *             ],
-             *             "assets": [
-             *               "ETH"
-             *             ],
-             *             "to": "any"
-             *           },
-             *           "windows": [
-             *             {
-             *               "name": "day",
-             *               "hours": 24,
-             *               "per": "workspace",
-             *               "max": {
-             *                 "ETH": "5"
-             *               },
-             *               "share": "1"
-             *             }
-             *           ]
-             *         }
-             *       ]
-             *     }
-             */
-            document: {
-                [key: string]: unknown;
-            };
+            document: components["schemas"]["PolicyDocument"];
             /** @description Number of transfers, refunds and forwards of the workspace that are replayed; by default 1000, or fewer if the two documents have more than 200 rules together */
             last?: number | null;
         };
@@ -3740,6 +3557,7 @@ export type PolicyChangeDetail = components['schemas']['PolicyChangeDetail'];
 export type PolicyChangePage = components['schemas']['PolicyChangePage'];
 export type PolicyChangeStatement = components['schemas']['PolicyChangeStatement'];
 export type PolicyDifference = components['schemas']['PolicyDifference'];
+export type PolicyDocument = components['schemas']['PolicyDocument'];
 export type PolicyEvaluation = components['schemas']['PolicyEvaluation'];
 export type PolicyKey = components['schemas']['PolicyKey'];
 export type PolicyKeySuspension = components['schemas']['PolicyKeySuspension'];

@@ -486,13 +486,13 @@ test('each method sends a signed request to its endpoint, and each API operation
       '{"method":"POST","uri":"/dac/v1/transaction","body":{"asset":"ETH","amount":"0.7"}}',
     ],
     [
-      () => custody.policy.simulate({ document: { v: 1 }, last: 5 }),
+      () => custody.policy.simulate({ document: { v: 1 } as never, last: 5 }),
       'POST',
       '/dac/v1/policy/simulate',
       '{"document":{"v":1},"last":5}',
     ],
     [
-      () => custody.policy.propose({ document: { v: 1 }, comment: 'why' }),
+      () => custody.policy.propose({ document: { v: 1 } as never, comment: 'why' }),
       'POST',
       '/dac/v1/policy/changes',
       '{"document":{"v":1},"comment":"why"}',

@@ -2,12 +2,15 @@
 /** Fields of responses whose numbers are counts, by the OpenAPI document. */
 export const API_COUNTS: readonly string[] = [
   'acts_at',
+  'approval_s',
   'at',
   'balances_age_ms',
   'basis_points',
   'block_height',
   'confirmations',
+  'count',
   'decimals',
+  'delay_s',
   'duration_ms',
   'ends_at',
   'epoch',

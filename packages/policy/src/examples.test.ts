@@ -34,7 +34,13 @@ function judge(
 
 const btc = (units: number): bigint => BigInt(Math.round(units * 1e8))
 
-const NAMES = ['two-person-startup', 'exchange-hot-wallet', 'treasury-with-compliance']
+const NAMES = [
+  'two-person-startup',
+  'exchange-hot-wallet',
+  'treasury-with-compliance',
+  'payroll',
+  'market-maker',
+]
 for (const name of NAMES)
   test(`${name} has no finding`, () => {
     assert.deepEqual(lint(example(name), { registry, enrolled: [], panelOrigins: [] }), [])
@@ -119,4 +125,88 @@ test('treasury with compliance: listed payees, other payees, and compliance abov
     judge(document, usdt('0x71C7656EC7ab88b098defB751B7401B5f6d8976F')),
     'approve payees 1 treasury',
   )
+})
+
+test('payroll: each salary once a week to its payee, and a sum above which a director approves', () => {
+  const document = example('payroll')
+  const anna = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+  const ben = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
+  const usdt = (units: number, address: string, fields: Partial<Act> = {}): Partial<Act> => ({
+    api_key: '5be1c3d0-payroll',
+    sub_account: 'payroll',
+    asset: 'USDT_ETH',
+    network: 'ETH',
+    amount: BigInt(units) * 1_000_000n,
+    fee: { max: 10n ** 15n, limit: 10n ** 17n },
+    to: { address, tag: null, own: null },
+    ...fields,
+  })
+  assert.equal(judge(document, usdt(6000, anna)), 'approve salary-anna 1 finance')
+  assert.equal(judge(document, usdt(5200, ben)), 'approve salary-ben 1 finance')
+  // Not more than the salary, to no other payee, from no other sub-account, by no other key.
+  assert.equal(judge(document, usdt(6001, anna)), 'deny')
+  assert.equal(judge(document, usdt(100, '0x9965507D1a55bcC2695C58ba16FB37d819B0A4dc')), 'deny')
+  assert.equal(judge(document, usdt(6000, anna, { sub_account: 'main' })), 'deny')
+  assert.equal(judge(document, usdt(6000, anna, { api_key: 'unlisted' })), 'deny')
+  assert.equal(
+    judge(document, usdt(1, anna, { fee: { max: 3n * 10n ** 16n, limit: 10n ** 17n } })),
+    'deny',
+  )
+  const used = (rule: string, amount: bigint): Partial<EvaluationContext> => ({
+    usesOf: ({ key }) =>
+      key.startsWith(`["${rule}",`)
+        ? [{ step: 'old', age_s: 86_400, amounts: new Map([['USDT_ETH', amount]]) }]
+        : [],
+  })
+  assert.equal(judge(document, usdt(1, anna), used('salary-anna', 1_000_000n)), 'deny')
+  assert.equal(
+    judge(document, usdt(6000, anna), used('payroll-week', 6_000_000_001n)),
+    'approve salary-anna 1 directors 1 finance',
+  )
+  const expense = usdt(3000, ben, { api_key: '5be1c3d0-finn', sub_account: 'main' })
+  assert.equal(judge(document, expense), 'approve expenses 1 directors 1 finance')
+  assert.equal(judge(document, { ...expense, sub_account: 'payroll' }), 'deny')
+})
+
+test('market maker: listed venues and own strategies, a turnover above which risk approves', () => {
+  const document = example('market-maker')
+  const venue = 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4'
+  const send = (units: number, fields: Partial<Act> = {}): Partial<Act> => ({
+    api_key: 'e02b77c4-bot',
+    sub_account: 'strat-1',
+    amount: btc(units),
+    to: { address: venue, tag: null, own: null },
+    ...fields,
+  })
+  assert.equal(judge(document, send(2)), 'allow venues')
+  assert.equal(judge(document, send(5.1)), 'deny')
+  assert.equal(judge(document, send(1, { sub_account: 'main' })), 'deny')
+  assert.equal(judge(document, send(1, { api_key: 'e02b77c4-dana' })), 'deny')
+  const to = (own: Act['to']['own']) => ({ to: { address: 'bc1qother', tag: null, own } })
+  assert.equal(judge(document, send(10, to('workspace'))), 'allow rebalance')
+  assert.equal(judge(document, send(10, to(null))), 'deny')
+  assert.equal(judge(document, send(10, to('unknown'))), 'deny')
+  const xrp = (tag: string | null): Partial<Act> => ({
+    asset: 'XRP',
+    network: 'XRP',
+    amount: 1_000_000n,
+    to: { address: 'rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh', tag, own: null },
+  })
+  assert.equal(judge(document, send(1, xrp('104512'))), 'allow venues')
+  assert.equal(judge(document, send(1, xrp('104513'))), 'deny')
+  const otc = send(10, { sub_account: 'otc', api_key: 'e02b77c4-dana', ...to(null) })
+  assert.equal(judge(document, otc), 'approve otc 1 desk 1 risk')
+  assert.equal(judge(document, { ...otc, amount: btc(0.4) }), 'deny')
+  const full: Partial<EvaluationContext> = {
+    usesOf: ({ key }) =>
+      key.startsWith('["turnover",')
+        ? [{ step: 'old', age_s: 10, amounts: new Map([['BTC', btc(29.5)]]) }]
+        : [],
+  }
+  assert.equal(judge(document, send(2), full), 'approve venues 1 risk')
+  const forward: Partial<Act> = {
+    action: 'forward',
+    standing: { min_amount: 1n, daily_cap: 2n, ends_at: 2_000_000_000 },
+  }
+  assert.equal(judge(document, send(0.1, forward)), 'deny')
 })

@@ -125,6 +125,17 @@ test('windows add up only with windows of another rule', () => {
   assert.deepEqual(messages([withWindow('a'), withWindow('b')]), [
     'Acts that fit both a and b may use the windows of both. A limit rule caps them together.',
   ])
+  const limit = (match: object) => ({
+    id: 'cap',
+    effect: 'limit',
+    match,
+    windows: [{ ...window, count: 2 }],
+    above: 'deny',
+  })
+  assert.deepEqual(findings([withWindow('a'), withWindow('b'), limit({})]), [])
+  assert.deepEqual(findings([withWindow('a'), withWindow('b'), limit({ people: ['bob'] })]), [
+    'WINDOWS_ADD_UP rules[1].windows',
+  ])
 })
 
 test('approvals that several rules add together are reported with the names of these rules', () => {

@@ -1,7 +1,7 @@
 import type { AllowRule, Rule } from '../document/rules.ts'
 import { combineNeeds, whyUnreachable } from '../evaluation/approvals.ts'
 import { needsOf, type Need, type Policy } from '../evaluation/compile.ts'
-import { allowIncludes, mayMeet } from './containment.ts'
+import { allowIncludes, matchIncludes, mayMeet } from './containment.ts'
 import { warning, type Finding } from './finding.ts'
 
 interface Numbered<T extends Rule = Rule> {
@@ -18,7 +18,13 @@ function addedNeeds(rule: Rule): Need[] {
 }
 
 /** An `allow` that another one makes superfluous, or whose windows add up with those of another. */
-function findOverlaps(allows: readonly Numbered<AllowRule>[]): Finding[] {
+function findOverlaps(
+  allows: readonly Numbered<AllowRule>[],
+  limits: readonly Numbered[],
+): Finding[] {
+  /** A limit that matches every act of both rules caps them together. */
+  const areCapped = (a: Rule, b: Rule): boolean =>
+    limits.some(({ rule: { match } }) => [a, b].every((each) => matchIncludes(match, each.match)))
   return allows.flatMap(({ rule, path }, at) => {
     const container = allows.find(
       (other, number) =>
@@ -41,7 +47,8 @@ function findOverlaps(allows: readonly Numbered<AllowRule>[]): Finding[] {
         (other, number) =>
           number < at &&
           other.rule.windows !== undefined &&
-          mayMeet(other.rule.match, rule.match, 'allow'),
+          mayMeet(other.rule.match, rule.match, 'allow') &&
+          !areCapped(other.rule, rule),
       )
     return adding
       ? [
@@ -114,7 +121,10 @@ export function findRuleFaults(policy: Policy): Finding[] {
   const all = policy.document.rules.map((rule, at): Numbered => ({ rule, path: `rules[${at}]` }))
   const allows = all.filter(isAllow)
   const adding = all.filter(({ rule }) => addedNeeds(rule).length > 0)
-  const found: Finding[] = findOverlaps(allows)
+  const found: Finding[] = findOverlaps(
+    allows,
+    all.filter(({ rule }) => rule.effect === 'limit'),
+  )
   if (allows.length === 0)
     found.push(
       warning('rules', 'NOTHING_ALLOWED', 'No rule allows anything, so every act is denied.'),

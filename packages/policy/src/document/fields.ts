@@ -10,7 +10,10 @@ export const name = z
   .meta({ maxLength: 64 })
 
 /** Lower-case hexadecimal SHA-256. */
-export const sha256Hex = z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hex digits')
+export const sha256Hex = z
+  .string()
+  .regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hex digits')
+  .meta({ maxLength: 64 })
 
 /**
  * Characters that are invisible, break a line, or change the direction of text: a name with them could
@@ -39,6 +42,7 @@ export const mode = z.enum(['local', 'mainnet'], 'must be local or mainnet')
 export const apiKey = z
   .string()
   .regex(/^[A-Za-z0-9_-]{1,100}$/, 'must be 1 to 100 of A-Z, a-z, 0-9, "_", "-"')
+  .meta({ maxLength: 100 })
 
 export const assetName = z
   .string()
@@ -69,6 +73,7 @@ export const amounts = z
     (value) => Object.keys(value).length <= LIMITS.amounts,
     `must name at most ${LIMITS.amounts} assets`,
   )
+  .meta({ minProperties: 1, maxProperties: LIMITS.amounts })
 
 /** Unix time in whole seconds. */
 export const seconds = z.int().min(0).max(9_999_999_999)

@@ -20,8 +20,14 @@ const passkey = z.strictObject({
   kind: z.literal('passkey'),
   alg,
   spki,
-  credential: z.string().regex(/^[A-Za-z0-9_-]{16,1366}$/, 'must be base64url of a credential ID'),
-  rp_id: z.string().regex(/^[a-z0-9.-]{1,253}$/, 'must be a domain in lower case'),
+  credential: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{16,1366}$/, 'must be base64url of a credential ID')
+    .meta({ maxLength: 1366 }),
+  rp_id: z
+    .string()
+    .regex(/^[a-z0-9.-]{1,253}$/, 'must be a domain in lower case')
+    .meta({ maxLength: 253 }),
   origins: distinct(
     z
       .string()

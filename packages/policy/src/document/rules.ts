@@ -84,6 +84,7 @@ const amountRange = z
 const share = z
   .string()
   .regex(/^(?:1|0\.(?!0+$)\d{1,4})$/, 'must be a decimal above 0 and at most 1, such as "0.25"')
+  .meta({ maxLength: 6 })
 
 const window = z
   .strictObject({

@@ -46,7 +46,8 @@ export const policyDocument = z
       .refine(
         (value) => Object.keys(value).length <= LIMITS.groups,
         `must have at most ${LIMITS.groups} groups`,
-      ),
+      )
+      .meta({ maxProperties: LIMITS.groups }),
     change: z.strictObject({
       approvals,
       delay_s: z.int().min(0).max(LIMITS.delayS),
