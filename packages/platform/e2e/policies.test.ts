@@ -308,7 +308,9 @@ test('the API returns what counts in the windows of the policy', async () => {
   assert.equal(sent.status, 200, JSON.stringify(sent.body))
   await assertConfirmed(user, sent.body.id)
   const after = await get('/dac/v1/policy/windows')
-  assert.equal(usedOf(after), 0.05)
+  // The fee counts too, although a gas tank pays it.
+  const used = usedOf(after)
+  assert.ok(used > 0.05 && used < 0.06, String(used))
   assert.ok(after.by.length >= 2)
   assert.equal(after.policy.hash, (await get('/dac/v1/policy')).hash)
 })

@@ -38,7 +38,7 @@ const small = {
   effect: 'allow',
   match,
   amount: { max: { ETH: '0.5' } },
-  windows: [{ name: 'day', hours: 24, per: 'sub_account', max: { ETH: '1' } }],
+  windows: [{ name: 'day', hours: 24, per: 'sub_account', max: { ETH: '1.001' } }],
 }
 const large = {
   id: 'large',
@@ -221,7 +221,7 @@ test('approvals on record and charges of windows remain after all nodes were kil
   for (const pair of PAIRS) signed(await wallet.forward(rule, pair))
   assert.deepEqual((await wallet.order(first)).body, before.body)
   signed(await wallet.send(ETHER / 2n, [2, 3]))
-  for (const pair of PAIRS) refused(await wallet.send(1n, pair), 'POLICY_WINDOW')
+  for (const pair of PAIRS) refused(await wallet.send(ETHER / 100n, pair), 'POLICY_WINDOW')
 })
 
 test('a payment during whose signature nodes are killed is signed once, and charged once', async () => {
@@ -249,7 +249,7 @@ test('a payment during whose signature nodes are killed is signed once, and char
     refused(await wallet.order(other), 'NOT_EXCLUSIVE')
   }
   // Four quarters fill the window of 1 ETH exactly.
-  for (const pair of PAIRS) refused(await wallet.send(1n, pair), 'POLICY_WINDOW')
+  for (const pair of PAIRS) refused(await wallet.send(ETHER / 100n, pair), 'POLICY_WINDOW')
 })
 
 test('a stop and a pending change remain after a kill, and the change takes effect at its time', async () => {
