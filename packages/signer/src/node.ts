@@ -155,6 +155,7 @@ function connectModules({
   const governance = connectGovernance({ ...own, registry, keyring })
   const spending = new SharedSpending({ store, peers, timeoutMs: config.timeouts_ms.round })
   const keyOf: Context['keyOf'] = (workspace, curve) => keyring.workspaceKey(workspace, curve)
+  const addresses = new OwnAddresses({ registry, store, keyOf, log })
   const judge = new Judge(
     {
       registry,
@@ -163,12 +164,7 @@ function connectModules({
       budgetFeeCaps: config.budget_fee_caps,
       keyOf,
     },
-    new PolicyJudge({
-      store,
-      ...governance,
-      known: () => spending.known(),
-      own: new OwnAddresses({ registry, store, keyOf, log }),
-    }),
+    new PolicyJudge({ store, ...governance, known: () => spending.known(), own: addresses }),
   )
   const catchUp = new CatchUp({ config, store, peers, log })
   const hostClock = new HostClock({ store, peers, log })

@@ -17,7 +17,6 @@ import {
   type ActFacts,
   type Passkey,
   type PolicyDocument,
-  visible,
 } from '@custody/policy'
 import { ApproverError } from '../errors.ts'
 import type { ApprovalDetailView, ApprovalView, FactView } from '../views.ts'

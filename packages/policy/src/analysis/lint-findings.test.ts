@@ -345,3 +345,45 @@ test('warns of refunds that need fewer approvals than transfers of the same asse
   const both = { match: { action: ['transfer', 'refund'], assets: ['BTC'] } }
   assert.deepEqual(warned([transfers, refund(both)]), [])
 })
+
+test('reports names that could look like others, and tags that no payment has', () => {
+  const [first, ...others] = documentWith().people as Record<string, unknown>[]
+  const named = (name: string) => ({ people: [{ ...first, name }, ...others] })
+  const spelled = (match: object, fields: object = {}) =>
+    lint(
+      checkDocument(
+        documentWith(
+          [allow('a', { match: { action: ['transfer'], assets: 'any', ...match } })],
+          fields,
+        ),
+      ),
+      { registry, enrolled: null, panelOrigins: null },
+    )
+      .filter(({ code }) => code === 'DECEPTIVE_NAME' || code === 'TAG')
+      .map(({ severity, path, message }) => [severity, path, message])
+  const at = (path: string) => [
+    [
+      'error',
+      path,
+      'The name contains control characters, invisible characters or characters that change the direction of text.',
+    ],
+  ]
+  for (const text of ['Ali\u202ece', 'a\u200bb', 'a\nb', 'a\u0000', 'a\u{e0041}', '\ufeffa']) {
+    assert.deepEqual(spelled({}, named(text)), at('people[0].name'))
+    assert.deepEqual(spelled({ sub_accounts: ['x', text] }), at('rules[0].match.sub_accounts[1]'))
+    assert.deepEqual(
+      spelled({ sub_accounts_not: { prefix: text } }),
+      at('rules[0].match.sub_accounts_not.prefix'),
+    )
+  }
+  for (const text of ['Zoë 日本', 'cust/1 (EU)', 'Иван'])
+    assert.deepEqual(spelled({ sub_accounts: [text] }, named(text)), [])
+  const tagged = (network: string, address: string, tag: string) =>
+    spelled({ to: { addresses: [{ network, address, tag }] } }).map(([, , message]) => message)
+  const canonical = 'The tag must be in its canonical form, "5".'
+  assert.deepEqual(tagged('XRP', 'rB', '5'), [])
+  assert.deepEqual(tagged('XRP', 'rB', '05'), [canonical])
+  assert.deepEqual(tagged('XRP', 'rB', ' 5'), [canonical])
+  assert.deepEqual(tagged('XRP', 'rB', 'five'), ['The field is not a valid tag of XRP.'])
+  assert.deepEqual(tagged('BTC', 'bc1q', '5'), ['The field is not a valid tag of BTC.'])
+})

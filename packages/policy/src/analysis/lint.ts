@@ -7,6 +7,7 @@ import { findFeeFaults } from './lint-fees.ts'
 import { findChainFaults, findOperationalFaults, findUnchecked } from './lint-context.ts'
 import { findPeopleFaults, findQuorumFaults } from './lint-people.ts'
 import { findRuleFaults } from './lint-rules.ts'
+import { findSpellingFaults } from './lint-spelling.ts'
 
 /**
  * Checks a document for everything that its shape cannot state.
@@ -17,6 +18,7 @@ export function lint(document: PolicyDocument, context: LintContext): Finding[] 
   const early = [
     ...findPeopleFaults(document, context),
     ...findAmountFaults(document, context.registry),
+    ...findSpellingFaults(document, context.registry),
     ...findChainFaults(document, context),
   ]
   let policy: Policy | null = null

@@ -15,21 +15,6 @@ export const sha256Hex = z
   .regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hex digits')
   .meta({ maxLength: 64 })
 
-/**
- * Characters that are invisible, break a line, or change the direction of text: a name with them could
- * look like another name, or reorder the rest of a line. Except for control characters they are listed,
- * because the Unicode classes of two versions of Node may differ.
- */
-const DECEPTIVE =
-  /[\p{Cc}\p{Zl}\p{Zp}\p{Variation_Selector}\u{ad}\u{61c}\u{115f}\u{1160}\u{17b4}\u{17b5}\u{200b}-\u{200f}\u{202a}-\u{202e}\u{2060}-\u{206f}\u{3164}\u{feff}\u{ffa0}\u{fff0}-\u{fffb}\u{e0000}-\u{e0fff}]/u
-
-/** A name that people compare, as pages and terminals show it. */
-export const visibleText = (max: number) =>
-  text(max).refine(
-    (value) => !DECEPTIVE.test(value),
-    'must not contain control characters, invisible characters or characters that change the direction of text',
-  )
-
 /** Name of a workspace. */
 export const workspaceName = text(200)
 

@@ -1,6 +1,7 @@
+import { text } from '@custody/request-auth/bodies'
 import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
-import { apiKey, distinct, name, visibleText } from './fields.ts'
+import { apiKey, distinct, name } from './fields.ts'
 
 const alg = z.enum(['Ed25519', 'ES256'], 'must be Ed25519 or ES256')
 const spki = z
@@ -47,7 +48,7 @@ export const personKey = z.discriminatedUnion('kind', [signingKey, passkey])
 /** A person, or a machine that has keys of its own. */
 export const person = z.strictObject({
   id: name,
-  name: visibleText(100),
+  name: text(100),
   machine: z.literal(true).optional(),
   api_keys: distinct(apiKey, LIMITS.apiKeysOfPerson, 0),
   keys: z

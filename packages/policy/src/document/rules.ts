@@ -9,7 +9,7 @@ import {
   distinct,
   name,
   networkCode,
-  visibleText,
+  subAccountName,
 } from './fields.ts'
 import { approvals } from './people.ts'
 
@@ -44,8 +44,6 @@ const destinations = z
     'must have addresses or own',
   )
 
-/** A sub-account of a document: its name may have any visible characters, "/" included. */
-const subAccountName = visibleText(200)
 const subAccounts = z.union(
   [distinct(subAccountName, LIMITS.matchEntries), z.strictObject({ prefix: subAccountName })],
   'must be a list of sub-accounts, or {"prefix": …}',

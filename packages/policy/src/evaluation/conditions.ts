@@ -210,8 +210,6 @@ function assertKnown({ match }: Rule, registry: PolicyRegistry, path: string): v
       refuse(`${where}.network`, `${network} is not a network of the registry`)
     const address = whyNoAddress(entry, registry)
     if (address !== null) refuse(`${where}.address`, address)
-    const tag = whyNoTag(entry, registry)
-    if (tag !== null) refuse(`${where}.tag`, tag)
   }
 }
 
@@ -225,15 +223,6 @@ function whyNoAddress({ network, address }: Entry, registry: PolicyRegistry): st
   const canonical = registry.canonicalAddress(network, address)
   if (canonical === undefined) return `is not a valid address of ${network}`
   return canonical === address ? null : `must be in its canonical form, ${canonical}`
-}
-
-/** Returns why a rule cannot list a tag; null if it can. A tag in another spelling would match nothing. */
-function whyNoTag({ network, address, tag }: Entry, registry: PolicyRegistry): string | null {
-  if (tag === undefined) return null
-  const canonicalOf = (text: string) => registry.canonicalTag(network, address, text)
-  const canonical = canonicalOf(tag) ?? canonicalOf(tag.trim().replace(/^0+(?=\d)/, ''))
-  if (canonical === undefined) return `is not a valid tag of ${network}`
-  return canonical === tag ? null : `must be in its canonical form, ${JSON.stringify(canonical)}`
 }
 
 /**

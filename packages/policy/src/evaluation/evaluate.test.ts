@@ -172,7 +172,7 @@ test('an address that contains its tag is the account with that tag', () => {
   ])
 })
 
-test('compile refuses tags that no payment can have, and addresses that contain their tag', () => {
+test('compile refuses addresses that contain their tag', () => {
   const why = (network: string, address: string, tag?: string) => {
     try {
       policyWith([
@@ -191,10 +191,8 @@ test('compile refuses tags that no payment can have, and addresses that contain 
     }
   }
   assert.equal(why('XRP', 'rB', '5'), null)
-  assert.equal(why('XRP', 'rB', '05'), 'tag: must be in its canonical form, "5"')
-  assert.equal(why('XRP', 'rB', ' 5'), 'tag: must be in its canonical form, "5"')
-  assert.equal(why('XRP', 'rB', 'five'), 'tag: is not a valid tag of XRP')
-  assert.equal(why('BTC', 'bc1q', '5'), 'tag: is not a valid tag of BTC')
+  // A document of an earlier version may contain such a tag, which matches no payment.
+  assert.equal(why('XRP', 'rB', '05'), null)
   assert.equal(
     why('XLM', 'M7xGB'),
     'address: contains a tag: write the classic address GB, with tag "7"',

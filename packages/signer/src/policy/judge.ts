@@ -155,21 +155,24 @@ export class Judge {
     // An identical transaction counts as signed already, so it may be signed again whatever its
     // age.
     if (same?.signed) return same
+    // Before the policy, because a platform that lost a signed transaction must learn of it, also if
+    // the policy allows no further one.
+    if (!same)
+      for (const steps of earlier) {
+        assertExclusive(
+          this.#parts.registry,
+          steps,
+          (entry) => this.#decodedOf(entry),
+          (entry) => this.#recordedOf(entry),
+          verdict,
+        )
+      }
     this.#policy?.assertPasses(verdict, same !== undefined, { ahead: ahead.windows, other })
     if (same) {
       this.#parts.store.flush()
       return same
     }
     verdict.assertAge()
-    for (const steps of earlier) {
-      assertExclusive(
-        this.#parts.registry,
-        steps,
-        (entry) => this.#decodedOf(entry),
-        (entry) => this.#recordedOf(entry),
-        verdict,
-      )
-    }
     assertNonce(state, verdict, ahead.nonce)
     assertExpiry(state, verdict, this.#parts.store.seconds())
     assertLeftover(state, verdict)

@@ -236,7 +236,7 @@ describe('cancellations under a policy', () => {
     signed(await workspace.sign(cancel(request, by), back(quarter)))
   })
 
-  test('attack: fees count in a window, whoever pays them, and whatever is cancelled', async () => {
+  test('attack: fees count in a window, although a gas tank may pay them', async () => {
     const windows = [{ name: 'day', hours: 24, per: 'sub_account', max: { ETH: '0.25' } }]
     const { workspace, caller } = await wallet([{ ...EVERYTHING, windows }])
     const wei = { amount: '0.000000000000000001' }

@@ -61,6 +61,7 @@ const STAKING = [
   'adopted_steps',
   'reason',
   'approval_from',
+  'fee_judged',
   'refunded',
 ] as const
 const LENDING = [
@@ -111,6 +112,7 @@ export const STATE_SCHEMAS = {
       'reason',
       'resume',
       'approval_from',
+      'fee_judged',
       'refunded',
     ],
   },

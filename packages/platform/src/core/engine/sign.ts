@@ -205,8 +205,10 @@ async function refuse(
   built: { id: string; step: string | null },
   { code, message, isUntouched }: SigningRefusal,
 ): Promise<void> {
+  // A node that does not have the earlier transaction refuses by the policy first.
+  const mayBeSigned = code === 'NOT_EXCLUSIVE' || code.startsWith('POLICY_')
+  if (mayBeSigned && (await returnToEarlier(services, row, built))) return
   if (await services.kinds[row.kind].refused?.(row, { code, message, isUntouched })) return
-  if (code === 'NOT_EXCLUSIVE' && (await returnToEarlier(services, row, built))) return
   services.log.error(
     { transaction: row.id, code, reason: message },
     'the signer nodes reject the transaction',

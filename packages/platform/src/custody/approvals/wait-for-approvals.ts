@@ -51,6 +51,7 @@ async function judge(
   const { api_key: _, ...signed } = request
   return services.policies.judge(row.workspace_id, signed, async () => ({
     decisions: await decisionsOf(),
+    ...(row.plan.fee_judged === undefined ? {} : { fee_max: row.plan.fee_judged }),
     to_path: (await ownPathsOf(services, row.workspace_id, [row.id])).get(row.id),
   }))
 }
@@ -129,19 +130,33 @@ export async function returnForApproval(
   if (code !== 'POLICY_APPROVAL' || ownRequest(row) === null) return false
   services.policies.noteGoverned(row.workspace_id)
   await services.database.transaction(async (tx) => {
+    const fee = await largestFee(tx, row)
     const continues = await stateAfter(tx)
     const isRepeated = (await expiryOf(tx, row)) !== undefined
     await advance(tx, row, {
       state: 'APPROVAL',
       waits: 'APPROVAL',
       last_error: message.slice(0, 500),
-      plan: { approval_from: continues },
+      plan: { approval_from: continues, ...(fee === null ? {} : { fee_judged: fee }) },
       // Nodes that sign together count more than each of them alone, so they may refuse repeatedly.
       run_in_ms: isRepeated ? REPEATED_MS : 0,
     })
   })
   services.environment.checkpoint('transaction.approval')
   return true
+}
+
+/**
+ * Returns the largest fee with which the nodes have judged a transfer, in the smallest unit. The fee
+ * counts in windows and conditions, so a judgement without it could allow what they refuse to sign.
+ */
+async function largestFee(tx: Queryable, row: TransactionRow): Promise<string | null> {
+  const found = await tx.one<{ fee: string | null }>(
+    `select max(fee_max)::text fee from chain_transactions where workspace_id = $2
+      and transaction_id = $1`,
+    [row.id, row.workspace_id],
+  )
+  return found?.fee ?? null
 }
 
 /**

@@ -39,6 +39,8 @@ export interface Details {
   to_path?: number[] | undefined
   /** Of a forwarding rule: amount of the planned forward, in the smallest unit. */
   amount?: string | undefined
+  /** Largest fee of its transaction, in the smallest unit; absent: no transaction was built yet. */
+  fee_max?: string
 }
 
 const JUDGE_TIMEOUT_MS = 5000

@@ -74,6 +74,6 @@ test('announces addresses beyond the first hundred once, and again after a node 
   await address(300)
   assert.deepEqual(
     (await announced()).map((call) => (call as [number, unknown])[1]),
-    Array(3).fill({ below: 500 }),
+    [1, 2, 3].map(() => ({ below: 500 })),
   )
 })

@@ -1,7 +1,6 @@
 import {
   addressAt,
   CHANGE_INDEX,
-  familyOf,
   policyRegistry,
   TANK_SUB_ACCOUNT,
   type Network,
@@ -48,13 +47,13 @@ interface AddressSet {
 export class OwnAddresses {
   readonly #parts: Parts
   readonly #sets = new Map<string, AddressSet>()
-  readonly #keyOfPayment: (network: string, address: string) => string
+  readonly #addresses: ReturnType<typeof policyRegistry>
   readonly #depositsDefault: number
 
   constructor(parts: Parts, depositsDefault = ADDRESSES_DEFAULT) {
     this.#parts = parts
     this.#depositsDefault = depositsDefault
-    this.#keyOfPayment = policyRegistry(parts.registry).paymentKey
+    this.#addresses = policyRegistry(parts.registry)
   }
 
   /**
@@ -87,9 +86,9 @@ export class OwnAddresses {
   }
 
   /** All addresses from which the same key can spend have one name. */
-  #nameOf(network: Network, address: string): string {
-    const account = familyOf(network).accountOf?.(address) ?? address
-    return this.#keyOfPayment(network.code, account)
+  #nameOf({ code }: Network, address: string): string {
+    const account = this.#addresses.splitAddress(code, address)?.address ?? address
+    return this.#addresses.paymentKey(code, account)
   }
 
   /** Yields the paths that are not in the set yet. */

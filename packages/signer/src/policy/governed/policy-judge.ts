@@ -122,7 +122,7 @@ export class PolicyJudge {
 
   /**
    * Returns the transactions with the document in force, the rule by which each passes, and what it
-   * charges. This node names the rule if the order names none, whoever sent it. A transaction that no
+   * charges. This node names the rule if the order names none, as a leader and as a partner. A transaction that no
    * rule allows is returned unchanged, and refused later.
    */
   govern(verdicts: readonly Verdict[], other: OtherCharges = NO_OTHERS): Verdict[] {
