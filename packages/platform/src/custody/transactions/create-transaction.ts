@@ -64,7 +64,7 @@ export const createTransaction = endpoint({
   id: 'createTransaction',
   tag: 'Transactions',
   description:
-    'Pays from the wallet to an address or to a linked exchange account. The response is sent when the amount and the fees are reserved; screening, signing by two of three signer nodes and broadcast follow, and are reported by events. Send a `sequence_id`: if the request is repeated after a lost response, the same transfer is returned and the payment is made once.',
+    'Pays from the wallet to an address or to a linked exchange account. The response is sent when the amount and the fees are reserved; screening, the policy of the workspace with the approvals that it requires, signing by two of three signer nodes and broadcast follow, and are reported by events. A transfer that waits for people has `sub_status` `APPROVAL`; one that the policy certainly denies is answered 403 `POLICY_DENIED` and creates nothing; one that people reject, or do not approve in time, ends `failed`. Send a `sequence_id`: if the request is repeated after a lost response, the same transfer is returned and the payment is made once.',
   errors: [
     'UNSUPPORTED_ASSET',
     'WALLET_MISSING',
