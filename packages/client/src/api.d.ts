@@ -1,5 +1,5 @@
 // Made by scripts/api-types.mjs.
-// document 5c6f6cba032593fa59bf5d44de3ec98045e7f9ee8d3ec683963ed2c38f5eb05e
+// document c14587800c2fa4955628d9ed9124cc7e9d366eba7187f9004befedb0bf0ad41e
 // types ad920067050be6d02a861de67752a9dbd20bf644de1876cf3b8e693423ca2f86
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;

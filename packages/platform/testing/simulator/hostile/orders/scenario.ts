@@ -6,14 +6,14 @@ import type { SeededRandom } from '../../seeded-random.ts'
 import { CLOCK_MS } from './ledgers.ts'
 
 /** Networks of which a run draws one. */
-export const NETWORKS = ['BTC', 'ETH', 'XRP', 'TRX'] as const
+const NETWORKS = ['BTC', 'ETH', 'XRP', 'TRX'] as const
 
 /**
  * `none`: the workspace has no policy. `deny`: a rule denies everything. `stop`: a person has stopped
  * the workspace. `window`: a sub-account may move and burn a sum a day. `own`: own addresses of other
  * sub-accounts are denied.
  */
-export const MODES = ['none', 'deny', 'stop', 'window', 'own'] as const
+const MODES = ['none', 'deny', 'stop', 'window', 'own'] as const
 export type Mode = (typeof MODES)[number]
 
 /** What a run tests. */
