@@ -5,6 +5,8 @@ import {
   EvmClient,
   jsonRpc,
   loadRegistry,
+  SolanaClient,
+  StellarClient,
   TronClient,
   UtxoClient,
   XrpClient,
@@ -34,7 +36,9 @@ interface Client {
   balance?(address: string, asset: Asset): Promise<bigint>
   broadcast(raw: string): Promise<BroadcastResult>
   rawTransaction?(hash: string): Promise<string>
+  account?(address: string): Promise<object | null>
   reference?(): ReturnType<TronClient['reference']>
+  lifetime?(): ReturnType<SolanaClient['lifetime']>
 }
 
 /** Simulated Unix milliseconds of all local chains. */
@@ -108,6 +112,10 @@ export class Ledgers {
         return new XrpClient(network, endpoint, fetch, () => CLOCK_MS)
       case 'tron':
         return new TronClient(network, assets, endpoint, fetch)
+      case 'stellar':
+        return new StellarClient(network, endpoint, fetch, () => CLOCK_MS)
+      case 'solana':
+        return new SolanaClient(network, assets, endpoint, fetch, () => CLOCK_MS)
       default:
         throw new Error(`no ledger for the family ${network.family}`)
     }

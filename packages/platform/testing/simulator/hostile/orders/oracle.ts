@@ -65,8 +65,8 @@ export async function execute(
     for (const each of consumes) used.add(each)
     return true
   })
-  const nonceOf = ({ decoded: { nonce } }: Signed): number => Number(nonce ?? 0n)
-  chosen.sort((a, b) => nonceOf(a) - nonceOf(b))
+  const nonceOf = ({ decoded: { nonce } }: Signed): bigint => nonce ?? 0n
+  chosen.sort((a, b) => (nonceOf(a) < nonceOf(b) ? -1 : nonceOf(a) > nonceOf(b) ? 1 : 0))
   let included = 0
   for (const { transaction } of chosen) {
     const { kind } = await ledger.broadcast(transaction.raw)

@@ -48,9 +48,9 @@ export class OrderGenerator {
   /** IDs of forwards for which a payment or anything else was ordered. */
   readonly #forwards: string[] = []
   /** Path and nonce with which a request was last signed, by its ID. */
-  readonly #placed = new Map<string, { nonce: number; coins: Transfer['coins'] }>()
+  readonly #placed = new Map<string, Pick<Transfer, 'nonce' | 'coins'>>()
   readonly #signed: (Signature & { id: string })[] = []
-  #last: { id: string; nonce: number; coins: Transfer['coins'] } | null = null
+  #last: ({ id: string } & Pick<Transfer, 'nonce' | 'coins'>) | null = null
   #count = 0
 
   readonly #isFuelled: boolean
@@ -246,11 +246,8 @@ export class OrderGenerator {
         this.#signed.push({ id: this.#last.id, unsigned, signed })
     }
     const path = unsigned.inputs[0]!.path.join('/')
-    if (nonce !== null)
-      this.#wallets.nonces.set(
-        path,
-        Math.max(this.#wallets.nonces.get(path) ?? 0, Number(nonce) + 1),
-      )
+    if (nonce !== null && nonce >= (this.#wallets.nonces.get(path) ?? 0n))
+      this.#wallets.nonces.set(path, nonce + 1n)
   }
 
   #pay(of: CallerRequest): GeneratedOrder | null {

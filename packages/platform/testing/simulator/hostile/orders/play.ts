@@ -105,7 +105,7 @@ class OrdersRun {
     const ledger = this.#ledgers.of(code)
     await this.#wallets.fund()
     // An account of some networks must exist before it can receive a small payment.
-    if (code === 'XRP' || code === 'TRX')
+    if (code !== 'BTC' && code !== 'ETH')
       for (const sink of this.#sinks) await ledger.fund(sink, '100')
     await this.#install()
     if (this.#scenario.mode === 'stop' && !this.#scenario.isStoppedLate) await this.#stop()

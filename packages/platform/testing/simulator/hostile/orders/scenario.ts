@@ -6,7 +6,7 @@ import type { SeededRandom } from '../../seeded-random.ts'
 import { CLOCK_MS } from './ledgers.ts'
 
 /** Networks of which a run draws one. */
-const NETWORKS = ['BTC', 'ETH', 'XRP', 'TRX'] as const
+const NETWORKS = ['BTC', 'ETH', 'XRP', 'TRX', 'XLM', 'SOL'] as const
 
 /**
  * `none`: the workspace has no policy. `deny`: a rule denies everything. `stop`: a person has stopped

@@ -1,8 +1,11 @@
 import {
   addressAt,
+  evm,
+  solana,
+  stellar,
+  traitsOf,
   tron,
   utxo,
-  evm,
   xrp,
   type Asset,
   type Network,
@@ -13,7 +16,7 @@ import { Transaction } from 'bitcoinjs-lib'
 import { registry } from '../../../../../signer/testing/signer-cluster.ts'
 import type { WholeKeys } from '../../../../../signer/testing/whole-keys.ts'
 import type { SeededRandom } from '../../seeded-random.ts'
-import { outputPaying, type Ledgers } from './ledgers.ts'
+import { CLOCK_MS, outputPaying, type Ledgers } from './ledgers.ts'
 
 export const CHANGE_INDEX = 0x7fffffff
 /** Sub-accounts with API keys; 0 is the gas tank. */
@@ -37,14 +40,23 @@ export interface Transfer {
   tag: string | null
   amount: bigint
   fee: bigint
-  nonce: number
+  nonce: bigint
   /** UTXO: the coins to spend; all of their value that is neither paid nor a fee returns as change. */
   coins: readonly Coin[]
   /** UTXO: everything but the fee goes to `to`. */
   isWhole: boolean
 }
 
-/** Gas of a transfer of the native coin, and of a token. */
+/** Initial balances in coins, by family; null: deposits have no addresses of their own. */
+const FUNDS: Readonly<Record<string, { omnibus: string; deposit: string | null }>> = {
+  evm: { omnibus: '20', deposit: '2' },
+  tron: { omnibus: '5000', deposit: '200' },
+  xrp: { omnibus: '5000', deposit: null },
+  stellar: { omnibus: '5000', deposit: null },
+  solana: { omnibus: '20', deposit: '1' },
+}
+
+/** Gas of a transfer of the native coin. */
 export const GAS = 21_000n
 
 /** The wallets of one workspace on one network, as the platform sees them. */
@@ -52,11 +64,12 @@ export class Wallets {
   readonly network: Network
   readonly coins: Coin[] = []
   /** Next nonce of each account, by path. */
-  readonly nonces = new Map<string, number>()
+  readonly nonces = new Map<string, bigint>()
   readonly #keys: WholeKeys
   readonly #foreign: WholeKeys
   readonly #ledgers: Ledgers
   #reference: Awaited<ReturnType<TronClient['reference']>> | null = null
+  #blockhash = ''
   #made = 0
 
   constructor(code: string, keys: WholeKeys, foreign: WholeKeys, ledgers: Ledgers) {
@@ -106,31 +119,34 @@ export class Wallets {
         }
       return
     }
-    const first = family === 'xrp' ? 0 : 0
-    const amount = family === 'evm' ? '20' : '5000'
-    const subs = family === 'xrp' ? [1, 2] : [0, 1, 2]
-    for (const sub of subs) await ledger.fund(this.address(this.pathOf(sub, first)), amount)
-    if (family === 'evm' || family === 'tron')
+    const { omnibus, deposit } = FUNDS[family]!
+    const subs = traitsOf(this.network).feesFrom === 'tank' ? [0, ...SUB_ACCOUNTS] : SUB_ACCOUNTS
+    for (const sub of subs) await ledger.fund(this.address(this.pathOf(sub)), omnibus)
+    if (deposit !== null)
       for (const sub of SUB_ACCOUNTS)
         for (const index of DEPOSITS)
-          await ledger.fund(this.address(this.pathOf(sub, index)), family === 'evm' ? '2' : '200')
-    for (const sub of subs) await this.#readNonce(this.pathOf(sub, first))
+          await ledger.fund(this.address(this.pathOf(sub, index)), deposit)
+    for (const sub of subs) await this.#readNonce(this.pathOf(sub))
     if (family === 'tron') this.#reference = await ledger.client.reference!()
+    if (family === 'solana') this.#blockhash = (await ledger.client.lifetime!()).blockhash
   }
 
   async #readNonce(path: number[]): Promise<void> {
     const { client } = this.#ledgers.of(this.network.code)
-    const account = await (
-      client as { account?: (address: string) => Promise<{ sequence?: bigint } | null> }
-    ).account?.(this.address(path))
-    this.nonces.set(path.join('/'), Number(account?.sequence ?? 0n))
+    const account = (await client.account?.(this.address(path))) as { sequence?: bigint } | null
+    // Stellar states the last sequence number that was used, and XRP Ledger the next one.
+    const sequence = account?.sequence ?? 0n
+    this.nonces.set(path.join('/'), this.network.family === 'stellar' ? sequence + 1n : sequence)
   }
 
   /** Draws a nonce of an account: the next one, one that was used, or one that leaves a gap. */
-  drawNonce(random: SeededRandom, path: readonly number[]): number {
-    const next = this.nonces.get(path.join('/')) ?? 0
+  drawNonce(random: SeededRandom, path: readonly number[]): bigint {
+    const next = this.nonces.get(path.join('/')) ?? 0n
     const draw = random.below(10)
-    return draw < 6 ? next : draw < 9 ? Math.max(0, next - 1 - random.below(3)) : next + 1
+    if (draw < 6) return next
+    if (draw === 9) return next + 1n
+    const earlier = next - 1n - BigInt(random.below(3))
+    return earlier > 0n ? earlier : 0n
   }
 
   /** Builds a transaction; null if the family cannot express it. */
@@ -146,7 +162,7 @@ export class Wallets {
           asset: registry.asset(network.native_asset) as Asset,
           to: o.to,
           amount: o.amount,
-          nonce: BigInt(o.nonce),
+          nonce: o.nonce,
           gas: GAS,
           // The block builder takes all of it.
           fee: { maxFeePerGas: price, maxPriorityFeePerGas: price },
@@ -159,7 +175,7 @@ export class Wallets {
           tag: o.tag,
           amount: o.amount,
           fee: o.fee,
-          sequence: BigInt(o.nonce),
+          sequence: o.nonce,
           validUntil: 4_000_000,
           publicKey,
           path: o.path,
@@ -174,6 +190,30 @@ export class Wallets {
           to: o.to,
           amount: o.amount,
         })
+      case 'stellar':
+        return stellar.buildPayment(network, {
+          to: o.to,
+          tag: o.tag,
+          amount: o.amount,
+          fee: o.fee,
+          sequence: o.nonce,
+          validUntil: CLOCK_MS / 1000 + 240,
+          create: false,
+          publicKey,
+          path: o.path,
+        })
+      case 'solana': {
+        const units = solana.unitsOf(false)
+        return solana.buildTransfer(network, {
+          asset: registry.asset(network.native_asset) as Asset,
+          to: o.to,
+          amount: o.amount,
+          blockhash: this.#blockhash,
+          unitPrice: solana.unitPriceFor(o.fee, units),
+          publicKey,
+          path: o.path,
+        })
+      }
       default:
         return null
     }
