@@ -68,6 +68,11 @@ export class Judge {
     return this.#policy?.hashOf(workspace) ?? null
   }
 
+  /** See {@link PolicyJudge.prepareOwn}. */
+  async prepareOwn({ order: { workspace }, network }: Verdict): Promise<void> {
+    await this.#policy?.prepareOwn(workspace, network.code)
+  }
+
   /** See {@link PolicyJudge.govern}. */
   govern(verdicts: readonly Verdict[], other: OtherCharges = NO_OTHERS): GovernedVerdict[] {
     // This is the only place that makes governed verdicts.

@@ -128,7 +128,10 @@ export class Coordinator {
       const judged = await judge.judgeAll(orders)
       await this.#parts.catchUp.prepare(judged[0]!)
       const isGoverned = judge.isGoverned(judged)
-      if (isGoverned) await this.#parts.policies.prepare()
+      if (isGoverned) {
+        await this.#parts.policies.prepare()
+        await judge.prepareOwn(judged[0]!)
+      }
       // Before the last check, because nothing may happen between that check and `begin`.
       const isTold = (isCharged(judged) || isGoverned) && (await spending.prepare(partner))
       if (isGoverned && !isTold) throw earlierVersion(partner)

@@ -241,7 +241,10 @@ export class Participant {
     const { judge, policies } = this.#parts
     if (policy) await policies.hear(partner, policy.position)
     const isGoverned = judge.isGoverned(judged)
-    if (isGoverned) await policies.prepare()
+    if (isGoverned) {
+      await policies.prepare()
+      await judge.prepareOwn(judged[0]!)
+    }
     if (isGoverned && !told)
       throw new Refusal('BAD_ORDER', 'An order under a policy must contain the spending')
     const { workspace } = judged[0]!.order

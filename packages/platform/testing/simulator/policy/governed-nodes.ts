@@ -8,6 +8,7 @@ import { Policies } from '../../../../signer/src/governance/policies.ts'
 import { nodesHash } from '../../../../signer/src/governance/word.ts'
 import { Confirmation } from '../../../../signer/src/keys/confirmation.ts'
 import type { NodeContext } from '../../../../signer/src/node-context.ts'
+import { HANG_MS } from '../../../../../testing/wait-for.ts'
 import { OwnAddresses } from '../../../../signer/src/policy/governed/own-addresses.ts'
 import { PolicyJudge } from '../../../../signer/src/policy/governed/policy-judge.ts'
 import type { GovernedVerdict, Order } from '../../../../signer/src/policy/order.ts'
@@ -238,10 +239,7 @@ export class GovernedNodes implements NodePolicies {
 
   /** Lets all nodes derive the own addresses of a workspace on a network. */
   async deriveOwn(workspace: string, code: string): Promise<void> {
-    for (const { own } of this.#nodes.values()) {
-      own.ownerOf(workspace, code, '')
-      await own.settled(workspace, code)
-    }
+    for (const { own } of this.#nodes.values()) await own.ready(workspace, code, HANG_MS)
   }
 
   /** Returns what a node holds about a workspace, which has a policy. */

@@ -68,6 +68,7 @@ export async function dryRun(
   const { workspace, to_path: path } = body
   const own = await ownOf(context, requested, { workspace, path, network })
   const act = actOf(context, requested, { network, own, fee: { max: 0n } })
+  await judge.prepareOwn(workspace, network.code)
   try {
     const judged = judge.preview(
       { act, via: undefined, decisions: [] },

@@ -5,6 +5,7 @@ import { Account, MuxedAccount } from '@stellar/stellar-base'
 import { announceAddresses } from '../../api/addresses.ts'
 import { addressOf, Bench, KEYS, said, WORKSPACE } from '../../../testing/judging.ts'
 import { registry } from '../../../testing/signer-cluster.ts'
+import { HANG_MS } from '../../../../../testing/wait-for.ts'
 import { OwnAddresses } from './own-addresses.ts'
 
 const networkOf = (code: string) => registry.network(code) as Network
@@ -26,8 +27,7 @@ after(() => {
 
 /** Returns the owner once the set is complete. */
 async function ownerOf(network: Network, address: string): Promise<number | null | undefined> {
-  own.ownerOf(WORKSPACE, network.code, address)
-  await own.settled(WORKSPACE, network.code)
+  await own.ready(WORKSPACE, network.code, HANG_MS)
   return own.ownerOf(WORKSPACE, network.code, address)
 }
 
@@ -40,7 +40,7 @@ test('an address is undecided until the own addresses are derived, then own or f
   assert.equal(own.ownerOf(WORKSPACE, 'BTC', addressOf(BTC, pathOf(BTC, 0))), 0, 'the gas tank')
   assert.equal(own.ownerOf(WORKSPACE, 'BTC', addressOf(BTC, pathOf(BTC, 1, 3))), null)
   assert.equal(own.ownerOf('another', 'BTC', foreign), undefined)
-  await own.settled('another', 'BTC')
+  await own.ready('another', 'BTC', HANG_MS)
 })
 
 test('a new sub-account and an announced address make the set incomplete until they are derived', async () => {
@@ -98,4 +98,12 @@ test('announcements only rise, are limited for a day, and name a known sub-accou
   bench.now += 86_400
   assert.equal(announce({ below: 20_100 }), null)
   assert.match(announce({ below: 20_101 })!, /^BUDGET: /)
+})
+
+test('waits for the derivation for at most the given time', async () => {
+  const { store } = bench.context
+  const keyOf = () => new Promise<never>(() => {})
+  const endless = new OwnAddresses({ registry, store, keyOf, log: () => {} })
+  await endless.ready(WORKSPACE, 'BTC', 1)
+  assert.equal(endless.ownerOf(WORKSPACE, 'BTC', addressOf(BTC, pathOf(BTC, 7))), undefined)
 })

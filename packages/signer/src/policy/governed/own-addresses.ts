@@ -16,9 +16,9 @@ import { ADDRESSES_DEFAULT } from '../../store/address-marks.ts'
  * Addresses that are derived without giving way to other work. One takes about half a millisecond of
  * processor time.
  */
-const SLICE = 8
+const SLICE = 10
 /** Milliseconds between two slices, so that one workspace does not delay the signatures of others. */
-const PAUSE_MS = 20
+const PAUSE_MS = 10
 /** Greatest number of addresses of a workspace on one network; beyond it, the set stays incomplete. */
 const ADDRESSES_MAX = 200_000
 
@@ -71,9 +71,17 @@ export class OwnAddresses {
     return undefined
   }
 
-  /** Resolves when the set that is being derived is complete. */
-  async settled(workspace: string, code: string): Promise<void> {
-    await this.#setOf(workspace, code).running
+  /** Begins to derive a set, and resolves when it is complete, or after a time in milliseconds. */
+  async ready(workspace: string, code: string, withinMs: number): Promise<void> {
+    this.ownerOf(workspace, code, '')
+    const { running } = this.#setOf(workspace, code)
+    if (running === null) return
+    let timer: NodeJS.Timeout | undefined
+    const timeout = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, withinMs)
+    })
+    await Promise.race([running, timeout])
+    clearTimeout(timer)
   }
 
   #setOf(workspace: string, code: string): AddressSet {

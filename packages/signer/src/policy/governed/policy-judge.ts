@@ -42,6 +42,9 @@ const VERIFIED_MAX = 4_096
 /** Time for which the number of nearly full windows is used again, in milliseconds. */
 const COUNTED_MS = 30_000
 
+/** Time for which an order waits until own addresses are derived, in milliseconds. */
+const OWN_ADDRESSES_MS = 3000
+
 /** One array, so that judgements of an order without decisions have the same inputs. */
 const NO_DECISIONS: readonly CarriedApproval[] = []
 
@@ -74,7 +77,7 @@ interface Parts {
   exchange: PolicyExchange
   /** Returns what counts besides this node's record, as far as it knows each peer's. */
   known: () => readonly OtherCharges[]
-  own: Pick<OwnAddresses, 'ownerOf'>
+  own: Pick<OwnAddresses, 'ownerOf' | 'ready'>
 }
 
 /**
@@ -259,6 +262,16 @@ export class PolicyJudge {
    */
   #actsOf({ policy }: Governance, verdict: Pick<Verdict, 'acts'>): Act[] {
     return verdict.acts().map((act) => this.#withOwn(policy, act))
+  }
+
+  /**
+   * Waits until the own addresses of a workspace are derived, if its policy depends on them, so that
+   * only those of a workspace with very many addresses make an order wait.
+   */
+  async prepareOwn(workspace: string, network: string): Promise<void> {
+    const policy = this.#parts.policies.current(workspace)?.policy
+    if (policy && dependsOnOwn(policy))
+      await this.#parts.own.ready(workspace, network, OWN_ADDRESSES_MS)
   }
 
   #withOwn(policy: Policy, act: Act): Act {

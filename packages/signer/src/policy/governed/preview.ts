@@ -110,6 +110,7 @@ export async function preview(
     own,
     fee: { max: planned > limit ? limit : planned },
   })
+  await judge.prepareOwn(workspace, network.code)
   const judged = judge.preview({ act, via, decisions }, sub_account)
   if (judged === null) return { policy: null }
   const { policy } = judged.governance
