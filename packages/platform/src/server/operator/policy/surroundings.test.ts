@@ -138,7 +138,11 @@ test('the API refuses a proposal with a passkey of the control panel', async () 
   const services = {
     registry: loadRegistry('mainnet'),
     checkout: { base: PANEL },
-    database: { query: () => Promise.resolve([]) },
+    database: {
+      query: () => Promise.resolve([]),
+      one: () => Promise.resolve(undefined),
+      now: () => new Date(0),
+    },
     signers: {
       peers: [1, 2, 3].map((node) => ({ node })),
       isPenalised: () => false,
