@@ -418,7 +418,7 @@ export class NonceFixture {
     const bound = mostMs + this.processesEnded * (LEASE_MS + RETRY_MAX_MS)
     assert.ok(
       this.waitedMs <= bound,
-      `rows have waited ${this.waitedMs} ms of ${bound} ms: ${JSON.stringify(await this.pending())}`,
+      `rows have waited ${this.waitedMs} ms of ${bound} ms: ${JSON.stringify(await this.pending())}; ${JSON.stringify(await this.#newestNonces())}`,
     )
     await this.database.query(
       `update transactions set next_run_at = next_run_at - $1 * interval '1 millisecond',
@@ -446,6 +446,18 @@ export class NonceFixture {
     return this.database.query(
       `select kind, state, last_error, plan->>'reason' reason, count(*)::int from transactions
        where status = 'pending' group by 1, 2, 3, 4 order by 5 desc limit 10`,
+    )
+  }
+
+  /** Transactions with the highest nonces of accounts that wait for a block, for a failed assertion. */
+  async #newestNonces(): Promise<unknown[]> {
+    return this.database.query(
+      `select c.account, c.nonce::int, c.state, c.attempt, c.hash, t.kind, t.state of_state,
+         t.failure_reason
+       from chain_transactions c
+         join transactions t on t.id = c.transaction_id and t.workspace_id = c.workspace_id
+       where c.account in (select account from chain_transactions where state in ('BUILT', 'SIGNED'))
+       order by c.account, c.nonce desc, c.attempt limit 30`,
     )
   }
 

@@ -112,7 +112,7 @@ export class GovernedNodes implements NodePolicies {
       log,
     })
     const spending = new SharedSpending(common)
-    const own = new OwnAddresses({ registry, store, keyOf, log }, DEPOSITS)
+    const own = new OwnAddresses({ registry, store, keyOf, log }, { deposits: DEPOSITS })
     const boot = String(++this.#boots)
     const forRestoring = {
       peers: peers as unknown as Peers,

@@ -19,14 +19,17 @@ beforeEach(() => {
   benches.push(bench)
   bench.caller(1)
   const { store, keyOf } = bench.context
-  own = new OwnAddresses({ registry, store, keyOf, log: () => {} }, 3)
+  own = new OwnAddresses({ registry, store, keyOf, log: () => {} }, { deposits: 3 })
 })
 after(() => {
   for (const each of benches) each.close()
 })
 
 /** Returns the owner once the set is complete. */
-async function ownerOf(network: Network, address: string): Promise<number | null | undefined> {
+async function ownerOf(
+  network: Network,
+  address: string,
+): Promise<ReturnType<OwnAddresses['ownerOf']>> {
   await own.ready(WORKSPACE, network.code, HANG_MS)
   return own.ownerOf(WORKSPACE, network.code, address)
 }
@@ -106,4 +109,18 @@ test('waits for the derivation for at most the given time', async () => {
   const endless = new OwnAddresses({ registry, store, keyOf, log: () => {} })
   await endless.ready(WORKSPACE, 'BTC', 1)
   assert.equal(endless.ownerOf(WORKSPACE, 'BTC', addressOf(BTC, pathOf(BTC, 7))), undefined)
+})
+
+test('of a workspace with too many addresses, the others stay undecided, and one error is logged', async () => {
+  const { store, keyOf } = bench.context
+  const logged: string[] = []
+  const log = (_level: string, message: string) => void logged.push(message)
+  const few = new OwnAddresses({ registry, store, keyOf, log }, { deposits: 3, addresses: 4 })
+  const foreign = addressOf(BTC, pathOf(BTC, 7))
+  for (let at = 0; at < 3; at++) {
+    await few.ready(WORKSPACE, 'BTC', HANG_MS)
+    assert.equal(few.ownerOf(WORKSPACE, 'BTC', foreign), 'unknown')
+  }
+  assert.equal(few.ownerOf(WORKSPACE, 'BTC', addressOf(BTC, pathOf(BTC, 1))), 1)
+  assert.equal(logged.length, 1)
 })

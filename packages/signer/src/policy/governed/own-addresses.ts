@@ -36,6 +36,15 @@ interface AddressSet {
   /** Number of deposit addresses that are in the set, by sub-account. */
   readonly derived: Map<number, number>
   running: Promise<void> | null
+  /** There are more addresses than a set may have. */
+  isFull: boolean
+}
+
+/** Limits that tests lower. */
+interface Limits {
+  /** Deposit addresses of each sub-account that count without an announcement. */
+  deposits?: number
+  addresses?: number
 }
 
 /**
@@ -48,24 +57,26 @@ export class OwnAddresses {
   readonly #parts: Parts
   readonly #sets = new Map<string, AddressSet>()
   readonly #addresses: ReturnType<typeof policyRegistry>
-  readonly #depositsDefault: number
+  readonly #limits: Required<Limits>
 
-  constructor(parts: Parts, depositsDefault = ADDRESSES_DEFAULT) {
+  constructor(parts: Parts, limits: Limits = {}) {
     this.#parts = parts
-    this.#depositsDefault = depositsDefault
+    this.#limits = { deposits: ADDRESSES_DEFAULT, addresses: ADDRESSES_MAX, ...limits }
     this.#addresses = policyRegistry(parts.registry)
   }
 
   /**
    * Returns the index of the sub-account that an address belongs to, whatever its tag is; null: it is
-   * not an own address; undefined: the set is not complete yet, and is being derived.
+   * not an own address; undefined: the set is not complete yet, and is being derived; `unknown`: the
+   * workspace has too many addresses.
    */
-  ownerOf(workspace: string, code: string, address: string): number | null | undefined {
+  ownerOf(workspace: string, code: string, address: string): number | null | undefined | 'unknown' {
     const network = this.#parts.registry.network(code)
     if (!network) return undefined
     const set = this.#setOf(workspace, code)
     const owner = set.owners.get(this.#nameOf(network, address))
     if (owner !== undefined) return owner
+    if (set.isFull) return 'unknown'
     if (this.#missing(workspace, network, set).next().done === true) return null
     set.running ??= this.#derive(workspace, network, set)
     return undefined
@@ -88,7 +99,7 @@ export class OwnAddresses {
     const name = JSON.stringify([workspace, code])
     const existing = this.#sets.get(name)
     if (existing) return existing
-    const set: AddressSet = { owners: new Map(), derived: new Map(), running: null }
+    const set: AddressSet = { owners: new Map(), derived: new Map(), running: null, isFull: false }
     this.#sets.set(name, set)
     return set
   }
@@ -111,7 +122,7 @@ export class OwnAddresses {
       const below =
         sub === TANK_SUB_ACCOUNT
           ? 1
-          : addressMarks.get(workspace, network.code, sub, this.#depositsDefault)
+          : addressMarks.get(workspace, network.code, sub, this.#limits.deposits)
       for (let index = derived.get(sub) ?? 0; index < below; index++) yield { sub, index }
     }
   }
@@ -120,7 +131,7 @@ export class OwnAddresses {
     const { log, keyOf } = this.#parts
     try {
       const key = await keyOf(workspace, network.curve)
-      for (let count = 1; set.owners.size < ADDRESSES_MAX; count++) {
+      for (let count = 1; set.owners.size < this.#limits.addresses; count++) {
         const next = this.#missing(workspace, network, set).next()
         if (next.done) return
         const { sub, index } = next.value
@@ -129,6 +140,7 @@ export class OwnAddresses {
         set.derived.set(sub, index === CHANGE_INDEX ? 0 : index + 1)
         if (count % SLICE === 0) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
       }
+      set.isFull = true
       log('error', 'a workspace has too many addresses to decide which destinations are its own', {
         workspace,
         network: network.code,

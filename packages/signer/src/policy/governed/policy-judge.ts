@@ -283,6 +283,8 @@ export class PolicyJudge {
         'POLICY_BEHIND',
         'The policy depends on own addresses, which this node is still deriving; send the order again',
       )
+    // Such a destination matches every rule that restricts own addresses.
+    if (owner === 'unknown') return act
     const { subAccountNames } = this.#parts.store.state
     const isSame =
       owner !== null &&
