@@ -187,6 +187,23 @@ const waits = (id: string) =>
     return now.sub_status === 'APPROVAL' ? now : null
   })
 
+/**
+ * Makes a transfer due that waits for approvals, once its request is open and no worker is judging it:
+ * a worker would overwrite the time.
+ * @param change SQL of further columns that are set
+ */
+const wake = (id: string, change = '') =>
+  waitFor(`${id} is not being judged`, async () => {
+    const { database } = platform
+    const woken = await database.one(
+      `update transactions t set ${change} next_run_at = $2
+       where id = $1 and state = 'APPROVAL' and lease_token is null and exists (
+         select 1 from approval_requests r where r.transaction_id = t.id) returning id`,
+      [id, database.now()],
+    )
+    return woken ?? null
+  })
+
 interface Shown {
   id: string
   state: string
@@ -498,14 +515,12 @@ test('an expired request ends the transfer, and a cancelled one can no longer be
   const [expired, cancelled] = [(await send('3')).body.id, (await send('4')).body.id]
   await waits(expired)
   await waits(cancelled)
+  await wake(expired)
   await platform.database.query(
     `update approval_requests set expires_at = created_at where transaction_id = $1`,
     [expired],
   )
-  await platform.database.query('update transactions set next_run_at = $2 where id = $1', [
-    expired,
-    platform.database.now(),
-  ])
+  await wake(expired)
   const failed = await terminal(user, expired)
   assert.match(failed.failure_reason ?? '', /^APPROVAL_EXPIRED: /)
   assert.equal((failed['voids'] as object[]).length, 3)
@@ -548,10 +563,7 @@ test('a stake waits for its approvals, and a rejected one returns the TRX', asyn
   assert.match(failed.failure_reason ?? '', /^APPROVAL_REJECTED: carol rejected the stake; /)
   assert.equal((failed['voids'] as object[]).length, 3)
   // A database that claims that the other one needs no approvals gets nothing signed.
-  await platform.database.query(
-    `update transactions set state = 'QUEUED', next_run_at = $2 where id = $1`,
-    [wanted, platform.database.now()],
-  )
+  await wake(wanted, "state = 'QUEUED',")
   await waits(wanted)
   await result('approve', wanted, ...by('bob'))
   assert.equal((await decide(wanted, await passkeyDecision(wanted))).body.state, 'approved')
@@ -667,10 +679,7 @@ test('attack: a database that claims approvals gets nothing signed', async () =>
        expires_at, signature, created_at from approvals where transaction_id = $1`,
     [target],
   )
-  await database.query(`update transactions set state = 'QUEUED', next_run_at = $2 where id = $1`, [
-    target,
-    database.now(),
-  ])
+  await wake(target, "state = 'QUEUED',")
   await waits(target)
   const signed = await database.query(
     'select 1 from chain_transactions where transaction_id = $1 and hash is not null',

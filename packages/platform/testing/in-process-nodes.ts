@@ -20,7 +20,7 @@ import type { NodeContext } from '../../signer/src/node-context.ts'
 import type { PolicyJudge } from '../../signer/src/policy/governed/policy-judge.ts'
 import type { Context } from '../../signer/src/policy/context.ts'
 import { Judge } from '../../signer/src/policy/judge.ts'
-import { accountOf, isNonceGap } from '../../signer/src/policy/nonce.ts'
+import { accountOf, isNonceGap, reportedGap } from '../../signer/src/policy/nonce.ts'
 import {
   orderSchema,
   type GovernedVerdict,
@@ -271,8 +271,23 @@ export class InProcessNodes {
       throw new Refusal(REFUSALS[refusal], 'refused by the test', orders.length > 1 ? { at } : {})
     if (faults.includes('away')) throw new NodeUnavailable(first, 'is away')
     const pair = [first, second].map((node) => this.#nodes.get(node) as NodeContext)
+    const { store, judge } = pair[0]!
+    const subjects = await judge.judgeAll(orders)
+    return this.#signTogether(pair as [NodeContext, NodeContext], orders, faults).catch(
+      (error: unknown) => {
+        throw reportedGap(store.state, first, subjects[0]!, error)
+      },
+    )
+  }
+
+  async #signTogether(
+    pair: [NodeContext, NodeContext],
+    orders: readonly Order[],
+    faults: readonly Fault[],
+  ): Promise<unknown[]> {
+    const [first, second] = pair.map(({ config }) => config.node) as [number, number]
     if (this.#policies) {
-      const signed = await this.#policies.sign(pair as [NodeContext, NodeContext], orders, {
+      const signed = await this.#policies.sign(pair, orders, {
         faults,
         learn: (parts, verdict) => this.#learn(parts, verdict),
         signaturesOf: (allowed) => this.#signaturesOf(allowed),
@@ -297,7 +312,7 @@ export class InProcessNodes {
     for (const [of, { judge, store }] of pair.entries()) {
       const session = {
         sessions: [],
-        partner: (pair[1 - of] as NodeContext).config.node,
+        partner: pair[1 - of]!.config.node,
         peer_head: null,
       }
       const steps = judge.admitAll(

@@ -442,6 +442,22 @@ export class NonceFixture {
     while (await this.turn(mostMs));
   }
 
+  /**
+   * Returns whether signed transactions wait for a nonce that no transaction of the platform uses: the
+   * nodes have signed one that they refused afterwards, and those behind it.
+   */
+  async isGapLeft(): Promise<boolean> {
+    const left = await this.database.one(
+      `select 1 from chain_transactions c where c.state = 'SIGNED' and c.nonce > (
+         select min(f.nonce) from chain_transactions f where f.account = c.account)
+       and not exists (select 1 from chain_transactions b
+         where b.account = c.account and b.nonce = c.nonce - 1 and b.state <> 'VOID')
+       and not exists (select 1 from transactions
+         where status = 'pending' and state in ('QUEUED', 'SIGNING', 'VOIDING')) limit 1`,
+    )
+    return left !== undefined
+  }
+
   async pending(): Promise<unknown[]> {
     return this.database.query(
       `select kind, state, last_error, plan->>'reason' reason, count(*)::int from transactions

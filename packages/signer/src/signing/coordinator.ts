@@ -10,6 +10,7 @@ import type { Keyring } from '../keys/keyring.ts'
 import { reason, type Log } from '../log.ts'
 import type { OtherCharges } from '../policy/budget.ts'
 import type { Judge } from '../policy/judge.ts'
+import { reportedGap } from '../policy/nonce.ts'
 import { namesOf, type GovernedVerdict, type Order, type Verdict } from '../policy/order.ts'
 import type { Store } from '../store/index.ts'
 import type { StepEntry } from '../store/state.ts'
@@ -117,7 +118,7 @@ export class Coordinator {
 
   /** Signs several payments of one account in one session: all of them or none. */
   async signAll(orders: readonly Order[], partner: number): Promise<SignAnswer[]> {
-    const { judge, config, bans, slots, spending } = this.#parts
+    const { judge, config, bans, slots, store } = this.#parts
     if (partner === config.node || !config.peerList.some((peer) => peer.node === partner)) {
       throw new Refusal('BAD_ORDER', 'partner must be another node')
     }
@@ -127,27 +128,34 @@ export class Coordinator {
       slot.widen(inputsOf(orders), sizeOf(orders))
       const judged = await judge.judgeAll(orders)
       await this.#parts.catchUp.prepare(judged[0]!)
-      const isGoverned = judge.isGoverned(judged)
-      if (isGoverned) {
-        await this.#parts.policies.prepare()
-        await judge.prepareOwn(judged[0]!)
-      }
-      // Before the last check, because nothing may happen between that check and `begin`.
-      const isTold = (isCharged(judged) || isGoverned) && (await spending.prepare(partner))
-      if (isGoverned && !isTold) throw earlierVersion(partner)
-      const other = spending.other(partner, judged)
-      const verdicts = judge.govern(judged, other)
-      const existing = judge.assertAllAllowed(verdicts, other)
-      if (existing.every((step) => step?.signed))
-        return verdicts.map((verdict, at) => this.#recorded(verdict, existing[at]!))
-      const end = spending.begin(verdicts)
-      try {
-        return await this.#exclusively(verdicts, () => this.#run(verdicts, partner, isTold))
-      } finally {
-        end()
-      }
+      return await this.#signJudged(judged, partner).catch((error: unknown) => {
+        throw reportedGap(store.state, config.node, judged[0]!, error)
+      })
     } finally {
       slot.release()
+    }
+  }
+
+  async #signJudged(judged: readonly Verdict[], partner: number): Promise<SignAnswer[]> {
+    const { judge, spending, policies } = this.#parts
+    const isGoverned = judge.isGoverned(judged)
+    if (isGoverned) {
+      await policies.prepare()
+      await judge.prepareOwn(judged[0]!)
+    }
+    // Before the last check, because nothing may happen between that check and `begin`.
+    const isTold = (isCharged(judged) || isGoverned) && (await spending.prepare(partner))
+    if (isGoverned && !isTold) throw earlierVersion(partner)
+    const other = spending.other(partner, judged)
+    const verdicts = judge.govern(judged, other)
+    const existing = judge.assertAllAllowed(verdicts, other)
+    if (existing.every((step) => step?.signed))
+      return verdicts.map((verdict, at) => this.#recorded(verdict, existing[at]!))
+    const end = spending.begin(verdicts)
+    try {
+      return await this.#exclusively(verdicts, () => this.#run(verdicts, partner, isTold))
+    } finally {
+      end()
     }
   }
 

@@ -163,16 +163,17 @@ async function keepReady(
 /**
  * Releases the leases of unsigned followers; signing the previous transaction wakes the next one.
  * The lease of a follower that its kind held back was already released.
- * @param isUntouched whether no node has started to sign; followers that were submitted for the
- *   first time may then change their nonces again
+ * @param outcome of the run; without it, the followers stay submitted. Otherwise they may change
+ *   their nonces again: all of them if no signature of them exists, and those that were submitted
+ *   for the first time if no node has started to sign
  */
 export async function letGo(
   database: Queryable,
   followers: readonly Follower[],
-  isUntouched = false,
+  { isUntouched, isUnrecorded }: NotStarted = { isUntouched: false, isUnrecorded: false },
 ): Promise<void> {
   if (followers.length === 0) return
-  const unsubmitted = isUntouched ? followers.filter(({ isNew }) => isNew) : []
+  const unsubmitted = followers.filter(({ isNew }) => isUnrecorded || (isUntouched && isNew))
   if (unsubmitted.length > 0) {
     await database.query(
       `update chain_transactions c set shown_at = null from transactions t
@@ -198,13 +199,19 @@ export async function letGo(
   )
 }
 
+/** Whether no node has started to sign now, and whether no signature can exist. */
+interface NotStarted {
+  isUntouched: boolean
+  isUnrecorded: boolean
+}
+
 /** A transaction of a run, including the first one. */
 export type Member = Pick<Follower, 'row' | 'built'>
 
 /** Result of signing a run. */
 export type Together =
   | { kind: 'signed'; nodes: [number, number]; signed: SignedTransaction[] }
-  | { kind: 'unavailable'; message: string; isUntouched: boolean; code?: string | undefined }
+  | ({ kind: 'unavailable'; message: string; code?: string | undefined } & NotStarted)
   /**
    * The transaction at index `at` is refused, temporarily or permanently; null: it is not known
    * which transaction is refused.
@@ -239,6 +246,7 @@ export async function signTogether(
     notePart(row.id, 'signing', reported, startMs, services.environment.now())
   if (outcome.kind !== 'signed') {
     const { isUntouched } = outcome
+    const isUnrecorded = outcome.kind === 'unavailable' && outcome.isUnrecorded
     const at = outcome.kind === 'refused' ? outcome.body['at'] : outcome.at
     const place = typeof at === 'number' && at >= 0 && at < run.length ? at : null
     // Only one payment is refused for now, for example because the budget of its sub-account is
@@ -246,7 +254,13 @@ export async function signTogether(
     const isOfOne = outcome.kind === 'refused' || (place !== null && place > 0)
     return isOfOne
       ? { kind: 'refused', isUntouched, at: place }
-      : { kind: 'unavailable', isUntouched, message: outcome.message, code: outcome.code }
+      : {
+          kind: 'unavailable',
+          isUntouched,
+          isUnrecorded,
+          message: outcome.message,
+          code: outcome.code,
+        }
   }
   if (outcome.signatures.length !== run.length)
     throw new Error('the signer nodes returned results for another number of transactions')

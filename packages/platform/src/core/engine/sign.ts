@@ -141,7 +141,8 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
   if (outcome.kind === 'unavailable') {
     if (await givesWay(services, row, { ...outcome, isUntouched })) return
     // Separate commits, so that no two locks are held at a time.
-    if (isUntouched) await markNotSubmitted(services.database, row, built.id)
+    if (isUntouched || outcome.isUnrecorded)
+      await markNotSubmitted(services.database, row, built.id)
     return advance(services.database, row, {
       waits: waitCodeOf(outcome),
       last_error: outcome.message,
@@ -231,10 +232,10 @@ const waitCodeOf = ({ code }: { code?: string | undefined }): WaitCode =>
 async function signRunOf(
   services: Services,
   row: TransactionRow,
-  built: { id: string; account: string | null; nonce: string | null },
+  built: { id: string; account: string | null; nonce: string | null; is_new: boolean },
   unsigned: UnsignedTransaction,
 ): Promise<'done' | { isUntouched: boolean }> {
-  const { id, account, nonce } = built
+  const { id, account, nonce, is_new: isNew } = built
   if (account === null || nonce === null) return { isUntouched: true }
   let followers = await takeFollowers(services, row, { id, account })
   let isUntouched = true
@@ -244,10 +245,12 @@ async function signRunOf(
       const outcome = await signTogether(services, run, account)
       if (outcome.kind !== 'signed') isUntouched &&= outcome.isUntouched
       if (outcome.kind === 'unavailable') {
-        await letGo(services.database, followers, isUntouched)
+        await letGo(services.database, followers, { ...outcome, isUntouched })
         followers = []
         // The first one is submitted alone, so that it gives way if only it is held.
         if (isHeldByPolicy(outcome.code)) break
+        if (outcome.isUnrecorded || (isNew && isUntouched))
+          await markNotSubmitted(services.database, row, id)
         await advance(services.database, row, {
           waits: waitCodeOf(outcome),
           last_error: outcome.message,
@@ -262,7 +265,7 @@ async function signRunOf(
       }
       // Only the payments before the refused one are signed now.
       const reserve = outcome.at === null ? 0 : Math.max(0, outcome.at - 1)
-      await letGo(services.database, followers.slice(reserve), isUntouched)
+      await letGo(services.database, followers.slice(reserve), { isUntouched, isUnrecorded: false })
       followers = followers.slice(0, reserve)
     }
     return { isUntouched }

@@ -67,13 +67,16 @@ type NotSigned =
     }
   /**
    * No pair of nodes could sign now. `isUntouched`: no node that was called has started to sign.
-   * `at`: index of the transaction of a run whose refusal is temporary; `code`: of the last node
-   * that refused temporarily; `freesAt`: times of all nodes that stated a full window.
+   * `isUnrecorded`: all nodes miss a nonce before it and have recorded no later one, so no signature
+   * of it exists. `at`: index of the transaction of a run whose refusal is temporary;
+   * `code`: of the last node that refused temporarily; `freesAt`: times of all nodes that stated a
+   * full window.
    */
   | {
       kind: 'unavailable'
       message: string
       isUntouched: boolean
+      isUnrecorded: boolean
       at?: unknown
       code?: string | undefined
       freesAt?: readonly (number | null)[]
@@ -108,7 +111,8 @@ const STATUS_TIMEOUT_MS = 1500
 const PENALTY_MS = 30_000
 
 /**
- * Returns the pairs of nodes in the order in which they are tried.
+ * Returns the pairs of nodes in the order in which they are tried. Each of the first three has another
+ * first node, which states why it does not sign.
  * @param account account whose nonces the nodes check; it stays with one pair while that pair
  *   responds. A node that did not see the previous nonce must query its peers for it, which costs
  *   as much as the signature
@@ -117,15 +121,19 @@ function pairs(services: Signing, account: string | null): [number, number][] {
   const nodes = services.signers.peers.map(({ node }) => node)
   const cost = (node: number) =>
     services.signers.isPenalised(node, services.environment.now()) ? 1 : 0
-  const all = nodes.flatMap((first) =>
-    nodes.filter((second) => second !== first).map((second): [number, number] => [first, second]),
-  )
   // The first pair is chosen at random or by account, to share the load; failed nodes come last.
-  const [drawn] =
+  const [drawn] = (
     account === null ? services.environment.bytes(1) : createHash('sha256').update(account).digest()
-  const offset = (drawn as number) % all.length
-  const turned = [...all.slice(offset), ...all.slice(0, offset)]
-  return turned.sort((a, b) => cost(a[0]) + cost(a[1]) - cost(b[0]) - cost(b[1]))
+  ) as Uint8Array & [number]
+  if (drawn % 2 === 1) nodes.reverse()
+  const offset = (drawn >> 1) % nodes.length
+  const turned = [...nodes.slice(offset), ...nodes.slice(0, offset)]
+  const inTurn = turned.map((node, at): [number, number] => [
+    node,
+    turned[(at + 1) % turned.length] as number,
+  ])
+  const all = [...inTurn, ...inTurn.map(([first, second]): [number, number] => [second, first])]
+  return all.sort((a, b) => cost(a[0]) + cost(a[1]) - cost(b[0]) - cost(b[1]))
 }
 
 interface WireAnswer {
@@ -238,9 +246,7 @@ async function callEachPair<T>(
   const failedPairs = new Set<string>()
   let calls = 0
   let isUntouched = true
-  let at: unknown
-  let code: string | undefined
-  const freesAt: (number | null)[] = []
+  const held: Held = { at: undefined, code: undefined, freesAt: [], unrecorded: new Set() }
   // Each timeout takes seconds, so a node that has just caused one is called again only when no
   // pair without it is left.
   const away = new Set<number>()
@@ -266,9 +272,7 @@ async function callEachPair<T>(
       if (!(error instanceof NodeRefused) || error.body['entered'] === true) isUntouched = false
       if (error instanceof NodeRefused && TRANSIENT.has(error.code)) {
         unavailable = `signer ${first}: ${error.code}: ${error.message}`
-        at = error.body['at']
-        code = error.code
-        freesAt.push(...freesAtOf(error))
+        note(held, first, error)
         failedPairs.add(name)
       } else if (error instanceof NodeRefused) {
         refused = moreCertain(refused, error)
@@ -292,14 +296,37 @@ async function callEachPair<T>(
   return {
     kind: 'unavailable',
     isUntouched,
-    at,
-    code,
-    ...(freesAt.length > 0 ? { freesAt } : {}),
+    ...stated(held, services.signers.peers.length),
     message: refused
       ? `signer ${refused.node} rejects it (${refused.code}: ${refused.message}); no second node responded: ${unavailable}`
       : unavailable,
   }
 }
+
+/**
+ * What temporary refusals state, as in {@link NotSigned}. `unrecorded`: the nodes that state so about
+ * themselves.
+ */
+interface Held {
+  at: unknown
+  code: string | undefined
+  freesAt: (number | null)[]
+  unrecorded: Set<number>
+}
+
+function note(held: Held, node: number, error: NodeRefused): void {
+  held.at = error.body['at']
+  held.code = error.code
+  held.freesAt.push(...freesAtOf(error))
+  if (error.body['unrecorded'] === node) held.unrecorded.add(node)
+}
+
+const stated = ({ at, code, freesAt, unrecorded }: Held, nodes: number) => ({
+  isUnrecorded: nodes > 0 && unrecorded.size === nodes,
+  at,
+  code,
+  ...(freesAt.length > 0 ? { freesAt } : {}),
+})
 
 /** Returns when a node would sign that states a full window; empty: it states another reason. */
 function freesAtOf({ code, body }: NodeRefused): (number | null)[] {

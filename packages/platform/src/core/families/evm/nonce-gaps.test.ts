@@ -8,6 +8,7 @@ import {
   NonceFixture,
   type Outcome,
 } from '../../../../testing/chains/nonce-fixture.ts'
+import type { Fault } from '../../../../testing/in-process-nodes.ts'
 import type { ScriptedEvm } from '../../../../testing/chains/scripted-evm.ts'
 import type { ScriptedXrp } from '../../../../testing/chains/scripted-xrp.ts'
 
@@ -32,6 +33,27 @@ async function staged(
   }
 }
 
+/** Runs transfers until a number of one kind has been submitted to the nodes, whose answers have a fault. */
+async function submitAll(
+  fixture: NonceFixture,
+  kind: 'WITHDRAWAL' | 'FUEL',
+  count: number,
+  fault: Fault,
+): Promise<void> {
+  const { nodes } = fixture
+  const faultOf = nodes.fault
+  const purpose = kind === 'FUEL' ? 'fuel' : 'pay'
+  nodes.fault = (order) => (order.purpose.kind === purpose ? fault : faultOf(order))
+  const submitted = () =>
+    database.get().query(
+      `select 1 from chain_transactions c join transactions t on t.id = c.transaction_id
+       where t.kind = $1 and c.state = 'BUILT' and c.shown_at is not null`,
+      [kind],
+    )
+  while ((await submitted()).length < count) assert.ok(await fixture.turn(60_000))
+  nodes.fault = faultOf
+}
+
 test('three failing transfers of one sub-account do not block another sub-account', () =>
   staged(1, 'ETH', async (fixture) => {
     const [bad, good] = fixture.callers as [Caller, Caller]
@@ -51,6 +73,30 @@ for (const code of ['ETH', 'XRP'] as const)
       await fixture.run(3000)
       assert.deepEqual(await fixture.check(), { 'good CONFIRMED': 9, 'pay FAILED': 3 })
     }))
+
+for (const code of ['ETH', 'XRP'] as const)
+  test(`${code}: transfers whose run was lost follow although the first of them is refused`, () =>
+    staged(5, code, async (fixture) => {
+      const [caller] = fixture.callers as [Caller]
+      for (const fate of ['pay', 'good', 'good', 'good'] as const)
+        await fixture.create(caller, fate)
+      // No node answers, so the nodes may have signed any of the transfers.
+      await submitAll(fixture, 'WITHDRAWAL', 4, 'away')
+      await fixture.run(60_000)
+      assert.deepEqual(await fixture.check(), { 'good CONFIRMED': 3, 'pay FAILED': 1 })
+    }))
+
+test('ETH: the next transfer takes the nonce of a failed one that the nodes have signed', () =>
+  staged(6, 'ETH', async (fixture) => {
+    const [bad, good] = fixture.callers as [Caller, Caller]
+    await fixture.create(bad, 'fuel')
+    await fixture.create(good, 'good')
+    await submitAll(fixture, 'FUEL', 2, 'lost')
+    while (!(await fixture.isGapLeft())) assert.ok(await fixture.turn(60_000))
+    await fixture.create(good, 'good')
+    await fixture.run(60_000)
+    assert.deepEqual(await fixture.check(), { 'fuel FAILED': 1, 'good CONFIRMED': 2 })
+  }))
 
 test('XRP: a dead transfer is rebuilt at its own sequence, and later ones follow', () =>
   staged(4, 'XRP', async (fixture) => {
@@ -102,7 +148,9 @@ test('confirms all valid ones of 200 transfers despite refusals, crashes and can
     }
     chain.drop(() => fixture.random() < 0.5)
     for (const id of unasked) await fixture.cancel(id)
-    await fixture.run(WAITED_MS_MAX)
+    fixture.faults = 0
+    while (await fixture.turn(WAITED_MS_MAX))
+      if (await fixture.isGapLeft()) await fixture.create(fixture.callers[0] as Caller, 'good')
     const counts = await fixture.check()
     assert.ok(
       (counts['good CONFIRMED'] ?? 0) > 100 &&
