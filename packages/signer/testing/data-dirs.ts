@@ -119,7 +119,8 @@ async function ended(node: ChildProcess): Promise<void> {
 const keysOf = (home: string): Promise<Record<keyof typeof KEYS, number>> =>
   new Promise((resolve, reject) => {
     request(
-      { socketPath: join(home, 'operator.sock'), method: 'POST', path: '/status' },
+      // No connection is kept that the node may close meanwhile.
+      { socketPath: join(home, 'operator.sock'), method: 'POST', path: '/status', agent: false },
       (response) => {
         let text = ''
         response.setEncoding('utf8').on('data', (chunk: string) => {

@@ -56,7 +56,7 @@ export function sweepCharges(
   subAccount: number,
   amount: bigint,
   feeCaps: number,
-): Charge[] {
+): [Charge, Charge] {
   const limit = BigInt(network.fee_cap) * BigInt(feeCaps)
   return [
     {

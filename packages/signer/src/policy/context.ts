@@ -10,7 +10,15 @@ import type { KeyObject } from 'node:crypto'
 import { Refusal, type Code } from '../errors.ts'
 import type { CertifiedKey } from '../keys/keyring.ts'
 import type { Store } from '../store/index.ts'
-import { hashOfUnsigned, type Order, type Purpose, type Subject, type Verdict } from './order.ts'
+import {
+  hashOfUnsigned,
+  type Charge,
+  type Covered,
+  type Order,
+  type Purpose,
+  type Subject,
+  type Verdict,
+} from './order.ts'
 
 /**
  * Data on which a node bases its verdicts: its registry, its record, its peers' identities, and the
@@ -114,11 +122,23 @@ function ofChain<T>(call: () => T): T {
   }
 }
 
+/**
+ * What limits a transaction, besides its step and its effects: its fee and value are charged to a
+ * budget; it is an act that a policy judges and charges, once for each of the caller's requests; the
+ * node's own operator ordered it; or it replaces a payment within what that payment was charged.
+ */
+type Limits =
+  | { charges: readonly [Charge, ...Charge[]] }
+  | Pick<Verdict, 'acts' | 'isAct'>
+  | Pick<Verdict, 'ordered'>
+  | { isPaidFor: true }
+
 /** Returns a verdict with the results of an authority; missing fields are empty. */
 export function verdictOf(
-  subject: Subject,
-  part: Pick<Verdict, 'step' | 'repeatable' | 'serves'> & Partial<Verdict>,
+  subject: Covered,
+  part: Pick<Verdict, 'step' | 'repeatable' | 'serves'> & Limits & Partial<Verdict>,
 ): Verdict {
+  const { isPaidFor: _, ...stated } = { isPaidFor: false, ...part }
   return {
     intent: null,
     seen: [],
@@ -137,6 +157,6 @@ export function verdictOf(
     isAct: false,
     ...subject,
     unsignedHash: hashOfUnsigned(subject.order.unsigned),
-    ...part,
+    ...stated,
   }
 }

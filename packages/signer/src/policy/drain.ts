@@ -1,8 +1,8 @@
-import { validateAddress, type Registry } from '@custody/chains'
+import { TANK_SUB_ACCOUNT, validateAddress, type Registry } from '@custody/chains'
 import { Refusal } from '../errors.ts'
 import type { DrainOrder, State } from '../store/state.ts'
-import { assertFeeCap } from './cap.ts'
-import type { Order, Subject } from './order.ts'
+import { assertCovered } from './effects.ts'
+import type { Covered, Order, Subject } from './order.ts'
 
 /** Rule 15: returns the operator's order, which was entered at this node's own socket. */
 export function drainOrder(state: State, order: Order, id: string, now: number): DrainOrder {
@@ -16,20 +16,30 @@ export function drainOrder(state: State, order: Order, id: string, now: number):
   return drain
 }
 
-export function assertDrains(subject: Subject, registry: Registry, drain: DrainOrder): void {
-  const { decoded, network } = subject
-  if (decoded.asset !== network.native_asset)
-    throw new Refusal('ASSET_MISMATCH', 'A drain must move the native coin')
-  const [payment, more] = decoded.payments
-  if (!payment || more) throw new Refusal('SHAPE', 'The transaction must make exactly one payment')
-  const to = validateAddress(registry, network.native_asset, drain.to_address)
-  if (!to.valid || payment.address !== to.address) {
-    throw new Refusal(
-      'DESTINATION_MISMATCH',
-      "The transaction pays another address than the operator's order",
-    )
-  }
-  if (payment.tag !== to.address_tag)
-    throw new Refusal('TAG_MISMATCH', 'The tag of the transaction differs from the approved tag')
-  assertFeeCap(subject)
+/** Rule 15: one payment of the tank's coin to the address of the order. */
+export function assertDrains(
+  subject: Subject,
+  registry: Registry,
+  drain: DrainOrder,
+): asserts subject is Covered {
+  const asset = subject.network.native_asset
+  const does = payeeOfOrder(registry, asset, drain.to_address)
+  assertCovered(subject, { payer: TANK_SUB_ACCOUNT, does: { ...does, asset, amount: null } })
+}
+
+/**
+ * Returns the destination of an operator's order.
+ * @param asset whose addresses have the form of the destination
+ * @throws Refusal `DESTINATION_MISMATCH` if it is not an address
+ */
+export function payeeOfOrder(
+  registry: Registry,
+  asset: string,
+  address: string,
+  tag?: string | null,
+): { address: string; payee: string; tag: string | null } {
+  const payee = "the destination of the operator's order"
+  const to = validateAddress(registry, asset, address, tag)
+  if (!to.valid) throw new Refusal('DESTINATION_MISMATCH', `The transaction must pay ${payee}`)
+  return { address: to.address, payee, tag: to.address_tag }
 }

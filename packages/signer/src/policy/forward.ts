@@ -1,37 +1,29 @@
-import { traitsOf } from '@custody/chains'
+import { traitsOf, type DecodedTransaction } from '@custody/chains'
 import type { KeyObject } from 'node:crypto'
 import { Refusal } from '../errors.ts'
 import type { ForwardIntent } from '../intent/forward.ts'
 import type { Proven } from '../intent/request.ts'
 import type { StandingRule, State } from '../store/state.ts'
 import { isTimely, isVouchedFor } from './age.ts'
-import { assertFeeCap } from './cap.ts'
-import type { Charge, Receipt, Subject } from './order.ts'
+import { assertCovered } from './effects.ts'
+import type { Charge, Covered, Receipt, Subject } from './order.ts'
+
+/** Rule 13: exactly one payment of the rule's asset to its destination; a charge limits its amount. */
+export function assertForwards(subject: Subject, rule: ForwardIntent): asserts subject is Covered {
+  const { asset, destination: address, tag, sub_account: payer } = rule
+  assertCovered(subject, {
+    payer,
+    does: { asset, address, payee: 'the destination of the rule', tag, amount: null },
+  })
+}
 
 /**
- * Rule 13: checks the rule's asset, destination and tag, and its minimum amount. Returns the charge
- * to its daily cap: the payment, plus its network fee if it is in the same coin, no matter who pays it.
- * Otherwise many small forwards would spend fees that no cap limits.
+ * Rule 13: checks the rule's minimum amount, and returns the charge to its daily cap: the payment,
+ * plus its network fee if it is in the same coin, no matter who pays it. Otherwise many small forwards
+ * would spend fees that no cap limits.
  */
-export function assertForwards(subject: Subject, rule: ForwardIntent): Charge {
-  const { decoded, network } = subject
-  if (decoded.asset !== rule.asset) {
-    throw new Refusal(
-      'ASSET_MISMATCH',
-      `The transaction moves ${decoded.asset}, but the rule forwards ${rule.asset}`,
-    )
-  }
-  const [payment, more] = decoded.payments
-  if (!payment || more) throw new Refusal('SHAPE', 'The transaction must make exactly one payment')
-  if (payment.address !== rule.destination) {
-    throw new Refusal(
-      'DESTINATION_MISMATCH',
-      "The transaction pays another address than the rule's",
-    )
-  }
-  if (payment.tag !== rule.tag)
-    throw new Refusal('TAG_MISMATCH', 'The tag of the transaction differs from the approved tag')
-  assertFeeCap(subject)
+export function chargeOfForward({ decoded, network }: Covered, rule: ForwardIntent): Charge {
+  const [payment] = decoded.payments as [DecodedTransaction['payments'][number]]
   const native = decoded.asset === network.native_asset
   const leaves =
     payment.amount + (native && traitsOf(network).feesFrom === 'wallet' ? decoded.fee_max : 0n)

@@ -1,8 +1,14 @@
-import { addressAt, traitsOf, type Network } from '@custody/chains'
+import {
+  addressAt,
+  TANK_SUB_ACCOUNT,
+  traitsOf,
+  type DecodedTransaction,
+  type Network,
+} from '@custody/chains'
 import { Refusal } from '../errors.ts'
 import { FEE_RATE_DECIMALS } from '../intent/pay.ts'
-import { assertFeeCap } from './cap.ts'
-import type { FuelPart, Subject } from './order.ts'
+import { assertCovered } from './effects.ts'
+import type { Covered, FuelPart, Subject } from './order.ts'
 
 /**
  * One of the transactions that a fuel pays for. `callerRate`: its caller's limit per unit; null:
@@ -15,35 +21,40 @@ export interface Fuelling {
   present: bigint
 }
 
-/**
- * Rule 11: native coin to the source address of one or several intents or of one token sweep, at
- * most the sum of what each transaction alone can cost, with head-room.
- * @returns the maximum amount of the fuel
- */
+/** Rule 11: native coin to the source address of one or several intents or of one token sweep. */
 export function assertFuels(
   subject: Subject,
   source: readonly number[],
+): asserts subject is Covered {
+  const { network, key } = subject
+  assertCovered(subject, {
+    payer: TANK_SUB_ACCOUNT,
+    does: {
+      asset: network.native_asset,
+      address: addressAt(network, key, source),
+      payee: 'the source address of the transfer that it is for',
+      tag: null,
+      amount: null,
+    },
+  })
+}
+
+/**
+ * Rule 11: checks that a fuel is at most the sum of what each transaction alone can cost, with
+ * head-room.
+ * @returns the maximum amount of the fuel
+ */
+export function assertFuelAmount(
+  { decoded, network }: Covered,
   fuellings: readonly Fuelling[],
 ): bigint {
-  const { decoded, network, key } = subject
-  if (decoded.asset !== network.native_asset)
-    throw new Refusal('ASSET_MISMATCH', 'A fuel transaction must move the native coin')
-  const [payment, more] = decoded.payments
-  if (!payment || more) throw new Refusal('SHAPE', 'The transaction must make exactly one payment')
-  if (payment.address !== addressAt(network, key, source)) {
-    throw new Refusal(
-      'DESTINATION_MISMATCH',
-      'A fuel transaction must pay the source address of the transfer that it is for',
-    )
-  }
-  if (payment.tag !== null) throw new Refusal('TAG_MISMATCH', 'A fuel transaction must have no tag')
+  const [payment] = decoded.payments as [DecodedTransaction['payments'][number]]
   const most = fuellings.reduce((sum, each) => sum + mostOf(network, each), 0n)
   if (payment.amount > most)
     throw new Refusal(
       'FUEL_TOO_LARGE',
       `The fuel amount ${payment.amount} exceeds the allowed ${most}`,
     )
-  assertFeeCap(subject)
   return most
 }
 

@@ -205,6 +205,10 @@ export interface Subject {
   decoded: DecodedTransaction
 }
 
+declare const COVERED: unique symbol
+/** A transaction of which an authority permits everything that it does (`effects.ts`). */
+export type Covered = Subject & { readonly [COVERED]: true }
+
 export interface SeenRequest {
   api_key: string
   nonce: string
@@ -284,7 +288,7 @@ export interface Verdict extends Subject {
    * Names that are voided together with the step, so that a cancelled intent is never paid again.
    */
   voids: string[]
-  charges: Charge[]
+  charges: readonly Charge[]
   /**
    * Limit that depends on unused fuel at the address, for a fuel of a sweep or for a native sweep.
    */

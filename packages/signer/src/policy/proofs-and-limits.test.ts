@@ -145,6 +145,7 @@ test("rule 15: an operator's order is valid until its end, for its own workspace
 
 const subject = (network: Network, decoded: object): Subject =>
   ({
+    order: { unsigned: { inputs: [{ path: [0, network.chain_index, 0] }] } },
     network,
     decoded: {
       asset: network.native_asset,
@@ -190,6 +191,7 @@ test('attack: a gas tank or a staking wallet cannot be spent as fees', () => {
         } as unknown as StakeIntent,
         'freeze',
         'own',
+        0,
       ),
     )
   assert.deepEqual(

@@ -264,7 +264,7 @@ test('each purpose has its own rules and its own allowed paths', async () => {
   await refused(
     pay(paid),
     eth(omnibus, { value: 1n }),
-    'AMOUNT_MISMATCH: The transaction pays another amount than the caller requested',
+    `AMOUNT_MISMATCH: The transaction must pay ${ONE}, and pays 1`,
   )
   await refused(
     of,
@@ -274,18 +274,18 @@ test('each purpose has its own rules and its own allowed paths', async () => {
   await refused(
     cancel,
     eth(omnibus),
-    "DESTINATION_MISMATCH: A cancellation must pay the sender's own wallet",
+    "DESTINATION_MISMATCH: The transaction must pay the sender's own wallet",
   )
   const sweep = { kind: 'sweep', sub_account: 1, asset: 'ETH', address_index: 7 }
   await refused(
     sweep,
     eth([1, ETH.chain_index, 7], { value: ONE }),
-    "DESTINATION_MISMATCH: A sweep must go to the sub-account's omnibus address",
+    "DESTINATION_MISMATCH: The transaction must pay the sub-account's omnibus address",
   )
   await refused(
     { kind: 'fuel', for: pay(paid), gas: '1', max_fee_per_gas: '1' },
     eth(tank, { value: 1n }),
-    'DESTINATION_MISMATCH: A fuel transaction must pay the source address of the transfer that it is for',
+    'DESTINATION_MISMATCH: The transaction must pay the source address of the transfer that it is for',
   )
 
   const [own, other] = [
@@ -309,7 +309,7 @@ test('each purpose has its own rules and its own allowed paths', async () => {
   await refused(
     lend,
     staked(trxTank, { kind: 'delegate', receiver: FRIEND }),
-    'DESTINATION_MISMATCH: Energy must be lent to the source address of the transfer that it is for',
+    'DESTINATION_MISMATCH: The transaction must lend to, or reclaim from, the approved address',
   )
   bench.store.append('drain', {
     order: 'd',
@@ -330,7 +330,7 @@ test('each purpose has its own rules and its own allowed paths', async () => {
   await refused(
     { kind: 'drain', order: 'd' },
     eth(tank, { to: addressOf(ETH, omnibus) }),
-    "DESTINATION_MISMATCH: The transaction pays another address than the operator's order",
+    "DESTINATION_MISMATCH: The transaction must pay the destination of the operator's order",
   )
   await refused(
     { kind: 'tank-stake', order: 't' },

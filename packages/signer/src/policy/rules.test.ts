@@ -5,11 +5,11 @@ import type { ForwardIntent } from '../intent/forward.ts'
 import type { PayIntent } from '../intent/pay.ts'
 import type { Proven } from '../intent/request.ts'
 import type { StakeIntent } from '../intent/stake.ts'
-import { assertStands, assertForwards } from './forward.ts'
+import { assertForwards, assertStands, chargeOfForward } from './forward.ts'
 import { assertCancels } from './cancel.ts'
 import { assertFeeCap, assertFeeRate } from './cap.ts'
 import { assertDrains, drainOrder } from './drain.ts'
-import { assertFuels } from './fuel.ts'
+import { assertFuelAmount, assertFuels } from './fuel.ts'
 import type { FuelPart, Lend, Order, Stake, Subject, Sweep } from './order.ts'
 import { assertOnlyPath, assertSweepPaths, assertWalletPaths } from './paths.ts'
 import { assertPays } from './pay.ts'
@@ -32,8 +32,10 @@ const to = (more: Partial<Payment> = {}): Payment => ({
   tag: null,
   ...more,
 })
-const subject = (network: Network, decoded: object = {}): Subject =>
+/** @param payer sub-account whose address pays */
+const subject = (network: Network, decoded: object = {}, payer = 1): Subject =>
   ({
+    order: { unsigned: { inputs: [{ path: [payer, network.chain_index, 0] }] } },
     network,
     key: KEYS[network.curve],
     decoded: {
@@ -49,6 +51,7 @@ const subject = (network: Network, decoded: object = {}): Subject =>
   }) as unknown as Subject
 const FEE_CAP = `FEE_CAP: The fee ${CAP + 1n} is above the cap ${CAP}`
 const ONE = 'SHAPE: The transaction must make exactly one payment'
+const TAG = 'TAG_MISMATCH: The tag of the transaction differs from the approved tag'
 
 test("rule 7: asset, destination, amount and tag must match the caller's request", () => {
   const want = {
@@ -60,32 +63,26 @@ test("rule 7: asset, destination, amount and tag must match the caller's request
   } as unknown as PayIntent
   const pays = (decoded: object, more: object = {}) =>
     said(() => {
-      assertPays(subject(ETH, decoded), { ...want, ...more })
+      assertPays(subject(ETH, decoded), { ...want, ...more }, 1)
     })
   assert.equal(pays({}), null)
   assert.equal(
     pays({ asset: 'USDT_ETH' }),
-    'ASSET_MISMATCH: The transaction moves USDT_ETH, but the caller requested ETH',
+    'ASSET_MISMATCH: The transaction must move ETH, and moves USDT_ETH',
   )
   assert.equal(pays({ payments: [] }), ONE)
   assert.equal(pays({ payments: [to(), to()] }), ONE)
   assert.equal(
     pays({ payments: [to({ address: OTHER })] }),
-    'DESTINATION_MISMATCH: The transaction pays another address than the caller requested',
+    'DESTINATION_MISMATCH: The transaction must pay the destination of the request',
   )
   for (const amount of [4n, 6n])
     assert.equal(
       pays({ payments: [to({ amount })] }),
-      'AMOUNT_MISMATCH: The transaction pays another amount than the caller requested',
+      `AMOUNT_MISMATCH: The transaction must pay 5, and pays ${amount}`,
     )
-  assert.equal(
-    pays({ payments: [to({ tag: '0' })] }),
-    'TAG_MISMATCH: The tag of the transaction differs from the approved tag',
-  )
-  assert.equal(
-    pays({}, { tag: '0' }),
-    'TAG_MISMATCH: The tag of the transaction differs from the approved tag',
-  )
+  assert.equal(pays({ payments: [to({ tag: '0' })] }), TAG)
+  assert.equal(pays({}, { tag: '0' }), TAG)
   assert.equal(pays({ fee_max: CAP + 1n }), FEE_CAP)
   assert.equal(
     pays({ fee_rate: '2.1' }, { fee_rate: '2000000000000' }),
@@ -138,28 +135,22 @@ test('rule 14: a cancellation pays its own sender, and with nonces an amount of 
   assert.equal(cancels(), null)
   assert.equal(
     cancels({ asset: 'USDT_ETH' }),
-    'ASSET_MISMATCH: A cancellation must move the native coin',
+    'ASSET_MISMATCH: The transaction must move ETH, and moves USDT_ETH',
   )
-  const one = 'SHAPE: A cancellation must have one output'
   const back = to({ address: own, amount: 0n })
-  for (const decoded of [
-    { payments: [] },
-    { payments: [back, back] },
-    { change: { address: own, amount: 1n } },
-  ]) {
-    assert.equal(cancels(decoded), one)
-  }
+  for (const payments of [[], [back, back]]) assert.equal(cancels({ payments }), ONE)
   assert.equal(
-    cancels({ payments: [{ ...back, tag: '1' }] }),
-    'TAG_MISMATCH: A cancellation must have no tag',
+    cancels({ change: { address: own, amount: 1n } }),
+    'SHAPE: A cancellation must have one output',
   )
+  assert.equal(cancels({ payments: [{ ...back, tag: '1' }] }), TAG)
   assert.equal(
     cancels({ payments: [{ ...back, address: OTHER }] }),
-    "DESTINATION_MISMATCH: A cancellation must pay the sender's own wallet",
+    "DESTINATION_MISMATCH: The transaction must pay the sender's own wallet",
   )
   assert.equal(
     cancels({ payments: [{ ...back, amount: 1n }] }),
-    'AMOUNT_MISMATCH: A cancellation must move no value',
+    'AMOUNT_MISMATCH: The transaction must pay 0, and pays 1',
   )
   assert.equal(cancels({ fee_max: CAP + 1n }), FEE_CAP)
   assert.equal(
@@ -179,7 +170,7 @@ test('rule 14: a cancellation pays its own sender, and with nonces an amount of 
     })
   assert.deepEqual(
     [coins(CHANGE_INDEX), coins(0)],
-    [null, "DESTINATION_MISMATCH: A cancellation must pay the sender's own wallet"],
+    [null, "DESTINATION_MISMATCH: The transaction must pay the sender's own wallet"],
   )
   for (const network of [TRX, XRP, SOL]) {
     assert.equal(
@@ -196,25 +187,22 @@ test('rule 12: a sweep must go to the omnibus address and move at least its cost
   const sweeps = (decoded: object = {}, asset = 'ETH') =>
     said(() => {
       assertSweeps(
-        subject(ETH, { payments: [to({ address: omnibus })], fee_max: 5n, asset, ...decoded }),
+        subject(ETH, { payments: [to({ address: omnibus })], fee_max: 5n, asset, ...decoded }, 3),
         { kind: 'sweep', sub_account: 3, asset, address_index: 7 } as Sweep,
       )
     })
   assert.equal(sweeps(), null)
   assert.equal(
     sweeps({ asset: 'USDT_ETH' }),
-    'ASSET_MISMATCH: The transaction moves USDT_ETH, but the sweep is of ETH',
+    'ASSET_MISMATCH: The transaction must move ETH, and moves USDT_ETH',
   )
   assert.equal(sweeps({ payments: [] }), ONE)
   assert.equal(sweeps({ payments: [to({ address: omnibus }), to()] }), ONE)
   assert.equal(
     sweeps({ payments: [to({ address: addressOf(ETH, [3, ETH.chain_index, 7]) })] }),
-    "DESTINATION_MISMATCH: A sweep must go to the sub-account's omnibus address",
+    "DESTINATION_MISMATCH: The transaction must pay the sub-account's omnibus address",
   )
-  assert.equal(
-    sweeps({ payments: [to({ address: omnibus, tag: '1' })] }),
-    'TAG_MISMATCH: A sweep must have no tag',
-  )
+  assert.equal(sweeps({ payments: [to({ address: omnibus, tag: '1' })] }), TAG)
   assert.equal(
     sweeps({ fee_max: 6n }),
     'SWEEP_MISMATCH: The sweep moves 5, less than its maximum fee of 6',
@@ -239,9 +227,10 @@ test('rule 11: limits gas funding to the maximum cost of its transactions plus a
   ) => {
     let most: bigint | undefined
     const refusal = said(() => {
-      most = assertFuels(
-        subject(network, { payments: [to({ address, amount })], ...decoded }),
-        source,
+      const fuel = subject(network, { payments: [to({ address, amount })], ...decoded }, 0)
+      assertFuels(fuel, source)
+      most = assertFuelAmount(
+        fuel,
         parts.map((each) => ({ present: 0n, ...each })),
       )
     })
@@ -256,18 +245,15 @@ test('rule 11: limits gas funding to the maximum cost of its transactions plus a
   assert.equal(topUp(1200n), 'FUEL_TOO_LARGE: The fuel amount 1 exceeds the allowed 0')
   assert.equal(
     fuels(1n, plain, { asset: 'USDT_ETH' }),
-    'ASSET_MISMATCH: A fuel transaction must move the native coin',
+    'ASSET_MISMATCH: The transaction must move ETH, and moves USDT_ETH',
   )
   assert.equal(fuels(1n, plain, { payments: [] }), ONE)
   assert.equal(fuels(1n, plain, { payments: [to({ address }), to()] }), ONE)
   assert.equal(
     fuels(1n, plain, { payments: [to()] }),
-    'DESTINATION_MISMATCH: A fuel transaction must pay the source address of the transfer that it is for',
+    'DESTINATION_MISMATCH: The transaction must pay the source address of the transfer that it is for',
   )
-  assert.equal(
-    fuels(1n, plain, { payments: [to({ address, tag: '1' })] }),
-    'TAG_MISMATCH: A fuel transaction must have no tag',
-  )
+  assert.equal(fuels(1n, plain, { payments: [to({ address, tag: '1' })] }), TAG)
   assert.equal(fuels(1n, plain, { fee_max: CAP + 1n }), FEE_CAP)
   const one = (more: Partial<FuelPart>, network = BASE, callerRate: string | null = null) =>
     fuels(1n, [{ part: part(more), callerRate }], {}, network)
@@ -303,6 +289,7 @@ test('rule 11: limits gas funding to the maximum cost of its transactions plus a
 
 const RULE = {
   rule_id: 'r',
+  sub_account: 1,
   asset: 'ETH',
   destination: SINK_ETH,
   tag: null,
@@ -314,7 +301,10 @@ test('rule 13: a forward must follow its rule, and counts against its cap', () =
     let charge: unknown
     return (
       said(() => {
-        charge = assertForwards(subject(network, decoded), { ...RULE, ...rule })
+        const moved = subject(network, decoded)
+        const wanted = { ...RULE, ...rule }
+        assertForwards(moved, wanted)
+        charge = chargeOfForward(moved, wanted)
       }) ?? charge
     )
   }
@@ -329,18 +319,15 @@ test('rule 13: a forward must follow its rule, and counts against its cap', () =
   assert.deepEqual(forwards({ asset: 'USDT_ETH' }, { asset: 'USDT_ETH' }), charged(5n))
   assert.equal(
     forwards({ asset: 'USDT_ETH' }),
-    'ASSET_MISMATCH: The transaction moves USDT_ETH, but the rule forwards ETH',
+    'ASSET_MISMATCH: The transaction must move ETH, and moves USDT_ETH',
   )
   assert.equal(forwards({ payments: [] }), ONE)
   assert.equal(forwards({ payments: [to(), to()] }), ONE)
   assert.equal(
     forwards({ payments: [to({ address: OTHER })] }),
-    "DESTINATION_MISMATCH: The transaction pays another address than the rule's",
+    'DESTINATION_MISMATCH: The transaction must pay the destination of the rule',
   )
-  assert.equal(
-    forwards({ payments: [to({ tag: '1' })] }),
-    'TAG_MISMATCH: The tag of the transaction differs from the approved tag',
-  )
+  assert.equal(forwards({ payments: [to({ tag: '1' })] }), TAG)
   assert.equal(forwards({ fee_max: CAP + 1n }), FEE_CAP)
   const small = (leaves: bigint) =>
     `FORWARD_TOO_SMALL: The forward moves ${leaves}, but the rule's minimum is 5`
@@ -403,8 +390,8 @@ test('rule 13: a rule is valid until its end, if it was received live or is reco
 const STAKING = 'SHAPE: The transaction must stake, and must not make a payment'
 const TRX_CAP = `FEE_CAP: The fee ${BigInt(TRX.fee_cap) + 1n} is above the cap ${TRX.fee_cap}`
 const overCap = { fee_max: BigInt(TRX.fee_cap) + 1n }
-const call = (action: object | undefined, more: object = {}) =>
-  subject(TRX, { payments: [], action, ...more })
+const call = (action: object | undefined, more: object = {}, payer = 0) =>
+  subject(TRX, { payments: [], action, ...more }, payer)
 const KINDS = ['freeze', 'delegate', 'undelegate', 'unfreeze', 'withdraw'] as const
 
 test('staking: accepts exactly the calls that an intent needs', () => {
@@ -426,10 +413,11 @@ test('staking: accepts exactly the calls that an intent needs', () => {
   ) =>
     said(() => {
       assertStakes(
-        call(did, more),
+        call(did, more, 1),
         { action: name, address, resource: 'ENERGY', amount: 5n } as unknown as StakeIntent,
         step,
         'own',
+        1,
       )
     })
   const allowed = (name: string, address: string) =>
@@ -455,7 +443,7 @@ test('staking: accepts exactly the calls that an intent needs', () => {
   assert.equal(stakes('stake', 'freeze', action('freeze'), 'friend', { payments: [to()] }), STAKING)
   assert.equal(
     stakes('stake', 'freeze', action('delegate')),
-    'SHAPE: The transaction is a delegate, but the step is a freeze',
+    'SHAPE: The transaction must be a freeze, and is a delegate',
   )
   assert.equal(
     stakes('stake', 'freeze', action('freeze', { resource: 'BANDWIDTH' })),
@@ -466,7 +454,7 @@ test('staking: accepts exactly the calls that an intent needs', () => {
     'AMOUNT_MISMATCH: The amount of the transaction differs from the approved amount',
   )
   const elsewhere =
-    'DESTINATION_MISMATCH: The transaction delegates to, or reclaims from, another address'
+    'DESTINATION_MISMATCH: The transaction must lend to, or reclaim from, the approved address'
   assert.equal(stakes('stake', 'freeze', action('freeze', { receiver: 'friend' })), elsewhere)
   for (const [name, step] of [
     ['stake', 'delegate'],
@@ -502,7 +490,7 @@ test('rules 11 and 15: a tank stakes as its operator ordered, and delegates ener
     for (const other of KINDS) {
       assert.equal(
         tank(name, did(other)),
-        other === kind ? null : `SHAPE: The transaction is a ${other}, not a ${kind}`,
+        other === kind ? null : `SHAPE: The transaction must be a ${kind}, and is a ${other}`,
       )
     }
   }
@@ -532,17 +520,17 @@ test('rules 11 and 15: a tank stakes as its operator ordered, and delegates ener
   assert.equal(lends(source, at(source, 'undelegate'), {}, 'undelegate'), null)
   assert.equal(
     lends(source, at(source, 'undelegate')),
-    'SHAPE: The transaction is a undelegate, not a delegate',
+    'SHAPE: The transaction must be a delegate, and is a undelegate',
   )
   assert.equal(
     lends(source, at(source, 'delegate', { resource: 'BANDWIDTH' })),
-    'RESOURCE_MISMATCH: A tank can lend energy only',
+    'RESOURCE_MISMATCH: The resource of the transaction differs from the approved resource',
   )
   assert.equal(lends(own, at(own)), 'DESTINATION_MISMATCH: A tank cannot lend to itself')
   assert.equal(lends(deposit, at(deposit)), null)
   assert.equal(
     lends(source, at(deposit)),
-    'DESTINATION_MISMATCH: Energy must be lent to the source address of the transfer that it is for',
+    'DESTINATION_MISMATCH: The transaction must lend to, or reclaim from, the approved address',
   )
   assert.equal(lends(source, at(source), overCap), TRX_CAP)
 })
@@ -551,12 +539,15 @@ test("rule 15: emptying a tank must pay the operator's destination and tag", () 
   const order = { order: 'o', workspace: 'w', network: 'ETH', to_address: SINK_ETH, expires_at: 1 }
   const drains = (decoded: object, to_address = SINK_ETH) =>
     said(() => {
-      assertDrains(subject(ETH, decoded), registry, { ...order, to_address })
+      assertDrains(subject(ETH, decoded, 0), registry, { ...order, to_address })
     })
   const elsewhere =
-    "DESTINATION_MISMATCH: The transaction pays another address than the operator's order"
+    "DESTINATION_MISMATCH: The transaction must pay the destination of the operator's order"
   assert.equal(drains({}), null)
-  assert.equal(drains({ asset: 'USDT_ETH' }), 'ASSET_MISMATCH: A drain must move the native coin')
+  assert.equal(
+    drains({ asset: 'USDT_ETH' }),
+    'ASSET_MISMATCH: The transaction must move ETH, and moves USDT_ETH',
+  )
   for (const payments of [[], [to(), to()]]) assert.equal(drains({ payments }), ONE)
   assert.equal(drains({ payments: [to({ address: OTHER })] }), elsewhere)
   assert.equal(
@@ -564,10 +555,7 @@ test("rule 15: emptying a tank must pay the operator's destination and tag", () 
     elsewhere,
     'an order that names no address drains to none',
   )
-  assert.equal(
-    drains({ payments: [to({ tag: '1' })] }),
-    'TAG_MISMATCH: The tag of the transaction differs from the approved tag',
-  )
+  assert.equal(drains({ payments: [to({ tag: '1' })] }), TAG)
   assert.equal(drains({ fee_max: CAP + 1n }), FEE_CAP)
 })
 

@@ -1,7 +1,7 @@
 import { Refusal } from '../errors.ts'
 import type { StakeCall, StakeIntent } from '../intent/stake.ts'
-import { assertFeeCap } from './cap.ts'
-import type { Stake, Subject } from './order.ts'
+import { assertCovered } from './effects.ts'
+import type { Covered, Stake, Subject } from './order.ts'
 
 /**
  * The transactions that an intent may consist of, in order: there are more if the resource belongs
@@ -21,37 +21,19 @@ const STEPS: Record<
 /**
  * Rules 6 and 7 for staking: exactly the steps of the caller's intent, with its resource, amount
  * and receiver, and no payment.
+ * @param payer index of the caller's sub-account
  */
 export function assertStakes(
   subject: Subject,
   want: StakeIntent,
   step: Stake['step'],
   own: string,
-): void {
-  const { decoded } = subject
+  payer: number,
+): asserts subject is Covered {
   if (!STEPS[want.action][want.address === own ? 'own' : 'other'].includes(step)) {
     throw new Refusal('SHAPE', `The signed request is not for a ${step}`)
   }
-  const { action } = decoded
-  if (!action || decoded.payments.length > 0)
-    throw new Refusal('SHAPE', 'The transaction must stake, and must not make a payment')
-  if (action.kind !== step)
-    throw new Refusal('SHAPE', `The transaction is a ${action.kind}, but the step is a ${step}`)
-  if (action.resource !== want.resource)
-    throw new Refusal(
-      'RESOURCE_MISMATCH',
-      'The resource of the transaction differs from the approved resource',
-    )
-  if (action.amount !== want.amount)
-    throw new Refusal(
-      'AMOUNT_MISMATCH',
-      'The amount of the transaction differs from the approved amount',
-    )
-  if (action.receiver !== (step === 'delegate' || step === 'undelegate' ? want.address : null)) {
-    throw new Refusal(
-      'DESTINATION_MISMATCH',
-      'The transaction delegates to, or reclaims from, another address',
-    )
-  }
-  assertFeeCap(subject)
+  const { resource, amount } = want
+  const receiver = step === 'delegate' || step === 'undelegate' ? want.address : null
+  assertCovered(subject, { payer, does: { kind: step, resource, amount, receiver } })
 }

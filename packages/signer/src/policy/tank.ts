@@ -2,8 +2,8 @@ import { addressAt, OMNIBUS_INDEX, TANK_SUB_ACCOUNT } from '@custody/chains'
 import { Refusal } from '../errors.ts'
 import type { StakeCall } from '../intent/stake.ts'
 import type { State, TankStakeOrder } from '../store/state.ts'
-import { assertFeeCap } from './cap.ts'
-import type { Lend, Order, Subject } from './order.ts'
+import { assertCovered } from './effects.ts'
+import type { Covered, Lend, Order, Subject } from './order.ts'
 
 const CALLS: Record<TankStakeOrder['action'], StakeCall['kind']> = {
   stake: 'freeze',
@@ -31,19 +31,15 @@ export function tankStakeOrder(
   return stake
 }
 
-export function assertTankStakes(subject: Subject, stake: TankStakeOrder): void {
-  const action = assertCall(subject, CALLS[stake.action])
-  if (action.resource !== stake.resource)
-    throw new Refusal(
-      'RESOURCE_MISMATCH',
-      'The resource of the transaction differs from the approved resource',
-    )
-  if (action.amount !== BigInt(stake.amount))
-    throw new Refusal(
-      'AMOUNT_MISMATCH',
-      'The amount of the transaction differs from the approved amount',
-    )
-  assertFeeCap(subject)
+/** Rule 15: exactly the staking that the operator ordered. */
+export function assertTankStakes(
+  subject: Subject,
+  { action, resource, amount }: TankStakeOrder,
+): asserts subject is Covered {
+  assertCovered(subject, {
+    payer: TANK_SUB_ACCOUNT,
+    does: { kind: CALLS[action], resource, amount: BigInt(amount), receiver: null },
+  })
 }
 
 /**
@@ -51,27 +47,17 @@ export function assertTankStakes(subject: Subject, stake: TankStakeOrder): void 
  * Lending spends nothing, and a node that queries no chain cannot convert energy to an amount: the
  * stake remains the tank's, no matter who uses its energy.
  */
-export function assertLends(subject: Subject, lend: Lend, source: readonly number[]): void {
-  const action = assertCall(subject, lend.step)
-  if (action.resource !== 'ENERGY')
-    throw new Refusal('RESOURCE_MISMATCH', 'A tank can lend energy only')
+export function assertLends(
+  subject: Subject,
+  lend: Lend,
+  source: readonly number[],
+): asserts subject is Covered {
   if (source[0] === TANK_SUB_ACCOUNT && source[2] === OMNIBUS_INDEX) {
     throw new Refusal('DESTINATION_MISMATCH', 'A tank cannot lend to itself')
   }
-  if (action.receiver !== addressAt(subject.network, subject.key, source)) {
-    throw new Refusal(
-      'DESTINATION_MISMATCH',
-      'Energy must be lent to the source address of the transfer that it is for',
-    )
-  }
-  assertFeeCap(subject)
-}
-
-function assertCall({ decoded }: Subject, kind: StakeCall['kind']): StakeCall {
-  const { action } = decoded
-  if (!action || decoded.payments.length > 0)
-    throw new Refusal('SHAPE', 'The transaction must stake, and must not make a payment')
-  if (action.kind !== kind)
-    throw new Refusal('SHAPE', `The transaction is a ${action.kind}, not a ${kind}`)
-  return action
+  const receiver = addressAt(subject.network, subject.key, source)
+  assertCovered(subject, {
+    payer: TANK_SUB_ACCOUNT,
+    does: { kind: lend.step, resource: 'ENERGY', amount: null, receiver },
+  })
 }

@@ -144,12 +144,7 @@ test('two nodes restored from backups sign only what both operators ordered', as
     { to_path: own },
     /must not exceed the maximum network fee/,
   )
-  await refused(
-    'SHAPE',
-    usdt(path, at, 5n),
-    { to_path: own },
-    /must not exceed the maximum network fee/,
-  )
+  await refused('ASSET_MISMATCH', usdt(path, at, 5n), { to_path: own })
   const coins = [
     {
       funding: funding(workspace, [{ path: [1, BTC.chain_index, 0], value: 50_000n }]),

@@ -1,15 +1,15 @@
 import type { DecodedTransaction } from '@custody/chains'
 import { Refusal } from '../../errors.ts'
-import type { PayIntent } from '../../intent/pay.ts'
 import type { Proven } from '../../intent/request.ts'
 import { assertSigned, decodedOn, networkOf, verdictOf, type Context } from '../context.ts'
 import { ageOf, amender, isSameOwner, seenOf, understand, type Amender } from '../callers.ts'
 import { assertCancels, assertReplaces, feeOfReplacement } from '../cancel.ts'
+import { assertEffects } from '../effects.ts'
 import { decodeDecoded } from '../exclusivity.ts'
 import { actsOf, requestedForward, requestedPay, type Requested } from '../governed/acts.ts'
 import { voidNameOfRequest } from '../identity.ts'
-import type { Cancel, Forward, Order, Pay, Signed, Subject, Verdict } from '../order.ts'
-import { assertPayment } from '../pay.ts'
+import type { Cancel, Forward, Order, Pay, Signed, Verdict } from '../order.ts'
+import { paymentOf } from '../pay.ts'
 import { assertWalletPaths } from '../paths.ts'
 import { forwarder } from './forward.ts'
 import { payer, type Payer } from './pay.ts'
@@ -65,7 +65,7 @@ async function cancelledForward(
   return {
     ...request,
     proven,
-    want: { asset, destination, tag, fee_rate: null },
+    want: { asset, destination, tag, amount: null, fee_rate: null },
     amend: null,
     name: step,
     step,
@@ -101,7 +101,7 @@ async function forwardAmender(
 export async function replacedBy(
   context: Context,
   order: Order,
-  { of, replaces = [] }: Cancel,
+  { replaces = [] }: Cancel,
   { step, want, proven }: Pick<Payer, 'step' | 'want' | 'proven'>,
 ): Promise<DecodedTransaction[]> {
   const recorded = recordedPayments(context, step)
@@ -112,7 +112,7 @@ export async function replacedBy(
     assertWalletPaths(own, network, proven.enrolment.sub_account)
     const subject = await decodedOn(context, own, network)
     assertSigned(context, unsigned, raw, subject.key)
-    assertPayment(subject, { ...(want as PayIntent), ...amountOf(of, subject) })
+    assertEffects(subject, paymentOf(want, proven.enrolment.sub_account))
     signed.push(subject.decoded)
   }
   if (recorded.length + signed.length > 0) return [...recorded, ...signed]
@@ -121,10 +121,6 @@ export async function replacedBy(
     'No transaction of the payment is on the record of this node or in "replaces", so a void is sufficient',
   )
 }
-
-/** The rule of a forward does not fix its amount. */
-const amountOf = ({ kind }: Cancel['of'], { decoded }: Subject): { amount?: bigint } =>
-  kind === 'forward' ? { amount: decoded.payments[0]?.amount ?? 0n } : {}
 
 /** Returns the transactions of a payment on this node's own record, without its cancellations. */
 function recordedPayments({ store }: Context, step: string): DecodedTransaction[] {
@@ -156,7 +152,7 @@ export async function cancel(context: Context, order: Order, purpose: Cancel): P
     ...request,
     repeatable: false,
     ...(isPaidFor
-      ? { serves: null }
+      ? { isPaidFor, serves: null }
       : {
           acts: () => actsOf(context, subject, [requested], 'replacement'),
           isAct: true,

@@ -6,7 +6,7 @@ import { decodedOn, networkOf, verdictOf, type Context } from '../context.ts'
 import { actsOf, requestedForward } from '../governed/acts.ts'
 import { chargeOnce } from '../budget.ts'
 import { assertWorkspace, seenOf, understand, type CallerContext } from '../callers.ts'
-import { assertForwards, assertStands, standingRule } from '../forward.ts'
+import { assertForwards, assertStands, chargeOfForward, standingRule } from '../forward.ts'
 import { endNameOfRule, forwardName, voidNameOfRequest } from '../identity.ts'
 import type { Forward, Order, Verdict } from '../order.ts'
 import { assertWalletPaths } from '../paths.ts'
@@ -73,11 +73,12 @@ export async function forward(context: Context, order: Order, purpose: Forward):
   const network = networkOf(context, want.asset)
   assertWalletPaths(order, network, sub_account)
   const subject = await decodedOn(context, order, network)
+  assertForwards(subject, want)
   const fee = chargeOnce(subject, sub_account, subject.decoded.fee_max, context.budgetFeeCaps)
   return verdictOf(subject, {
     ...request,
     repeatable: false,
-    charges: [assertForwards(subject, want), fee],
+    charges: [chargeOfForward(subject, want), fee],
     acts: () =>
       actsOf(context, subject, [requestedForward({ proven, want, step: request.step })], 'act'),
     isAct: true,

@@ -17,7 +17,7 @@ import {
 import { charge, costOfFuel, sweepCharges } from '../budget.ts'
 import type { CallerContext } from '../callers.ts'
 import { feeOfReplacement, largestFee } from '../cancel.ts'
-import { assertFuels, costOf } from '../fuel.ts'
+import { assertFuelAmount, assertFuels, costOf } from '../fuel.ts'
 import {
   hashOfUnsigned,
   type Fuel,
@@ -80,9 +80,9 @@ export async function fuel(context: Context, order: Order, purpose: Fuel): Promi
     throw new Refusal('SHAPE', 'The fuel transaction is for the same payment twice')
   const subject = await fromTank(context, order, network)
   const parts = [purpose, ...beside]
-  assertFuels(
+  assertFuels(subject, [subAccount, network.chain_index, OMNIBUS_INDEX])
+  assertFuelAmount(
     subject,
-    [subAccount, network.chain_index, OMNIBUS_INDEX],
     all.map(({ rate, replaced = [] }, at) => ({
       part: parts[at] as Fuel,
       callerRate: rate,
@@ -212,11 +212,8 @@ async function sweepFuel(
       'FUEL_WITHOUT_INTENT',
       `A sweep of ${sweep.asset} pays its own network fee, so fuel is not allowed`,
     )
-  const most = assertFuels(
-    subject,
-    [sweep.sub_account, network.chain_index, sweep.address_index],
-    [{ part: purpose, callerRate: null, present: 0n }],
-  )
+  assertFuels(subject, [sweep.sub_account, network.chain_index, sweep.address_index])
+  const most = assertFuelAmount(subject, [{ part: purpose, callerRate: null, present: 0n }])
   const [{ address, amount }] = subject.decoded.payments as [DecodedTransaction['payments'][number]]
   // An address may receive many deposits and therefore many fuel transactions, within the budget
   // and the remainder of earlier fuel.

@@ -4,7 +4,7 @@ import { decodedOn, networkOf, verdictOf, type Context } from '../context.ts'
 import { actsOf, requestedForward, requestedPay, type Requested } from '../governed/acts.ts'
 import { charge, sweepCharges } from '../budget.ts'
 import type { CallerContext } from '../callers.ts'
-import type { Forward, Lend, Order, Pay, Verdict } from '../order.ts'
+import type { Charge, Forward, Lend, Order, Pay, Verdict } from '../order.ts'
 import { assertOnlyPath } from '../paths.ts'
 import { assertLends } from '../tank.ts'
 import { forwarder } from './forward.ts'
@@ -110,7 +110,7 @@ export async function lend(context: Context, order: Order, purpose: Lend): Promi
   assertLends(subject, purpose, source)
   const [subAccount] = source
   const fee = subject.decoded.fee_max
-  const charges =
+  const charges: [Charge, ...Charge[]] =
     request === null
       ? sweepCharges(subject, subAccount, fee, context.budgetFeeCaps)
       : [charge(subject, subAccount, fee, context.budgetFeeCaps)]

@@ -15,7 +15,7 @@ import { actsOf, requestedPay } from '../governed/acts.ts'
 import { voidNameOfRequest } from '../identity.ts'
 import type { Order, Pay, Verdict } from '../order.ts'
 import { assertWalletPaths } from '../paths.ts'
-import { assertPays } from '../pay.ts'
+import { assertPays, type Wanted } from '../pay.ts'
 
 /**
  * A payment that a caller requested, with the changes of later signed requests. `name`: name of the
@@ -23,7 +23,7 @@ import { assertPays } from '../pay.ts'
  */
 export type Payer = CallerContext & {
   proven: Proven
-  want: Pick<PayIntent, 'asset' | 'fee_rate'> & Partial<PayIntent>
+  want: Wanted & Pick<PayIntent, 'fee_rate'>
   amend: Amender['amend'] | null
   name: string
   step: string
@@ -80,7 +80,7 @@ export async function pay(context: Context, order: Order, purpose: Pay): Promise
     )
   assertWalletPaths(order, network, proven.enrolment.sub_account)
   const subject = await decodedOn(context, order, network)
-  assertPays(subject, want)
+  assertPays(subject, want, proven.enrolment.sub_account)
   return verdictOf(subject, {
     ...request,
     repeatable: false,

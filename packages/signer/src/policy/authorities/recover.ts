@@ -1,9 +1,10 @@
-import { addressAt, validateAddress } from '@custody/chains'
+import { addressAt, type DecodedTransaction } from '@custody/chains'
 import { Refusal } from '../../errors.ts'
 import type { RecoverOrder } from '../../store/state.ts'
-import { assertFeeCap } from '../cap.ts'
 import { decodedOn, networkNamed, verdictOf, type Context } from '../context.ts'
-import type { Order, Recover, Subject, Verdict } from '../order.ts'
+import { payeeOfOrder } from '../drain.ts'
+import { assertCovered } from '../effects.ts'
+import type { Covered, Order, Recover, Subject, Verdict } from '../order.ts'
 
 /**
  * Returns the recovery order of this node's own operator.
@@ -33,44 +34,37 @@ function orderOf({ store }: Context, order: Order, id: string): RecoverOrder {
   return wanted
 }
 
-function assertPays(
-  { decoded, network, key }: Subject,
+/** Rule 16: one payment without change: to the destination of the order, or to an own address. */
+function assertRecovers(
+  subject: Subject,
   registry: Context['registry'],
   wanted: RecoverOrder,
   toPath: number[] | undefined,
-): void {
-  const [payment, more] = decoded.payments
-  if (!payment || more || decoded.action)
-    throw new Refusal('SHAPE', 'The transaction must make exactly one payment')
+): asserts subject is Covered {
+  const { decoded, network, key } = subject
   if (decoded.change !== null) throw new Refusal('SHAPE', 'A recovery must have no change')
-  if (toPath) {
-    if (toPath[1] !== network.chain_index || payment.address !== addressAt(network, key, toPath)) {
-      throw new Refusal(
-        'DESTINATION_MISMATCH',
-        "The transaction does not pay the node's own address at that path",
-      )
-    }
-    if (
-      decoded.asset !== network.native_asset ||
-      payment.tag !== null ||
-      payment.amount > BigInt(wanted.fee_max)
-    ) {
-      throw new Refusal(
-        'SHAPE',
-        'A payment to an own address must not exceed the maximum network fee of one transaction',
-      )
-    }
-    return
+  const native = network.native_asset
+  if (toPath === undefined) {
+    const does = payeeOfOrder(registry, native, wanted.to_address, wanted.tag)
+    return assertCovered(subject, {
+      payer: null,
+      does: { ...does, asset: decoded.asset, amount: null },
+    })
   }
-  const to = validateAddress(registry, network.native_asset, wanted.to_address, wanted.tag)
-  if (!to.valid || payment.address !== to.address) {
+  const payee = "the node's own address at that path"
+  if (toPath[1] !== network.chain_index)
+    throw new Refusal('DESTINATION_MISMATCH', `The transaction must pay ${payee}`)
+  const address = addressAt(network, key, toPath)
+  assertCovered(subject, {
+    payer: null,
+    does: { asset: native, address, payee, tag: null, amount: null },
+  })
+  const [payment] = subject.decoded.payments as [DecodedTransaction['payments'][number]]
+  if (payment.amount > BigInt(wanted.fee_max))
     throw new Refusal(
-      'DESTINATION_MISMATCH',
-      "The transaction pays another address than the operator's order",
+      'SHAPE',
+      'A payment to an own address must not exceed the maximum network fee of one transaction',
     )
-  }
-  if (payment.tag !== to.address_tag)
-    throw new Refusal('TAG_MISMATCH', 'The tag of the transaction differs from the approved tag')
 }
 
 /**
@@ -89,8 +83,7 @@ export async function recover(context: Context, order: Order, purpose: Recover):
     }
   }
   const subject = await decodedOn(context, order, network)
-  assertPays(subject, context.registry, wanted, purpose.to_path)
-  assertFeeCap(subject)
+  assertRecovers(subject, context.registry, wanted, purpose.to_path)
   if (subject.decoded.fee_max > BigInt(wanted.fee_max)) {
     throw new Refusal(
       'FEE_CAP',
@@ -102,5 +95,6 @@ export async function recover(context: Context, order: Order, purpose: Recover):
     step: JSON.stringify(['recover', wanted.order, ...subject.decoded.from]),
     repeatable: true,
     serves: null,
+    ordered: null,
   })
 }

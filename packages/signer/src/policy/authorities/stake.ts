@@ -42,7 +42,8 @@ export async function stake(context: Context, order: Order, purpose: Stake): Pro
   const path = [proven.enrolment.sub_account, network.chain_index, OMNIBUS_INDEX]
   assertOnlyPath(order, path)
   const subject = await decodedOn(context, order, network)
-  assertStakes(subject, want, purpose.step, addressAt(network, subject.key, path))
+  const own = addressAt(network, subject.key, path)
+  assertStakes(subject, want, purpose.step, own, proven.enrolment.sub_account)
   return verdictOf(subject, {
     ...request,
     step: JSON.stringify([purpose.step, want.key]),

@@ -89,9 +89,21 @@ for (const code of ['ETH', 'XRP'] as const)
 test('ETH: the next transfer takes the nonce of a failed one that the nodes have signed', () =>
   staged(6, 'ETH', async (fixture) => {
     const [bad, good] = fixture.callers as [Caller, Caller]
+    // The tank's nonces are in this order.
     await fixture.create(bad, 'fuel')
+    await submitAll(fixture, 'FUEL', 1, 'away')
     await fixture.create(good, 'good')
-    await submitAll(fixture, 'FUEL', 2, 'lost')
+    await submitAll(fixture, 'FUEL', 2, 'away')
+    const { nodes } = fixture
+    const faultOf = nodes.fault
+    let lost = 0
+    nodes.fault = (order) => {
+      if (order.purpose.kind !== 'fuel') return faultOf(order)
+      lost++
+      return 'lost'
+    }
+    while (lost < 2) assert.ok(await fixture.turn(60_000))
+    nodes.fault = faultOf
     while (!(await fixture.isGapLeft())) assert.ok(await fixture.turn(60_000))
     await fixture.create(good, 'good')
     await fixture.run(60_000)
