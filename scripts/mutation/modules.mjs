@@ -153,6 +153,7 @@ export const MODULES = {
     mutate: ['packages/signer/src/policy/exclusivity.ts', 'packages/signer/src/policy/nonce.ts'],
     tests: signer(
       'policy/exclusive',
+      'policy/nonce',
       'store/written-down',
       'intent/amend',
       'policy/xrp',
@@ -175,7 +176,15 @@ export const MODULES = {
     // separate node processes.
     tests: signer(
       'policy/order-shape',
+      'policy/effects',
+      'policy/replaced',
       'policy/rules',
+      'policy/governed/acts',
+      'policy/governed/stops',
+      'policy/governed/own-addresses',
+      'policy/governed/judged-acts',
+      'policy/governed/windows',
+      'policy/governed/window-uses',
       'store/rules-of-the-record',
       'policy/judge',
       'policy/verdicts',
@@ -194,6 +203,7 @@ export const MODULES = {
       'policy/authorities/shared-fuel',
       'policy/runs',
       'policy/authorities/siphon',
+      'signing/unauthorised-effects',
     ),
   },
 }

@@ -90,12 +90,22 @@ export const approvalOf = (
   })
 
 /** Returns a signer node's statement that a document is in force, as the platform returns it. */
-export function statedBy(node: number, document: PolicyDocument, at = NOW_S): object {
+export function statedBy(
+  node: number,
+  document: PolicyDocument,
+  at = NOW_S,
+  stops?: readonly string[],
+): object {
   const { mode, nodes, workspace, number } = document
   const word = { node, mode, nodes, workspace, number, hash: documentHash(document), at }
-  const text = Buffer.from(`custody/policy-in-force/v1\n${JSON.stringify(word)}`)
   const { privateKey: own } = identities[node - 1] as (typeof identities)[number]
-  return { ...word, signature: sign(null, text, own).toString('hex') }
+  const signed = (tag: string, fields: object) =>
+    sign(null, Buffer.from(`custody/${tag}/v1\n${JSON.stringify(fields)}`), own).toString('hex')
+  return {
+    ...word,
+    signature: signed('policy-in-force', word),
+    ...(stops && { stops, stops_signature: signed('policy-stops', { ...word, stops }) }),
+  }
 }
 
 /** A platform with one transfer that waits for approvals. */

@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document c14587800c2fa4955628d9ed9124cc7e9d366eba7187f9004befedb0bf0ad41e
-// types ad920067050be6d02a861de67752a9dbd20bf644de1876cf3b8e693423ca2f86
+// document 656ab0a07835d5d1f07bdbe07424f77e4040afa6fb6151cc97c6538a41c312f3
+// types cca684ace34c3732c3e2bdd6b91392ec32f6da9f5a62f98ebf9eb5d27814f3a0
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -134,6 +134,8 @@ export interface components {
              * @description If it is not approved by then, the transfer fails and a new forwarding rule ends with `APPROVAL_EXPIRED`, and a policy change expires
              */
             expires_at: string;
+            /** @description Network fee that the platform plans for the transfer, in the smallest unit of `facts.fee_asset`, as digits; absent for a forwarding rule and a policy change. It is not part of what an approval signs: the signer nodes permit any fee up to `facts.fee_max` */
+            planned_fee?: string;
             statement: components["schemas"]["ApprovalStatement"] | components["schemas"]["PolicyChangeStatement"];
             /** @description The signed request of the caller, from which an approver can derive the facts again; absent for a policy change */
             request?: {
@@ -2538,6 +2540,10 @@ export interface components {
              * @example 5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a
              */
             signature: string;
+            /** @description Hashes of the stops that apply at the node, in ascending order */
+            stops?: string[];
+            /** @description Ed25519 signature of the node's identity key, in hex, over `custody/policy-stops/v1`, a line feed, and the JSON of the fields `node` to `at` in this order and `stops` */
+            stops_signature?: string;
         };
         PolicyStop: {
             /**

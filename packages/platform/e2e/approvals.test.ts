@@ -208,7 +208,8 @@ interface Shown {
   id: string
   state: string
   action: string
-  facts: { amount: string; to: string; sub_account: string }
+  planned_fee: string
+  facts: { amount: string; to: string; sub_account: string; fee_max: string }
   needs: { group: string; k: string; have: string }[]
   have: { by: string; decision: string }[]
   statement: Record<string, unknown>
@@ -264,6 +265,8 @@ test('a transfer waits until two people have approved it, and delays no other tr
       [],
     ],
   )
+  const { planned_fee, facts } = await show(large.id)
+  assert.ok(0n < BigInt(planned_fee) && BigInt(planned_fee) < BigInt(facts.fee_max), planned_fee)
   const small = (await send('0.4')).body
   await assertConfirmed(user, small.id)
 

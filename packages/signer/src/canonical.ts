@@ -14,6 +14,7 @@ export const TAGS = {
   ban: 'custody/ban/v1\n',
   policyHeld: 'custody/policy-held/v1\n',
   policyInForce: 'custody/policy-in-force/v1\n',
+  policyStops: 'custody/policy-stops/v1\n',
   policyReset: 'custody/policy-reset/v1\n',
   backup: 'custody/node-backup/v2\n',
   envelope: 'custody/peer-envelope/v1\n',

@@ -204,6 +204,31 @@ test('attack: no stop ends under a document that fewer than two signer nodes sta
   }
 })
 
+test('attack: a platform neither hides a stop that nodes state, nor invents one', async () => {
+  const { platform, call } = start()
+  const [stop, hidden] = [statementHash(STOP), 'ab'.repeat(32)]
+  platform.stops.set(stop, JSON.stringify(signWithPasskey(alice, STOP)))
+  const shown = async (...stated: (readonly string[] | undefined)[]) => {
+    platform.statements = stated.map((stops, at) => statedBy(at + 1, inForce, NOW_S, stops))
+    const { stops } = await call<EmergencyView>('emergency')
+    return stops.map(({ hash: each, refusal }) => [each, refusal])
+  }
+  assert.deepEqual(await shown([stop], [stop]), [[stop, null]])
+  // A stop holds at the nodes that have it, so one node is enough.
+  assert.deepEqual(await shown([], [stop]), [[stop, null]])
+  const invented = 'no signer node of the trust file states that this stop applies'
+  assert.deepEqual(await shown([], []), [[stop, invented]])
+  const file = /^its signed text is in the file/
+  const [, added] = await shown([stop, hidden], [stop])
+  assert.equal(added?.[0], hidden)
+  assert.match(String(added?.[1]), file)
+  // Statements about stops that prove nothing, and earlier versions of the nodes.
+  assert.deepEqual(await shown([], undefined), [[stop, null]])
+  const [forged] = [statedBy(2, inForce, NOW_S, [stop])]
+  platform.statements = [statedBy(1, inForce, NOW_S, []), { ...forged, stops: [] }]
+  assert.equal((await call<EmergencyView>('emergency')).stops[0]?.refusal, null)
+})
+
 test('vetoes a pending change, which is displayed as sentences', async () => {
   const { platform, call, sign } = start()
   const next = checkDocument({ ...inForce, number: 2, previous: hash, rules: [] })

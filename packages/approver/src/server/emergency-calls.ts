@@ -1,6 +1,7 @@
 import { LIMITS, type Passkey, type Policy, type Statement } from '@custody/policy'
 import { ApproverError } from '../errors.ts'
 import {
+  asStated,
   keysOf,
   pendingViews,
   policyOf,
@@ -74,12 +75,13 @@ async function viewOf(
   const policy = policyOf(place, state)
   const now_s = Math.floor(now() / 1000)
   const unstated = unstatedReason(place, trust, state, now_s)
-  const stops = await Promise.all(
+  const returned = await Promise.all(
     state.stops.map(async ({ hash }) => {
       const view = stopView(policy, hash, await platform.stopText(hash), now_s)
       return { ...view, refusal: view.refusal ?? unstated }
     }),
   )
+  const stops = asStated(place, trust, { state, policy, now_s }, returned)
   const pending = pendingViews(place, policy, state)
   const verified = stops.filter(({ refusal }) => refusal === null)
   return {

@@ -176,6 +176,14 @@ test('attack: more decisions than an approval can have, and numbers of another f
   assert.match(viewOf(withFacts({ fee_max: '1' })).refusal ?? '', /largest fee is 1 there/)
 })
 
+test('the planned fee stands beside the largest fee, and one of another form is left out', () => {
+  const rowOf = (planned_fee: unknown) =>
+    viewOf({ ...approval, planned_fee }).facts.find(({ name }) => name === 'Planned fee')?.value
+  assert.equal(rowOf('420000000000000'), '0.00042 ETH, as the platform states; not signed')
+  for (const odd of [undefined, null, 1, '', '-1', '1.5', '0x1', '9'.repeat(79), '<b>'])
+    assert.equal(rowOf(odd), undefined)
+})
+
 test('only passkeys of the person for this origin can sign', () => {
   for (const other of [
     { ...own, person: 'bob' },

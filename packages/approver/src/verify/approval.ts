@@ -64,8 +64,8 @@ export const passkeysOf = ({ people }: PolicyDocument, person: string, origin: s
     key.kind === 'passkey' && key.origins.includes(origin) ? [key] : [],
   )
 
-/** Returns facts as rows. */
-function factRows(action: ApprovedAction, facts: ActFacts): FactView[] {
+/** Returns facts as rows. @param planned fee that the platform states, which is not verified */
+function factRows(action: ApprovedAction, facts: ActFacts, planned: unknown): FactView[] {
   const text = (name: string, value: string | null): FactView[] =>
     value === null ? [] : [{ name, value, kind: 'text' }]
   const units = (digits: string | null, decimals: number, asset: string) =>
@@ -81,6 +81,7 @@ function factRows(action: ApprovedAction, facts: ActFacts): FactView[] {
       ? text('Token', `none: ${asset} is the coin of ${facts.network}`)
       : [{ name: 'Token contract', value: facts.contract, kind: 'address' as const }]),
     ...text('Largest fee', units(facts.fee_max, facts.fee_decimals, facts.fee_asset)),
+    ...text('Planned fee', plannedFee(facts, planned)),
     ...text('Sub-account', quote(facts.sub_account)),
     ...text('Resource', facts.resource),
     ...(standing === null
@@ -92,6 +93,12 @@ function factRows(action: ApprovedAction, facts: ActFacts): FactView[] {
         ]),
   ]
 }
+
+/** Returns the planned fee for display; null: none is stated. No approval signs it. */
+const plannedFee = (facts: ActFacts, planned: unknown): string | null =>
+  typeof planned === 'string' && /^[0-9]{1,78}$/.test(planned)
+    ? `${formatUnits(BigInt(planned), facts.fee_decimals)} ${facts.fee_asset}, as the platform states; not signed`
+    : null
 
 const needsOf = ({ needs }: ListedApproval): ApprovalView['needs'] =>
   needs.map(({ group, k, have }) => ({ group, k, have }))
@@ -149,7 +156,7 @@ export function detailView(
     return {
       ...view,
       sentences: actSentences(action, facts),
-      facts: factRows(action, facts),
+      facts: factRows(action, facts, detail.planned_fee),
       policy: base.policy,
       decisions: judged(() => currentDecisions(verified, detail.have, own.now_s)).map(
         ({ by, decision }) => ({ by, decision }),

@@ -1,5 +1,5 @@
 import type { Trust } from '@custody/client'
-import { statedDocument } from '@custody/client/approvals/parts'
+import { statedDocument, statedStops } from '@custody/client/approvals/parts'
 import {
   checkDocument,
   compile,
@@ -53,6 +53,44 @@ export function unstatedReason(
     : null
 }
 
+/** Texts of stops that are displayed, and end, only with their file. */
+const WITHOUT_TEXT = {
+  text: 'A stop that was not sent over the API.',
+  refusal: 'its signed text is in the file of "custody policy stop": end it with that command',
+}
+
+/**
+ * Completes the platform's list of stops by what the signer nodes of the trust file state: it refuses a
+ * stop that none of them has, and adds those that the platform does not return.
+ * @param views the platform's list
+ */
+export function asStated(
+  place: Place,
+  trust: Trust,
+  { state, policy, now_s }: { state: PolicyState; policy: Policy; now_s: number },
+  views: EmergencyView['stops'],
+): EmergencyView['stops'] {
+  const reference = { number: policy.document.number, hash: policy.hash }
+  const stated = judged(() => statedStops(place, reference, { policy: state, trust, now_s }))
+  // Earlier versions of the nodes state no stops.
+  if (stated === null) return views
+  const listed = new Set(views.map(({ hash }) => hash))
+  return [
+    ...views.map((view) =>
+      stated.has(view.hash)
+        ? view
+        : { ...view, refusal: 'no signer node of the trust file states that this stop applies' },
+    ),
+    ...[...stated]
+      .filter((hash) => !listed.has(hash))
+      .map((hash) => ({
+        hash,
+        ...WITHOUT_TEXT,
+        text: 'A stop that the platform does not return.',
+      })),
+  ]
+}
+
 /**
  * Returns a signed stop after verifying it. A stop stays in force after its statement has expired, so
  * it is verified as of its last valid second. A time in the future is refused, because the end of
@@ -87,12 +125,7 @@ export function stopView(
   signed: string | null,
   now_s: number,
 ): EmergencyView['stops'][number] {
-  if (signed === null)
-    return {
-      hash,
-      text: 'A stop that was not sent over the API.',
-      refusal: 'its signed text is in the file of "custody policy stop": end it with that command',
-    }
+  if (signed === null) return { hash, ...WITHOUT_TEXT }
   try {
     const { by, at, sub_account, reason } = verifiedStop(policy, hash, signed, now_s)
     const time = new Date(at * 1000).toISOString()

@@ -4,7 +4,7 @@
  */
 export { ApprovalError, cut } from './errors.ts'
 export { currentDecisions, distinct } from './decisions.ts'
-export { statedDocument } from './in-force.ts'
+export { statedDocument, statedStops } from './in-force.ts'
 export { assertPlace, placeOf, placeWith, type Place } from './place.ts'
 export {
   decisionStatement,

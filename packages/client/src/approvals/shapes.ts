@@ -34,6 +34,8 @@ export interface ListedApproval {
 
 /** What the platform returns of one transfer. Nothing of it is trusted. */
 export interface DetailedApproval extends ListedApproval {
+  /** Network fee that the platform plans, in the smallest unit; no one signs it. */
+  planned_fee?: unknown
   statement: {
     v: number
     mode: string

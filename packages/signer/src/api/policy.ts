@@ -23,7 +23,7 @@ export async function judgedPolicy<T>(call: () => T | Promise<T>): Promise<T> {
 }
 
 /**
- * Returns this node's statement about the document in force, which callers verify with their trust
+ * Returns this node's statements about the document in force and the stops, which callers verify with their trust
  * files. Null if the workspace has no policy, or if this node would refuse to sign with `POLICY_BEHIND`.
  */
 function inForce(parts: NodeContext, workspace: string): SignedInForceWord | null {
@@ -33,7 +33,7 @@ function inForce(parts: NodeContext, workspace: string): SignedInForceWord | nul
     if (current === null) return null
     governance.exchange.assertCurrent(current)
     const { document, hash } = current.policy
-    return signInForce(config.identity, {
+    const word = {
       node: config.node,
       mode: config.mode,
       nodes: nodesHash(keyring.identities),
@@ -41,7 +41,12 @@ function inForce(parts: NodeContext, workspace: string): SignedInForceWord | nul
       number: document.number,
       hash,
       at: store.seconds(),
-    })
+    }
+    return signInForce(
+      config.identity,
+      word,
+      current.stops.map((stop) => stop.hash),
+    )
   } catch (error) {
     if (error instanceof Refusal && error.code === 'POLICY_BEHIND') return null
     throw error

@@ -49,13 +49,29 @@ export interface InForceWord {
   hash: string
   at: number
 }
-export type SignedInForceWord = InForceWord & { signature: string }
+/** `stops`: hashes of the stops that apply at the node, in ascending order, with a signature of their own. */
+export type SignedInForceWord = InForceWord & {
+  signature: string
+  stops: readonly string[]
+  stops_signature: string
+}
 
-/** Signs a statement about the document in force by the node's identity key. */
-export const signInForce = (identity: KeyObject, word: InForceWord): SignedInForceWord => ({
-  ...word,
-  signature: signBytes(identity, canonicalBytes('policyInForce', IN_FORCE_KEYS, { ...word })),
-})
+/** Signs statements about the document in force and the stops by the node's identity key. */
+export function signInForce(
+  identity: KeyObject,
+  word: InForceWord,
+  hashes: readonly string[],
+): SignedInForceWord {
+  const stops = hashes.toSorted()
+  const signed = (tag: 'policyInForce' | 'policyStops', keys: readonly string[]) =>
+    signBytes(identity, canonicalBytes(tag, keys, { ...word, stops }))
+  return {
+    ...word,
+    signature: signed('policyInForce', IN_FORCE_KEYS),
+    stops,
+    stops_signature: signed('policyStops', [...IN_FORCE_KEYS, 'stops']),
+  }
+}
 
 const RESET_KEYS = ['node', 'workspace', 'number', 'hash', 'given_at'] as const
 

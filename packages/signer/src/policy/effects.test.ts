@@ -54,6 +54,12 @@ test('attack: no input and no change belongs to another sub-account', () => {
   assert.equal(refusal(subject({}, [3, 3], 3), PAYMENT), null)
   for (const [payers, change] of [[[4]], [[3, 4]], [[4, 3]], [[3], 4], [[0]]] as const)
     assert.equal(refusal(subject({}, [...payers], change), PAYMENT), 'FOREIGN_PATH')
+  assert.match(
+    said(() => {
+      assertCovered(subject({}, [4]), PAYMENT)
+    }) ?? '',
+    /spends from another account than the payer/,
+  )
   assert.equal(refusal(subject({}, [3, 4]), { ...PAYMENT, payer: null }), null)
 })
 

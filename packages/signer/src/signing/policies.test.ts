@@ -144,9 +144,20 @@ test('each node signs a statement about the document that it holds', async () =>
 })
 
 /** Returns whether a node signed these fields of a statement about the document in force. */
-function isStated({ signature, ...word }: SignedInForceWord, tag = 'policy-in-force'): boolean {
-  const { node, mode, nodes, workspace, number, hash, at } = word
-  const text = `custody/${tag}/v1\n${JSON.stringify({ node, mode, nodes, workspace, number, hash, at })}`
+const isStated = (word: SignedInForceWord, tag = 'policy-in-force'): boolean =>
+  isSigned(word, tag, word.signature)
+/** Returns whether a node signed which stops apply. */
+const isStopsStated = ({ stops, ...word }: SignedInForceWord): boolean =>
+  isSigned(word, 'policy-stops', word.stops_signature, { stops })
+
+function isSigned(
+  { node, mode, nodes, workspace, number, hash, at }: Omit<SignedInForceWord, 'stops'>,
+  tag: string,
+  signature: string,
+  more: object = {},
+): boolean {
+  const fields = { node, mode, nodes, workspace, number, hash, at, ...more }
+  const text = `custody/${tag}/v1\n${JSON.stringify(fields)}`
   const { identity } = cluster.peers.nodes.find((each) => each.node === node)!
   return verify(null, Buffer.from(text), createPublicKey(identity), Buffer.from(signature, 'hex'))
 }
@@ -159,10 +170,11 @@ test('each node states the document by which it signs, for one workspace, instal
     const { body } = await cluster.post(node, '/policy', { workspace })
     const word = body.in_force as SignedInForceWord
     const { mode, nodes } = document
-    const { at, signature: _, ...fields } = word
-    assert.deepEqual(fields, { node, mode, nodes, workspace, number: 1, hash })
+    const { at, signature: _, stops_signature: _stops, ...fields } = word
+    assert.deepEqual(fields, { node, mode, nodes, workspace, number: 1, hash, stops: [] })
     assert.ok(at >= start && at <= start + 60, String(at))
-    assert.ok(isStated(word))
+    assert.ok(isStated(word) && isStopsStated(word))
+    assert.ok(!isStopsStated({ ...word, stops: [hash] }) && !isStopsStated({ ...word, at: at + 1 }))
     const others = { mode: 'mainnet', nodes: 'ab'.repeat(32), workspace: 'other', number: 2 }
     const changes: object[] = Object.entries(others).map(([key, value]) => ({ [key]: value }))
     for (const change of [
@@ -266,6 +278,11 @@ test('a stop that one node has seen holds at all nodes, also for what is on reco
     refused(await workspace.sign(pay(first), unsigned, pair), 'POLICY_STOPPED')
   }
   const hash = presented.body.stops[0].hash
+  for (const node of [1, 2, 3]) {
+    const { body } = await cluster.post(node, '/policy', { workspace: workspace.name })
+    assert.deepEqual(body.in_force.stops, [hash])
+    assert.ok(isStopsStated(body.in_force as SignedInForceWord))
+  }
   const alone = { kind: 'resumed', workspace: workspace.name, stop, approvals: [] }
   refused(await cluster.post(3, '/policy/present', { item: alone }), 'BAD_POLICY')
   signed(await policy.resume(3, stop, hash))

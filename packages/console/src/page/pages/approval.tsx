@@ -70,6 +70,16 @@ export function ApprovalPage({ id }: { id: string }) {
                     of={facts.fee_asset}
                   />,
                 ],
+            approval.planned_fee === undefined
+              ? null
+              : [
+                  'Planned fee, not signed',
+                  <Amount
+                    key="planned"
+                    value={unitsText(approval.planned_fee, facts.fee_decimals)}
+                    of={facts.fee_asset}
+                  />,
+                ],
             standing === null
               ? null
               : [

@@ -8,6 +8,8 @@ export type FoundApproval = ApprovalRequest &
   Pick<TransactionRow, 'id' | 'workspace_id' | 'sub_account_id'> & {
     /** The signed request of the caller; a transfer also stores the API key. */
     request: (SignedRequest & { api_key?: string }) | null
+    /** Planned network fee in the smallest unit, as digits; null: it is a forwarding rule. */
+    planned_fee: string | null
     /** It is a forwarding rule. */
     is_rule: boolean
   }
@@ -28,7 +30,7 @@ export async function findApproval(
   const rows = await database.query<FoundApproval>(
     `select r.transaction_id, r.state, r.statement, r.needs, r.expires_at, r.created_at,
        r.is_rule, r.transaction_id id, r.workspace_id, r.sub_account_id,
-       coalesce(t.request, f.request) request
+       coalesce(t.request, f.request) request, t.fee::text planned_fee
      from approval_requests r
      left join transactions t on t.workspace_id = r.workspace_id and t.id = r.of_transaction
      left join forward_rules f on f.workspace_id = r.workspace_id and f.id = r.of_rule

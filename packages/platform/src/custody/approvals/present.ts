@@ -90,6 +90,10 @@ export const approvalShape = z
 /** One transfer or policy change that requires approvals, with what an approval signs. */
 export const approvalDetailShape = approvalShape
   .extend({
+    planned_fee: z.string().max(78).optional().meta({
+      description:
+        'Network fee that the platform plans for the transfer, in the smallest unit of `facts.fee_asset`, as digits; absent for a forwarding rule and a policy change. It is not part of what an approval signs: the signer nodes permit any fee up to `facts.fee_max`',
+    }),
     statement: z.union([statementShape, changeStatementShape]),
     request: z
       .object({

@@ -36,6 +36,7 @@ export async function presentDetail(database: Database, found: FoundApproval) {
   const { api_key: _, ...request } = found.request!
   return {
     ...presentApproval(found, await decisionsOf(database, found)),
+    ...(found.planned_fee === null ? {} : { planned_fee: found.planned_fee }),
     statement: found.statement,
     request,
   }

@@ -125,6 +125,11 @@ test('returns the statements of the nodes that have the document, each by the no
     ),
     [statement(1), statement(2)],
   )
+  const stopped = { stops: ['ef'.repeat(32)], stops_signature: 'a5'.repeat(64) }
+  assert.deepEqual(await read(says(statement(1, stopped)), says(statement(2)), AWAY), [
+    statement(1, stopped),
+    statement(2),
+  ])
   // Node 2 repeats the statement of node 1, and node 3 may have missed a change.
   assert.deepEqual(await read(says(statement(1)), says(statement(1)), says(null)), [statement(1)])
   assert.deepEqual(await read(view(), view(), AWAY), [], 'earlier versions of the node')

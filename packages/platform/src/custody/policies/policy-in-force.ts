@@ -32,7 +32,11 @@ const resetShape = z.object({
   hash: hash.nullable(),
   acts_at: seconds.nullable(),
 })
-/** A node's signed statement about the document in force. It is verified by the caller. */
+const identitySignature = z
+  .string()
+  .max(KEY_MAX)
+  .regex(/^[0-9a-f]{128}$/)
+/** A node's signed statements about the document in force and the stops. The caller verifies them. */
 const inForceShape = z.object({
   node: z.int().min(1).max(3),
   mode: z.enum(['local', 'mainnet']),
@@ -41,10 +45,10 @@ const inForceShape = z.object({
   number: z.int().min(1),
   hash,
   at: seconds,
-  signature: z
-    .string()
-    .max(KEY_MAX)
-    .regex(/^[0-9a-f]{128}$/),
+  signature: identitySignature,
+  /** Absent in earlier versions of the node, like its signature. */
+  stops: z.array(hash).max(1000).optional(),
+  stops_signature: identitySignature.optional(),
 })
 type Statement = z.output<typeof inForceShape>
 

@@ -67,6 +67,13 @@ const statementShape = z
           "Ed25519 signature of the node's identity key, in hex, over `custody/policy-in-force/v1`, a line feed, and the JSON of the other fields in this order",
         examples: ['5a'.repeat(64)],
       }),
+    stops: z.array(policyHash).max(STOPS_MAX).optional().meta({
+      description: 'Hashes of the stops that apply at the node, in ascending order',
+    }),
+    stops_signature: z.string().max(128).optional().meta({
+      description:
+        "Ed25519 signature of the node's identity key, in hex, over `custody/policy-stops/v1`, a line feed, and the JSON of the fields `node` to `at` in this order and `stops`",
+    }),
   })
   .meta({ id: 'PolicyStatement' })
 

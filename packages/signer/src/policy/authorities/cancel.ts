@@ -109,7 +109,6 @@ export async function replacedBy(
   const signed: DecodedTransaction[] = []
   for (const { unsigned, signed: raw } of replaces) {
     const own = { ...order, unsigned }
-    assertWalletPaths(own, network, proven.enrolment.sub_account)
     const subject = await decodedOn(context, own, network)
     assertSigned(context, unsigned, raw, subject.key)
     assertEffects(subject, paymentOf(want, proven.enrolment.sub_account))
