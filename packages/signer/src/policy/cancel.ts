@@ -32,7 +32,6 @@ export function assertCancels(
       amount: cancellation.moves === 'nothing' ? 0n : null,
     },
   })
-  if (decoded.change !== null) throw new Refusal('SHAPE', 'A cancellation must have one output')
   assertFeeRate(subject, feeRate)
 }
 

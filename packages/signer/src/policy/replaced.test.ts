@@ -2,8 +2,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { DecodedTransaction, Network } from '@custody/chains'
-import { registry } from '../../testing/signer-cluster.ts'
-import { said } from '../../testing/judging.ts'
+import { ETH, eth, registry } from '../../testing/signer-cluster.ts'
+import {
+  addressOf,
+  asksAbout,
+  asksPay,
+  Bench,
+  IAT,
+  pay,
+  said,
+  SESSION,
+} from '../../testing/judging.ts'
+import type { Body } from '../store/entries/index.ts'
 import { assertReplaces, feeOfReplacement, largestFee } from './cancel.ts'
 import type { Subject } from './order.ts'
 
@@ -38,6 +48,36 @@ test('on a network without replacements, only the quarter counts', () => {
   assert.equal(feeOfReplacement(subject('XRP'), costing(12n)), 15n)
 })
 
+test("a payment on a peer's record is the peer's word, so nothing of it can be cancelled", async (t) => {
+  const path = [1, ETH.chain_index, 0]
+  const [signing, other] = [new Bench(), new Bench()]
+  t.after(() => {
+    for (const bench of [signing, other]) bench.close()
+  })
+  const mine = signing.caller(1)
+  other.caller(1, { api_key: mine.api_key })
+  const paid = await asksPay(mine)
+  const { request } = await asksAbout(mine, paid.id, 'cancel')
+  const payment = await signing.verdict(pay(paid), eth(path, { value: 10n ** 18n }))
+  signing.judge.admit(payment, SESSION)
+  const cancellation = [
+    { kind: 'cancel', of: pay(paid), request },
+    eth(path, { to: addressOf(ETH, path), maxFeePerGas: 2_500_000_000n }),
+  ] as const
+  assert.equal(await signing.codeOf(...cancellation), null)
+  const entry = signing.store.record.read(signing.store.state.steps.get(payment.step)![0]!.height)
+  const {
+    purpose: _p,
+    workspace: _w,
+    key_id: _k,
+    unsigned: _u,
+    ...body
+  } = entry.body as Body<'step'>
+  const { partner: _n, peer_head: _h, ...shared } = body
+  other.store.append('imported', { at: IAT * 1000, kind: 'step', body: shared, from: 2 })
+  assert.match((await other.codeOf(...cancellation)) ?? '', /^NOTHING_TO_CANCEL: /)
+})
+
 const using = (...consumes: string[]) => ({ consumes }) as DecodedTransaction
 const refused = (cancellation: string[], ...replaced: DecodedTransaction[]) =>
   said(() => {
@@ -54,6 +94,12 @@ test('a cancellation uses all inputs of a transaction of the payment, and no oth
   assert.equal(refused(['a', 'b'], using('a'), using('b', 'c')), false)
   assert.equal(refused(['a', 'c'], using('a', 'b'), using('c', 'd')), true)
   assert.equal(refused(['a']), true)
+  assert.match(
+    said(() => {
+      assertReplaces(subject('BTC', using('a')), [])
+    }) ?? '',
+    /^NOT_EXCLUSIVE: A cancellation must use all inputs, or the nonce, of a transaction of the payment/,
+  )
 })
 
 test('a transaction that excludes no other one cannot be cancelled', () => {

@@ -234,6 +234,9 @@ describe('cancellations under a policy', () => {
     const again = { ...fuel(quarter), for: cancel(request, await ask(caller, id, 'cancel')) }
     refused(await workspace.sign(again, given(difference, 1)), 'NOT_EXCLUSIVE', 6)
     signed(await workspace.sign(cancel(request, by), back(quarter)))
+    // A quarter more than the payment, not than the cancellation before.
+    const dearer = cancel(request, await ask(caller, id, 'cancel'))
+    refused(await workspace.sign(dearer, back((quarter * 5n) / 4n)), 'POLICY_STOPPED', 17)
   })
 
   test('attack: fees count in a window, although a gas tank may pay them', async () => {

@@ -15,7 +15,11 @@ import { forwarder } from './forward.ts'
 import { payer, type Payer } from './pay.ts'
 
 /** A caller who cancels a payment. `requested`: the payment itself, as a policy judges it. */
-export type Canceller = Payer & { voids: string[]; requested: Requested }
+export type Canceller = Payer & {
+  amend: NonNullable<Payer['amend']>
+  voids: string[]
+  requested: Requested
+}
 
 /**
  * Returns the caller who cancels a payment, and the names that are voided. Payments of a revoked
@@ -143,7 +147,7 @@ export async function cancel(context: Context, order: Order, purpose: Cancel): P
   const { sub_account } = proven.enrolment
   assertWalletPaths(order, network, sub_account)
   const subject = await decodedOn(context, order, network)
-  assertCancels(subject, sub_account, amend?.fee_rate ?? null)
+  assertCancels(subject, sub_account, amend.fee_rate)
   const replaced = await replacedBy(context, order, purpose, by)
   assertReplaces(subject, replaced)
   const isPaidFor = subject.decoded.fee_max <= feeOfReplacement(subject, replaced)
