@@ -176,7 +176,7 @@ export const MODULES = {
     // separate node processes.
     tests: signer(
       'policy/order-shape',
-      'policy/effects',
+      'policy/gate/effects',
       'policy/replaced',
       'policy/rules',
       'policy/governed/acts',

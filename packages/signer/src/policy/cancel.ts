@@ -1,7 +1,7 @@
 import { addressAt, traitsOf, type DecodedTransaction } from '@custody/chains'
 import { Refusal } from '../errors.ts'
-import { assertFeeRate } from './cap.ts'
-import { assertCovered } from './effects.ts'
+import { assertFeeRate } from './gate/cap.ts'
+import { assertCovered } from './gate/effects.ts'
 import type { Covered, Subject } from './order.ts'
 
 /**

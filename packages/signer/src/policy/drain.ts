@@ -1,7 +1,7 @@
 import { TANK_SUB_ACCOUNT, validateAddress, type Registry } from '@custody/chains'
 import { Refusal } from '../errors.ts'
 import type { DrainOrder, State } from '../store/state.ts'
-import { assertCovered } from './effects.ts'
+import { assertCovered } from './gate/effects.ts'
 import type { Covered, Order, Subject } from './order.ts'
 
 /** Rule 15: returns the operator's order, which was entered at this node's own socket. */

@@ -5,7 +5,7 @@ import type { ForwardIntent } from '../intent/forward.ts'
 import type { Proven } from '../intent/request.ts'
 import type { StandingRule, State } from '../store/state.ts'
 import { isTimely, isVouchedFor } from './age.ts'
-import { assertCovered } from './effects.ts'
+import { assertCovered } from './gate/effects.ts'
 import type { Charge, Covered, Receipt, Subject } from './order.ts'
 
 /** Rule 13: exactly one payment of the rule's asset to its destination; a charge limits its amount. */

@@ -7,7 +7,7 @@ import {
 } from '@custody/chains'
 import { Refusal } from '../errors.ts'
 import { FEE_RATE_DECIMALS } from '../intent/pay.ts'
-import { assertCovered } from './effects.ts'
+import { assertCovered } from './gate/effects.ts'
 import type { Covered, FuelPart, Subject } from './order.ts'
 
 /**

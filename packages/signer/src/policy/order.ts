@@ -206,7 +206,7 @@ export interface Subject {
 }
 
 declare const COVERED: unique symbol
-/** A transaction of which an authority permits everything that it does (`effects.ts`). */
+/** A transaction of which an authority permits everything that it does (`gate/effects.ts`). */
 export type Covered = Subject & { readonly [COVERED]: true }
 
 export interface SeenRequest {

@@ -1,6 +1,6 @@
 import { Refusal } from '../errors.ts'
 import type { StakeCall, StakeIntent } from '../intent/stake.ts'
-import { assertCovered } from './effects.ts'
+import { assertCovered } from './gate/effects.ts'
 import type { Covered, Stake, Subject } from './order.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { addressAt, OMNIBUS_INDEX, type DecodedTransaction } from '@custody/chains'
 import { Refusal } from '../errors.ts'
-import { assertCovered } from './effects.ts'
+import { assertCovered } from './gate/effects.ts'
 import type { Covered, Subject, Sweep } from './order.ts'
 
 /**

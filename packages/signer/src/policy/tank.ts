@@ -2,7 +2,7 @@ import { addressAt, OMNIBUS_INDEX, TANK_SUB_ACCOUNT } from '@custody/chains'
 import { Refusal } from '../errors.ts'
 import type { StakeCall } from '../intent/stake.ts'
 import type { State, TankStakeOrder } from '../store/state.ts'
-import { assertCovered } from './effects.ts'
+import { assertCovered } from './gate/effects.ts'
 import type { Covered, Lend, Order, Subject } from './order.ts'
 
 const CALLS: Record<TankStakeOrder['action'], StakeCall['kind']> = {

@@ -15,7 +15,7 @@ import { actsOf, requestedPay } from '../governed/acts.ts'
 import { voidNameOfRequest } from '../identity.ts'
 import type { Order, Pay, Verdict } from '../order.ts'
 import { assertWalletPaths } from '../paths.ts'
-import { assertPays, type Wanted } from '../pay.ts'
+import { assertPays, type Wanted } from '../gate/pay.ts'
 
 /**
  * A payment that a caller requested, with the changes of later signed requests. `name`: name of the

@@ -3,7 +3,7 @@ import { Refusal } from '../../errors.ts'
 import type { RecoverOrder } from '../../store/state.ts'
 import { decodedOn, networkNamed, verdictOf, type Context } from '../context.ts'
 import { payeeOfOrder } from '../drain.ts'
-import { assertCovered } from '../effects.ts'
+import { assertCovered } from '../gate/effects.ts'
 import type { Covered, Order, Recover, Subject, Verdict } from '../order.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { parseAmount, traitsOf } from '@custody/chains'
-import { Refusal } from '../errors.ts'
-import { FEE_RATE_DECIMALS } from '../intent/pay.ts'
-import type { Subject } from './order.ts'
+import { Refusal } from '../../errors.ts'
+import { FEE_RATE_DECIMALS } from '../../intent/pay.ts'
+import type { Subject } from '../order.ts'
 
 /**
  * Rule 9: the node's own fee cap, and the maximum gas of a transfer. Without the latter, a low

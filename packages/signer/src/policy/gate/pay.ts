@@ -1,7 +1,7 @@
-import type { PayIntent } from '../intent/pay.ts'
+import type { PayIntent } from '../../intent/pay.ts'
 import { assertFeeRate } from './cap.ts'
 import { assertCovered, type Cover } from './effects.ts'
-import type { Covered, Subject } from './order.ts'
+import type { Covered, Subject } from '../order.ts'
 
 /** Rules 7 and 9: exactly what the caller requested, within the limits of its fee. */
 export function assertPays(

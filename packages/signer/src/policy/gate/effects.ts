@@ -1,7 +1,7 @@
-import type { TronAction } from '@custody/chains'
-import { Refusal } from '../errors.ts'
+import type { StakeCall } from '../../intent/stake.ts'
+import { Refusal } from '../../errors.ts'
 import { assertFeeCap } from './cap.ts'
-import type { Covered, Subject } from './order.ts'
+import type { Covered, Subject } from '../order.ts'
 
 /** A payment that an authority permits. */
 interface PaymentCover {
@@ -15,8 +15,8 @@ interface PaymentCover {
   amount: bigint | null
 }
 
-/** A staking action that an authority permits. It locks coin, or lends energy, and pays nobody. */
-interface ActionCover extends Pick<TronAction, 'kind' | 'resource' | 'receiver'> {
+/** A staking action that an authority permits. It locks coin or lends energy, and makes no payment. */
+interface ActionCover extends Pick<StakeCall, 'kind' | 'resource' | 'receiver'> {
   /** In the smallest unit; null: any, because the coin stays in the account. */
   amount: bigint | null
 }
@@ -37,7 +37,7 @@ interface Effects {
   payers: readonly number[]
   /** Without the change. */
   payments: Subject['decoded']['payments']
-  action: TronAction | null
+  action: StakeCall | null
   /** Largest fee, in the smallest unit of the native coin. */
   fee: bigint
 }

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { loadRegistry, traitsOf, type DecodedTransaction, type TronAction } from '@custody/chains'
-import { said } from '../../testing/judging.ts'
-import { ETH, SINK_ETH } from '../../testing/signer-cluster.ts'
+import { said } from '../../../testing/judging.ts'
+import { ETH, SINK_ETH } from '../../../testing/signer-cluster.ts'
 import { assertCovered, effectsOf, type Cover } from './effects.ts'
-import type { Subject } from './order.ts'
+import type { Subject } from '../order.ts'
 
 const PAID = { address: SINK_ETH, amount: 5n, tag: null }
 const FROZEN: TronAction = { kind: 'freeze', resource: 'ENERGY', amount: 5n, receiver: null }
@@ -80,7 +80,7 @@ test('attack: a payment makes exactly what is permitted, and nothing besides', (
   assert.equal(refusal(subject({ payments: [{ ...PAID, amount: 9n }] }), limited), null)
 })
 
-test('attack: a staking action pays nobody, and is exactly what is permitted', () => {
+test('attack: a staking action makes no payment, and is exactly what is permitted', () => {
   const staked = (action?: Partial<TronAction>, more: Partial<DecodedTransaction> = {}) =>
     subject({ payments: [], action: { ...FROZEN, ...action }, ...more })
   assert.equal(refusal(staked(), ACTION), null)
@@ -125,7 +125,7 @@ const ACTIONS: Record<TronAction['kind'], true> = {
 }
 
 test('docs/protocol/effects.md has exactly one row for each operation', () => {
-  const url = new URL('../../../../docs/protocol/effects.md', import.meta.url)
+  const url = new URL('../../../../../docs/protocol/effects.md', import.meta.url)
   const rows = readFileSync(url, 'utf8')
     .split('\n')
     .filter((line) => line.startsWith('| '))
