@@ -23,10 +23,14 @@ const registry = loadRegistry('local')
 /** A local chain on which signed transactions are executed, and its balances are read. */
 export interface Ledger {
   readonly network: Network
-  /** Returns the balance of an address in the native coin's smallest unit. */
-  balance(address: string): Promise<bigint>
-  /** Pays from the faucet, in coins. @returns the transaction that pays, in hex; UTXO chains only */
-  fund(address: string, amount: string): Promise<string>
+  /** Returns the balance of an address in the smallest unit. @param ticker default: the native coin */
+  balance(address: string, ticker?: string): Promise<bigint>
+  /**
+   * Pays from the faucet, in coins.
+   * @param ticker default: the native coin
+   * @returns the transaction that pays, in hex; UTXO chains only
+   */
+  fund(address: string, amount: string, ticker?: string): Promise<string>
   broadcast(raw: string): Promise<BroadcastResult>
   mine(blocks: number): Promise<void>
 }
@@ -68,7 +72,7 @@ export class Ledgers {
     const existing = this.#ledgers.get(code)
     if (existing) return existing
     const network = registry.network(code) as Network
-    const asset = registry.asset(network.native_asset) as Asset
+    const assetOf = (ticker = network.native_asset) => registry.asset(ticker) as Asset
     const chain = this.#devnet.chains.find((each) => each.code === code)!
     const endpoint = { url: `${this.#devnet.url}${chain.path}` }
     const fetch = chainsFetch(this.#devnet)
@@ -77,13 +81,13 @@ export class Ledgers {
     const ledger = {
       network,
       client,
-      balance: async (address: string): Promise<bigint> =>
+      balance: async (address: string, ticker?: string): Promise<bigint> =>
         client.balance
-          ? client.balance(address, asset)
+          ? client.balance(address, assetOf(ticker))
           : scanned(await rpc<Scan>('scantxoutset', ['start', [`addr(${address})`]])),
-      fund: async (address: string, amount: string) => {
+      fund: async (address: string, amount: string, ticker = network.native_asset) => {
         const hash = await chain.fund({
-          asset: network.native_asset,
+          asset: ticker,
           address,
           amount,
           tag: undefined,

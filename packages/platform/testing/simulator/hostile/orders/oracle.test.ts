@@ -2,14 +2,20 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { DecodedTransaction } from '@custody/chains'
 import type { Ledger } from './ledgers.ts'
-import { execute, judge, type Balances, type Signed } from './oracle.ts'
+import { execute, judge, judgeToken, type Balances, type Signed } from './oracle.ts'
 import type { CallerRequest } from './requests.ts'
 import type { Scenario } from './scenario.ts'
 
 const CAP = 100n
 const transaction = (fields: Partial<DecodedTransaction>, isBeforeStop = false): Signed => ({
   transaction: { network: 'BTC', raw: JSON.stringify(fields.consumes), hash: '' },
-  decoded: { payments: [], fee_max: 0n, nonce: null, ...fields } as DecodedTransaction,
+  decoded: {
+    asset: 'BTC',
+    payments: [],
+    fee_max: 0n,
+    nonce: null,
+    ...fields,
+  } as DecodedTransaction,
   isBeforeStop,
   from: 1,
 })
@@ -22,7 +28,7 @@ const balances = (tank: bigint, one: bigint, two: bigint, sink: bigint): Balance
   foreign: new Map([['sink', sink]]),
 })
 const BEFORE = balances(1000n, 1000n, 1000n, 0n)
-const PAY = { kind: 'pay', subAccount: 1, to: 'sink', units: 10n } as CallerRequest
+const PAY = { kind: 'pay', subAccount: 1, asset: 'BTC', to: 'sink', units: 10n } as CallerRequest
 
 /** Returns what the oracle finds if balances change from {@link BEFORE}. */
 const found = (
@@ -34,11 +40,13 @@ const found = (
     {
       scenario: {
         code: 'BTC',
+        token: null,
         mode: 'none',
         isLeaderHostile: false,
         isStoppedLate: false,
         ...scenario,
       },
+      native: 'BTC',
       requests,
       signed,
       cap: CAP,
@@ -119,4 +127,66 @@ test('of transactions that exclude each other the block builder includes the dea
   ]
   assert.equal(await execute(ledger, signed, new Set(['own'])), 4)
   assert.deepEqual(sent, ['["a"]', '["b"]', '["c"]', '["d"]'])
+})
+
+const TOKEN = 'USDT_ETH'
+const TOKEN_PAY = { ...PAY, asset: TOKEN } as CallerRequest
+/** Returns what the oracle finds if balances of a token change from {@link BEFORE}. */
+const foundToken = (
+  after: Balances,
+  scenario: Partial<Scenario>,
+  requests: CallerRequest[] = [TOKEN_PAY],
+  signed: Signed[] = [],
+): string[] => {
+  const common = {
+    code: 'ETH',
+    token: TOKEN,
+    isLeaderHostile: false,
+    isStoppedLate: false,
+  } as const
+  return judgeToken(
+    {
+      scenario: { ...common, mode: 'none', ...scenario },
+      native: 'ETH',
+      requests,
+      signed,
+      cap: CAP,
+      window: 50n,
+      budgetFeeCaps: 4,
+    },
+    TOKEN,
+    BEFORE,
+    after,
+  )
+}
+
+test('a payment of a token may be paid once, from the sub-account of its caller, and without a loss', () => {
+  assert.deepEqual(foundToken(balances(1000n, 990n, 1000n, 10n), {}), [])
+  assert.equal(foundToken(balances(1000n, 989n, 1000n, 11n), {}).length, 2)
+  assert.deepEqual(foundToken(balances(1000n, 1000n, 990n, 10n), {}), [
+    `sub-account 2 lost 10 ${TOKEN}, and 0 are allowed`,
+  ])
+  assert.equal(foundToken(balances(1000n, 989n, 1000n, 10n), {}).length, 1, 'a token was burnt')
+  assert.deepEqual(foundToken(balances(1000n, 980n, 1000n, 20n), { isLeaderHostile: true }), [])
+  // A request of the native coin permits no token.
+  assert.equal(foundToken(balances(1000n, 990n, 1000n, 10n), {}, [PAY]).length, 2)
+})
+
+test('no token leaves under a denial, a stop, or a window that does not name it', () => {
+  for (const mode of ['deny', 'stop', 'window'] as const)
+    assert.equal(foundToken(balances(1000n, 990n, 1000n, 10n), { mode }).length, 2, mode)
+  const early = transaction(
+    { asset: TOKEN, payments: [{ address: 'sink', amount: 10n, tag: null }] },
+    true,
+  )
+  assert.deepEqual(foundToken(balances(1000n, 990n, 1000n, 10n), { mode: 'stop' }, [], [early]), [])
+})
+
+test('under a rule against crossings, no sub-account receives a token from another', () => {
+  const crossing = { ...TOKEN_PAY, to: 'two' } as CallerRequest
+  const after = balances(1000n, 990n, 1010n, 0n)
+  assert.deepEqual(foundToken(after, {}, [crossing]), [])
+  assert.deepEqual(foundToken(after, { mode: 'own' }, [crossing]), [
+    `sub-account 2 received 10 ${TOKEN}, which the policy denies`,
+  ])
 })

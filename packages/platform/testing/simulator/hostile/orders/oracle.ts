@@ -24,19 +24,21 @@ export interface Balances {
 /** Part of a cap by which a replacement may cost more than what it replaces. */
 const REPLACEMENT = [5n, 4n] as const
 
+/** @param ticker default: the native coin */
 export async function readBalances(
   ledger: Ledger,
   wallets: Wallets,
   foreign: readonly string[],
+  ticker?: string,
 ): Promise<Balances> {
   const owned = new Map<number, bigint>()
   for (const sub of [0, ...SUB_ACCOUNTS]) {
     let sum = 0n
-    for (const address of wallets.owned(sub)) sum += await ledger.balance(address)
+    for (const address of wallets.owned(sub)) sum += await ledger.balance(address, ticker)
     owned.set(sub, sum)
   }
   const others = new Map<string, bigint>()
-  for (const address of foreign) others.set(address, await ledger.balance(address))
+  for (const address of foreign) others.set(address, await ledger.balance(address, ticker))
   return { owned, foreign: others }
 }
 
@@ -79,6 +81,9 @@ export async function execute(
 
 interface Judged {
   scenario: Scenario
+  /** Ticker of the network's coin, in which fees are paid. */
+  native: string
+  /** Requests of which nodes have signed something: those that signed orders contain. */
   requests: readonly CallerRequest[]
   signed: readonly Signed[]
   cap: bigint
@@ -100,7 +105,14 @@ interface Allowed {
 }
 
 /** Derives from the callers' requests and the policy what the workspace may lose. */
-function allowedBy({ scenario: { mode }, requests, signed, cap, budgetFeeCaps }: Judged): Allowed {
+function allowedBy({
+  scenario: { mode },
+  native,
+  requests,
+  signed,
+  cap,
+  budgetFeeCaps,
+}: Judged): Allowed {
   const budget = BigInt(budgetFeeCaps) * cap
   const isNothingAllowed = mode === 'deny' || mode === 'stop'
   const paid = new Map<string, bigint>()
@@ -109,11 +121,12 @@ function allowedBy({ scenario: { mode }, requests, signed, cap, budgetFeeCaps }:
   }
   const before = signed.filter(({ isBeforeStop }) => isBeforeStop)
   if (!isNothingAllowed) {
-    for (const { kind, to, units } of requests)
-      if (kind === 'pay' || kind === 'rule') add(to, units)
+    for (const { kind, asset, to, units } of requests)
+      if (asset === native && (kind === 'pay' || kind === 'rule')) add(to, units)
   } else
     for (const { decoded } of before)
-      for (const { address, amount } of decoded.payments) add(address, amount)
+      if (decoded.asset === native)
+        for (const { address, amount } of decoded.payments) add(address, amount)
   const replaced = (list: readonly Signed[]): bigint =>
     (list.reduce((sum, { decoded }) => sum + decoded.fee_max, 0n) * REPLACEMENT[0]) / REPLACEMENT[1]
   const earlyOf = (sub: number): Signed[] => before.filter(({ from }) => from === sub)
@@ -128,7 +141,12 @@ function allowedBy({ scenario: { mode }, requests, signed, cap, budgetFeeCaps }:
       const mine = requests.filter(({ subAccount }) => subAccount === sub)
       const pays = mine.filter(({ kind }) => kind === 'pay').length
       const rules = mine.filter(({ kind }) => kind === 'rule')
-      return rules.reduce((sum, { units }) => sum + units, BigInt(pays) * cap + swept)
+      // The daily cap of a rule for the native coin includes fees; a budget limits those of tokens.
+      const ofTokens = rules.some(({ asset }) => asset !== native) ? budget : 0n
+      return rules.reduce(
+        (sum, { asset, units }) => (asset === native ? sum + units : sum),
+        BigInt(pays) * cap + swept + ofTokens,
+      )
     },
     tank: isNothingAllowed
       ? fuelled + replaced(earlyOf(0)) + swept * BigInt(SUB_ACCOUNTS.length)
@@ -165,6 +183,48 @@ export function judge(judged: Judged, before: Balances, after: Balances): string
     }
     if (scenario.mode === 'own' && lost(sub) < 0n)
       problems.push(`sub-account ${sub} received ${-lost(sub)}, which the policy denies`)
+  }
+  return problems
+}
+
+/**
+ * Compares balances of a token with what the requests and the policy allow. No token is burnt, and a
+ * sub-account loses only what its own callers requested.
+ */
+export function judgeToken(
+  { scenario: { mode, isLeaderHostile }, requests, signed }: Judged,
+  token: string,
+  before: Balances,
+  after: Balances,
+): string[] {
+  const times = isLeaderHostile ? 2n : 1n
+  // The window names only the native coin, so its rule fits no act of a token.
+  const isNothingAllowed = mode === 'deny' || mode === 'stop' || mode === 'window'
+  const moves = isNothingAllowed
+    ? signed
+        .filter(({ isBeforeStop, decoded }) => isBeforeStop && decoded.asset === token)
+        .flatMap(({ from, decoded: { payments } }) =>
+          payments.map(({ address: to, amount: units }) => ({ from, to, units })),
+        )
+    : requests
+        .filter(({ kind, asset }) => asset === token && (kind === 'pay' || kind === 'rule'))
+        .map(({ subAccount: from, to, units }) => ({ from, to, units }))
+  const sum = (fits: (move: (typeof moves)[number]) => boolean): bigint =>
+    times * moves.filter(fits).reduce((all, { units }) => all + units, 0n)
+  const problems: string[] = []
+  for (const [address, balance] of after.foreign) {
+    const gained = balance - before.foreign.get(address)!
+    const most = sum(({ to }) => to === address)
+    if (gained > most)
+      problems.push(`${address} received ${gained} ${token}, and ${most} are allowed`)
+  }
+  for (const sub of SUB_ACCOUNTS) {
+    const lost = before.owned.get(sub)! - after.owned.get(sub)!
+    const most = sum(({ from }) => from === sub)
+    if (lost > most)
+      problems.push(`sub-account ${sub} lost ${lost} ${token}, and ${most} are allowed`)
+    if (mode === 'own' && lost < 0n)
+      problems.push(`sub-account ${sub} received ${-lost} ${token}, which the policy denies`)
   }
   return problems
 }

@@ -8,7 +8,7 @@ import {
 import { registry } from '../../../../../signer/testing/signer-cluster.ts'
 import type { SeededRandom } from '../../seeded-random.ts'
 import type { CallerRequest, Callers } from './requests.ts'
-import { CHANGE_INDEX, GAS, type Transfer, type Wallets } from './wallets.ts'
+import { CHANGE_INDEX, GAS, THIEF, TOKEN_GAS, type Transfer, type Wallets } from './wallets.ts'
 
 /** An order of the hostile platform. */
 export interface GeneratedOrder {
@@ -69,9 +69,19 @@ export class OrderGenerator {
   get #cap(): bigint {
     return BigInt(this.#wallets.network.fee_cap)
   }
-  /** Base amount of payments. */
+  /** Base amount of payments of the native coin, and of the token. */
   get #unit(): bigint {
     return this.#cap / 10n
+  }
+  #unitOf({ type, decimals }: Asset): bigint {
+    return type === 'token' ? 10n ** BigInt(decimals) : this.#unit
+  }
+  /** Draws the native coin, or the token of the run. */
+  #drawAsset(): Asset {
+    const { token } = this.#wallets
+    return token !== null && this.#random.below(2) === 0
+      ? (registry.asset(token) as Asset)
+      : this.#asset
   }
 
   /** Returns an amount in coins. */
@@ -92,22 +102,27 @@ export class OrderGenerator {
     const rules = this.#callers.of('rule')
     const draw = random.below(10)
     if (draw < 5 || pays.length === 0) return void (await this.#callers.pay(sub, this.#payee(sub)))
-    if (draw < 6 || rules.length === 0)
-      return void (await this.#callers.rule(sub, { ...this.#payee(sub), units: this.#unit * 2n }))
+    if (draw < 6 || rules.length === 0) {
+      const payee = this.#payee(sub)
+      const units = this.#unitOf(registry.asset(payee.asset) as Asset) * 2n
+      return void (await this.#callers.rule(sub, { ...payee, units }))
+    }
     if (draw < 7) return void (await this.#callers.end(random.of(rules)))
     await this.#callers.amend(draw < 9 ? 'cancel' : 'speed-up', random.of(pays))
   }
 
   #payee(sub: number) {
     const random = this.#random
-    const { asset_name: asset, decimals } = this.#asset
+    const drawn = this.#drawAsset()
+    const { asset_name: asset, decimals } = drawn
+    const unit = this.#unitOf(drawn)
     const other = sub === 1 ? 2 : 1
     const to =
       random.below(4) === 0
         ? this.#wallets.address(this.#wallets.pathOf(other, 0))
         : this.#wallets.sink(1 + random.below(3))
-    const isTagged = this.#asset.takes_tag && random.below(2) === 0
-    const units = random.below(3) === 0 ? this.#unit / 100n : this.#unit * random.of([1n, 2n, 5n])
+    const isTagged = drawn.takes_tag && random.below(2) === 0
+    const units = random.below(3) === 0 ? unit / 100n : unit * random.of([1n, 2n, 5n])
     return { asset, decimals, to, units, tag: isTagged ? '7' : null }
   }
 
@@ -181,7 +196,9 @@ export class OrderGenerator {
       this.#cap,
       this.#cap + 1n,
     ])
-    return family === 'evm' ? (fee / GAS) * GAS : fee
+    // A multiple of the gas of each kind of transfer, so that it is reached exactly.
+    const gas = this.#wallets.token === null ? GAS : GAS * TOKEN_GAS
+    return family === 'evm' ? (fee / gas) * gas : fee
   }
 
   #coins(sub: number, count: number): Transfer['coins'] {
@@ -217,7 +234,7 @@ export class OrderGenerator {
       fee: this.#fee(),
       isWhole: false,
       ...fields,
-      to: this.#forge(fields.to, () => random.of([this.#wallets.sink(3), fields.to])),
+      to: this.#forge(fields.to, () => random.of([this.#wallets.sink(THIEF), fields.to])),
       path,
       nonce,
       coins,
@@ -253,9 +270,10 @@ export class OrderGenerator {
   #pay(of: CallerRequest): GeneratedOrder | null {
     const tag = (JSON.parse(of.request.body) as { address_tag?: string }).address_tag ?? null
     const unsigned = this.#transaction(of.id, of.subAccount, {
+      asset: this.#forge(of.asset, () => this.#drawAsset().asset_name),
       to: of.to,
       tag: this.#forge(tag, () => '8'),
-      amount: this.#forge(of.units, () => of.units + 1n),
+      amount: this.#forge(of.units, () => of.units * this.#random.of([2n, 10n]) + 1n),
     })
     return this.#order(this.#payPurpose(of), unsigned, of.to)
   }
@@ -301,6 +319,7 @@ export class OrderGenerator {
     if (rules.length === 0) return null
     const rule = this.#random.of(rules)
     const unsigned = this.#transaction(rule.id, rule.subAccount, {
+      asset: this.#forge(rule.asset, () => this.#drawAsset().asset_name),
       to: rule.to,
       amount: this.#random.of([rule.units / 10n, rule.units / 2n, rule.units]),
     })
@@ -327,7 +346,10 @@ export class OrderGenerator {
     const swept = {
       kind: 'sweep',
       sub_account: of.subAccount,
-      asset: this.#forge(`USDT_${this.#wallets.network.code}`, () => this.#asset.asset_name),
+      asset: this.#forge(
+        this.#wallets.token ?? `USDT_${this.#wallets.network.code}`,
+        () => this.#asset.asset_name,
+      ),
       address_index: index,
     }
     const isSweep = draw === 3
@@ -355,16 +377,18 @@ export class OrderGenerator {
     const random = this.#random
     const sub = 1 + random.below(2)
     const index = 1 + random.below(2)
+    const { asset_name: asset, type } = this.#drawAsset()
     const purpose = {
       kind: 'sweep',
       sub_account: this.#forge(sub, () => 0),
-      asset: this.#asset.asset_name,
+      asset,
       address_index: this.#forge(index, () => 0),
     }
     const unsigned = this.#transaction(`sweep ${sub} ${index}`, sub, {
       path: this.#wallets.pathOf(sub, index),
+      asset,
       to: this.#wallets.address(this.#wallets.pathOf(sub, 0)),
-      amount: this.#cap,
+      amount: type === 'token' ? this.#unitOf(registry.asset(asset) as Asset) : this.#cap,
     })
     return this.#order(purpose, unsigned, null)
   }
@@ -381,7 +405,7 @@ export class OrderGenerator {
       { kind: 'stake', step: 'freeze', request: of.request },
     ])
     const unsigned = this.#transaction(of.id, random.of([0, of.subAccount]), {
-      to: random.of([of.to, this.#wallets.sink(3)]),
+      to: random.of([of.to, this.#wallets.sink(THIEF)]),
       amount: of.units,
     })
     return this.#order(purpose, unsigned, of.to)

@@ -8,10 +8,10 @@ import { SeededRandom } from '../../seeded-random.ts'
 import type { Hostile } from '../report.ts'
 import { CLOCK_MS, Ledgers } from './ledgers.ts'
 import { OrderGenerator, type GeneratedOrder } from './orders.ts'
-import { execute, judge, readBalances, type Signed } from './oracle.ts'
+import { execute, judge, judgeToken, readBalances, type Balances, type Signed } from './oracle.ts'
 import { Callers } from './requests.ts'
 import { drawScenario, firstDocument, stopOf, type Scenario } from './scenario.ts'
-import { SUB_ACCOUNTS, Wallets } from './wallets.ts'
+import { SUB_ACCOUNTS, THIEF, Wallets } from './wallets.ts'
 
 const WORKSPACE = 'acme'
 const ORDERS = 120
@@ -20,8 +20,8 @@ const EARLY = 25
 const BUDGET_FEE_CAPS = 4
 /** Largest sum that a window allows, in parts of a fee cap. */
 const WINDOW_CAPS = 2n
-/** Foreign addresses of a run. */
-const SINKS = [1, 2, 3] as const
+/** Foreign addresses of a run; no caller requests a payment to the last. */
+const SINKS = [1, 2, 3, THIEF] as const
 
 let ledgers: Promise<Ledgers> | null = null
 
@@ -61,6 +61,8 @@ class OrdersRun {
   readonly #wallets: Wallets
   readonly #generator: OrderGenerator
   readonly #signed: Signed[] = []
+  /** Tokens of the requests that signed orders contain. */
+  readonly #named = new Set<string>()
   readonly #refusals = new Map<string, number>()
   readonly #faults = new Map<string, number>()
   readonly #asks: string[] = []
@@ -70,7 +72,7 @@ class OrdersRun {
     this.#random = random
     this.#ledgers = ledgers
     const scenario = { ...drawScenario(random), ...options }
-    const { code, mode } = scenario
+    const { mode } = scenario
     this.#scenario = {
       ...scenario,
       isLeaderHostile: scenario.isLeaderHostile && mode !== 'none',
@@ -88,7 +90,12 @@ class OrdersRun {
         workspace: WORKSPACE,
         sub_account: sub,
       })
-    this.#wallets = new Wallets(code, this.#keys, new WholeKeys(2_000_000 + seed), ledgers)
+    this.#wallets = new Wallets(
+      this.#scenario,
+      this.#keys,
+      new WholeKeys(2_000_000 + seed),
+      ledgers,
+    )
     this.#generator = new OrderGenerator(random, this.#wallets, this.#callers, mode !== 'own')
   }
 
@@ -110,6 +117,7 @@ class OrdersRun {
     await this.#install()
     if (this.#scenario.mode === 'stop' && !this.#scenario.isStoppedLate) await this.#stop()
     const before = await readBalances(ledger, this.#wallets, this.#sinks)
+    const tokensBefore = await this.#tokens()
     for (let at = 0; at < 6; at++) await this.#generator.request()
     for (let at = 0; at < ORDERS; at++) {
       if (this.#scenario.isStoppedLate && at === EARLY) await this.#stop()
@@ -120,17 +128,21 @@ class OrdersRun {
     const own = new Set([0, ...SUB_ACCOUNTS].flatMap((sub) => this.#wallets.owned(sub)))
     const included = await execute(ledger, this.#signed, own)
     const after = await readBalances(ledger, this.#wallets, this.#sinks)
+    const tokensAfter = await this.#tokens()
     const judged = {
       scenario: this.#scenario,
-      requests: this.#callers.signed,
+      native: this.#wallets.network.native_asset,
+      requests: this.#callers.signed.filter(({ request }) => this.#named.has(request.token)),
       signed: this.#signed,
       cap: this.#cap,
       window: WINDOW_CAPS * this.#cap,
       budgetFeeCaps: BUDGET_FEE_CAPS,
     }
+    const { mode, token, isLeaderHostile } = this.#scenario
     const problems = judge(judged, before, after)
-    const { mode, isLeaderHostile } = this.#scenario
-    const name = `${code} ${mode}${isLeaderHostile ? ', node 1 hostile' : ''}`
+    if (token !== null && tokensBefore !== null && tokensAfter !== null)
+      problems.push(...judgeToken(judged, token, tokensBefore, tokensAfter))
+    const name = `${code}${token === null ? '' : ` and ${token}`} ${mode}${isLeaderHostile ? ', node 1 hostile' : ''}`
     this.#faults.set(name, 1)
     this.#asks.push(`${included} of ${this.#signed.length} signed transactions were included`)
     return {
@@ -142,6 +154,12 @@ class OrdersRun {
       faults: this.#faults,
       asks: this.#asks,
     }
+  }
+
+  async #tokens(): Promise<Balances | null> {
+    const { code, token } = this.#scenario
+    if (token === null) return null
+    return readBalances(this.#ledgers.of(code), this.#wallets, this.#sinks, token)
   }
 
   async #install(): Promise<void> {
@@ -202,6 +220,8 @@ class OrdersRun {
   }
 
   #keep(order: GeneratedOrder, { raw, hash }: { raw: string; hash: string }): void {
+    for (const [, token] of JSON.stringify(order.purpose).matchAll(/"token":"([^"]+)"/g))
+      this.#named.add(token as string)
     const { network } = order.unsigned
     const { curve } = this.#wallets.network
     const decoded = decode(registry, order.unsigned, this.#keys.at[curve])

@@ -10,6 +10,8 @@ export interface CallerRequest {
   request: SignedRequest
   /** Public ID of the payment or rule. */
   id: string
+  /** Of a payment or a rule: ticker. */
+  asset: string
   /** Of a payment or a rule. */
   to: string
   /** Of a payment: its amount. Of a rule: its daily cap. In the smallest unit. */
@@ -63,6 +65,7 @@ export class Callers {
       nonce,
     })
     const signed = {
+      asset: '',
       to: '',
       units: 0n,
       about: '',
@@ -83,7 +86,11 @@ export class Callers {
       source_type: 'INTERNAL',
       ...(tag ? { address_tag: tag } : {}),
     }
-    return this.#sign({ kind: 'pay', subAccount, to, units }, ['POST', '/dac/v1/transaction', body])
+    return this.#sign({ kind: 'pay', subAccount, asset, to, units }, [
+      'POST',
+      '/dac/v1/transaction',
+      body,
+    ])
   }
 
   rule(subAccount: number, { asset, decimals, to, units }: Payee): Promise<CallerRequest> {
@@ -94,7 +101,7 @@ export class Callers {
       destination_address: to,
       expires_at: new Date(CLOCK_MS + 86_400_000).toISOString(),
     }
-    return this.#sign({ kind: 'rule', subAccount, to, units }, [
+    return this.#sign({ kind: 'rule', subAccount, asset, to, units }, [
       'POST',
       '/dac/v1/auto-forwarding',
       body,

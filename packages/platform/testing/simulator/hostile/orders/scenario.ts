@@ -7,6 +7,12 @@ import { CLOCK_MS } from './ledgers.ts'
 
 /** Networks of which a run draws one. */
 const NETWORKS = ['BTC', 'ETH', 'XRP', 'TRX', 'XLM', 'SOL'] as const
+/** Tokens that half of the runs of a network move besides the native coin. */
+const TOKENS: Readonly<Record<string, string>> = {
+  ETH: 'USDT_ETH',
+  TRX: 'USDT_TRX',
+  SOL: 'USDC_SOL',
+}
 
 /**
  * `none`: the workspace has no policy. `deny`: a rule denies everything. `stop`: a person has stopped
@@ -19,6 +25,8 @@ export type Mode = (typeof MODES)[number]
 /** What a run tests. */
 export interface Scenario {
   code: (typeof NETWORKS)[number]
+  /** Ticker of a token that is moved too; null: only the native coin is. */
+  token: string | null
   mode: Mode
   /** Node 1 is hostile too: it leads sessions without judging its orders. */
   isLeaderHostile: boolean
@@ -28,8 +36,11 @@ export interface Scenario {
 
 export function drawScenario(random: SeededRandom): Scenario {
   const mode = random.of(MODES)
+  const code = random.of(NETWORKS)
+  const token = TOKENS[code] ?? null
   return {
-    code: random.of(NETWORKS),
+    code,
+    token: token !== null && random.below(2) === 0 ? token : null,
     mode,
     isLeaderHostile: mode !== 'none' && random.below(3) === 0,
     isStoppedLate: mode === 'stop' && random.below(2) === 0,

@@ -35,6 +35,8 @@ interface Coin {
 
 /** What a transaction is to do; fields that a family does not have are ignored. */
 export interface Transfer {
+  /** Ticker; absent: the native coin. */
+  asset?: string
   path: number[]
   to: string
   tag: string | null
@@ -56,8 +58,16 @@ const FUNDS: Readonly<Record<string, { omnibus: string; deposit: string | null }
   solana: { omnibus: '20', deposit: '1' },
 }
 
-/** Gas of a transfer of the native coin. */
+/** Number of the foreign address of the hostile platform. */
+export const THIEF = 4
+
+/** Gas of a transfer of the native coin, and of a token. */
 export const GAS = 21_000n
+export const TOKEN_GAS = 100_000n
+/** Initial balances in tokens. */
+const TOKENS = { omnibus: '1000', deposit: '100' } as const
+/** Cost of the bandwidth of a Tron transaction, at most, in sun. */
+const BANDWIDTH_SUN = 1_000_000n
 
 /** The wallets of one workspace on one network, as the platform sees them. */
 export class Wallets {
@@ -72,7 +82,16 @@ export class Wallets {
   #blockhash = ''
   #made = 0
 
-  constructor(code: string, keys: WholeKeys, foreign: WholeKeys, ledgers: Ledgers) {
+  /** Ticker of the token that is moved too; null: none. */
+  readonly token: string | null
+
+  constructor(
+    { code, token }: { code: string; token: string | null },
+    keys: WholeKeys,
+    foreign: WholeKeys,
+    ledgers: Ledgers,
+  ) {
+    this.token = token
     this.network = registry.network(code) as Network
     this.#keys = keys
     this.#foreign = foreign
@@ -126,9 +145,21 @@ export class Wallets {
       for (const sub of SUB_ACCOUNTS)
         for (const index of DEPOSITS)
           await ledger.fund(this.address(this.pathOf(sub, index)), deposit)
+    await this.#fundTokens()
     for (const sub of subs) await this.#readNonce(this.pathOf(sub))
     if (family === 'tron') this.#reference = await ledger.client.reference!()
     if (family === 'solana') this.#blockhash = (await ledger.client.lifetime!()).blockhash
+  }
+
+  async #fundTokens(): Promise<void> {
+    const { token } = this
+    if (token === null) return
+    const ledger = this.#ledgers.of(this.network.code)
+    for (const sub of SUB_ACCOUNTS) {
+      await ledger.fund(this.address(this.pathOf(sub)), TOKENS.omnibus, token)
+      for (const index of DEPOSITS)
+        await ledger.fund(this.address(this.pathOf(sub, index)), TOKENS.deposit, token)
+    }
   }
 
   async #readNonce(path: number[]): Promise<void> {
@@ -153,17 +184,20 @@ export class Wallets {
   build(o: Transfer): UnsignedTransaction | null {
     const { network } = this
     const publicKey = this.#keys.at[network.curve](o.path)
+    const asset = registry.asset(o.asset ?? network.native_asset) as Asset
+    const isToken = asset.type === 'token'
     switch (network.family) {
       case 'utxo':
         return this.#spend(o)
       case 'evm': {
-        const price = o.fee / GAS
+        const gas = isToken ? TOKEN_GAS : GAS
+        const price = o.fee / gas
         return evm.buildTransfer(network, {
-          asset: registry.asset(network.native_asset) as Asset,
+          asset,
           to: o.to,
           amount: o.amount,
           nonce: o.nonce,
-          gas: GAS,
+          gas,
           // The block builder takes all of it.
           fee: { maxFeePerGas: price, maxPriorityFeePerGas: price },
           path: o.path,
@@ -186,9 +220,10 @@ export class Wallets {
           reference: { ...this.#reference!, timestamp: this.#reference!.timestamp + this.#made++ },
           path: o.path,
           publicKey,
-          asset: registry.asset('TRX') as Asset,
+          asset,
           to: o.to,
           amount: o.amount,
+          ...(isToken ? { feeLimit: o.fee > BANDWIDTH_SUN ? o.fee - BANDWIDTH_SUN : o.fee } : {}),
         })
       case 'stellar':
         return stellar.buildPayment(network, {
@@ -203,9 +238,9 @@ export class Wallets {
           path: o.path,
         })
       case 'solana': {
-        const units = solana.unitsOf(false)
+        const units = solana.unitsOf(isToken)
         return solana.buildTransfer(network, {
-          asset: registry.asset(network.native_asset) as Asset,
+          asset,
           to: o.to,
           amount: o.amount,
           blockhash: this.#blockhash,
