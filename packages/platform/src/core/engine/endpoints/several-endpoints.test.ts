@@ -437,12 +437,15 @@ test('a slow endpoint receives queries for several blocks concurrently', async (
   const held = await fixture.available()
   let underWay = 0
   let most = 0
+  // The endpoint answers nothing before it has three queries, or clearly receives no more.
+  const three = Promise.withResolvers<void>()
   behaviour['b'] = {
     async late() {
       most = Math.max(most, ++underWay)
-      await new Promise((resolve) => {
-        setTimeout(resolve, 50)
-      })
+      if (underWay === 3) three.resolve()
+      const timer = setTimeout(three.resolve, 30_000)
+      await three.promise
+      clearTimeout(timer)
       underWay--
     },
   }
