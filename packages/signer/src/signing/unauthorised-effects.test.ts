@@ -186,6 +186,24 @@ describe('cancellations of payments that no node has signed', () => {
     signed(await workspace.sign(replaces(sent, first.raw), back, [1, 3]))
   })
 
+  test('attack: a sweep to the payee is not a payment, whose cancellation may cost a quarter more', async () => {
+    const { workspace, caller } = await wallet(null)
+    const own = workspace.address(ETH, omnibus)
+    const { request, id } = await paid(caller, { destination_address: own })
+    signed(await workspace.sign(pay(request), eth(omnibus, { to: own, value: ETHER })))
+    const deposit = [1, ETH.chain_index, 7]
+    const dear = eth(deposit, { to: own, value: ETHER, maxFeePerGas: 100n * GWEI })
+    const purpose = { kind: 'sweep', sub_account: 1, asset: 'ETH', address_index: 7 }
+    const swept = await workspace.sign(purpose, dear)
+    signed(swept)
+    const by = {
+      ...cancel(request, await ask(caller, id, 'cancel')),
+      replaces: [{ unsigned: dear, signed: swept.body.signed.raw }],
+    }
+    const back = eth(omnibus, { to: own, maxFeePerGas: 3n * GWEI })
+    refused(await workspace.sign(by, back), 'FOREIGN_PATH', 8)
+  })
+
   test('attack: a cancellation that leaves an input of its payment unspent is refused', async () => {
     const { workspace, caller } = await wallet(null)
     const paths = [0, 1].map((at) => [1, BTC.chain_index, at])

@@ -113,6 +113,8 @@ export async function replacedBy(
   const signed: DecodedTransaction[] = []
   for (const { unsigned, signed: raw } of replaces) {
     const own = { ...order, unsigned }
+    // A sweep to a payee that is the omnibus address looks like the payment, except for its path.
+    assertWalletPaths(own, network, proven.enrolment.sub_account)
     const subject = await decodedOn(context, own, network)
     assertSigned(context, unsigned, raw, subject.key)
     assertEffects(subject, paymentOf(want, proven.enrolment.sub_account))
