@@ -334,23 +334,27 @@ export class InProcessNodes {
 
   /**
    * Lets node 1, which is hostile, lead a session: it judges nothing, and tells its partner nothing.
-   * @param body of an order, as a platform sends it
+   * @param run orders, as a platform sends them
    */
-  async signAsHostileLeader(partner: number, body: unknown): Promise<SignedOrder> {
+  async signAsHostileLeader(
+    partner: number,
+    workspace: string,
+    run: readonly object[],
+  ): Promise<SignedOrder[]> {
     const [leader, honest] = [1, partner].map((node) => this.#nodes.get(node) as NodeContext)
-    const parsed = orderSchema.safeParse(body)
-    if (!parsed.success) throw new NodeRefused(partner, 400, { error: 'BAD_ORDER' })
+    const parsed = run.map((order) => orderSchema.safeParse({ workspace, ...order }))
+    const orders = parsed.flatMap(({ data }) => (data ? [data] : []))
+    if (orders.length < run.length) throw new NodeRefused(partner, 400, { error: 'BAD_ORDER' })
     try {
-      const [signed] = await this.#policies!.signAsHostileLeader(
+      return await this.#policies!.signAsHostileLeader(
         [leader as NodeContext, honest as NodeContext],
-        [parsed.data],
+        orders,
         {
           faults: [],
           learn: (parts, verdict) => this.#learn(parts, verdict),
-          signaturesOf: (orders) => this.#signaturesOf(orders),
+          signaturesOf: (each) => this.#signaturesOf(each),
         },
       )
-      return signed!
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       throw new NodeRefused(partner, 403, errorAnswer(error).body)

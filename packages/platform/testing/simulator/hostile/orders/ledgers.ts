@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
+  CardanoClient,
   EvmClient,
   jsonRpc,
   loadRegistry,
@@ -14,7 +15,6 @@ import {
   type BroadcastResult,
   type Network,
 } from '@custody/chains'
-import { Transaction } from 'bitcoinjs-lib'
 import { Devnet, FAMILIES } from '../../../../../devnet/src/devnet.ts'
 import { chainsFetch } from '../../../chains/chains-fetch.ts'
 
@@ -25,11 +25,7 @@ export interface Ledger {
   readonly network: Network
   /** Returns the balance of an address in the smallest unit. @param ticker default: the native coin */
   balance(address: string, ticker?: string): Promise<bigint>
-  /**
-   * Pays from the faucet, in coins.
-   * @param ticker default: the native coin
-   * @returns the transaction that pays, in hex; UTXO chains only
-   */
+  /** Pays from the faucet, in coins. @param ticker default: the native coin. @returns the hash */
   fund(address: string, amount: string, ticker?: string): Promise<string>
   broadcast(raw: string): Promise<BroadcastResult>
   mine(blocks: number): Promise<void>
@@ -40,6 +36,8 @@ interface Client {
   balance?(address: string, asset: Asset): Promise<bigint>
   broadcast(raw: string): Promise<BroadcastResult>
   rawTransaction?(hash: string): Promise<string>
+  transactionBody?(hash: string): Promise<string>
+  validUntil?(): Promise<number>
   account?(address: string): Promise<object | null>
   reference?(): ReturnType<TronClient['reference']>
   lifetime?(): ReturnType<SolanaClient['lifetime']>
@@ -78,24 +76,25 @@ export class Ledgers {
     const fetch = chainsFetch(this.#devnet)
     const client = this.#client(network, endpoint, fetch)
     const rpc = jsonRpc(endpoint, fetch)
+    const balance = async (address: string, ticker?: string): Promise<bigint> => {
+      if (client.balance) return client.balance(address, assetOf(ticker))
+      return network.family === 'cardano'
+        ? lovelaceOf(await fetch(`${endpoint.url}/addresses/${address}/utxos`))
+        : scanned(await rpc<Scan>('scantxoutset', ['start', [`addr(${address})`]]))
+    }
     const ledger = {
       network,
       client,
-      balance: async (address: string, ticker?: string): Promise<bigint> =>
-        client.balance
-          ? client.balance(address, assetOf(ticker))
-          : scanned(await rpc<Scan>('scantxoutset', ['start', [`addr(${address})`]])),
-      fund: async (address: string, amount: string, ticker = network.native_asset) => {
-        const hash = await chain.fund({
+      balance,
+      fund: (address: string, amount: string, ticker = network.native_asset) =>
+        chain.fund({
           asset: ticker,
           address,
           amount,
           tag: undefined,
           tokens: undefined,
           delivered: undefined,
-        })
-        return client.rawTransaction ? client.rawTransaction(hash) : ''
-      },
+        }),
       broadcast: (raw: string) => client.broadcast(raw),
       mine: async (blocks: number) => {
         await chain.mine(blocks, { address: undefined, seconds: undefined })
@@ -112,6 +111,8 @@ export class Ledgers {
         return new UtxoClient(network, endpoint, fetch, () => CLOCK_MS)
       case 'evm':
         return new EvmClient(network, assets, endpoint, fetch)
+      case 'cardano':
+        return new CardanoClient(network, endpoint, fetch, () => CLOCK_MS)
       case 'xrp':
         return new XrpClient(network, endpoint, fetch, () => CLOCK_MS)
       case 'tron':
@@ -139,6 +140,12 @@ interface Scan {
 /** Returns the sum of a scan in satoshi. */
 const scanned = ({ total_amount }: Scan): bigint => BigInt(Math.round(total_amount * 1e8))
 
-/** Returns the position of the output of a transaction that pays a script. */
-export const outputPaying = (raw: string, script: Uint8Array): number =>
-  Transaction.fromHex(raw).outs.findIndex((out) => Buffer.from(out.script).equals(script))
+/** Returns the sum of an answer of Blockfrost about the unspent outputs of an address, in lovelace. */
+async function lovelaceOf(answer: Response): Promise<bigint> {
+  if (answer.status === 404) return 0n
+  const outputs = (await answer.json()) as { amount: { unit: string; quantity: string }[] }[]
+  return outputs
+    .flatMap(({ amount }) => amount)
+    .filter(({ unit }) => unit === 'lovelace')
+    .reduce((sum, { quantity }) => sum + BigInt(quantity), 0n)
+}

@@ -1,10 +1,5 @@
 import { createHash } from 'node:crypto'
-import {
-  traitsOf,
-  type Asset,
-  type DecodedTransaction,
-  type UnsignedTransaction,
-} from '@custody/chains'
+import { traitsOf, type Asset, type UnsignedTransaction } from '@custody/chains'
 import { registry } from '../../../../../signer/testing/signer-cluster.ts'
 import type { SeededRandom } from '../../seeded-random.ts'
 import type { CallerRequest, Callers } from './requests.ts'
@@ -15,6 +10,8 @@ export interface GeneratedOrder {
   purpose: Record<string, unknown>
   unsigned: UnsignedTransaction
   policy?: Record<string, unknown>
+  /** What it takes of the wallet, and the request or rule that it is for. */
+  placed: { id: string } & Pick<Transfer, 'nonce' | 'coins'>
 }
 
 /** A signed transaction, as an order names it. */
@@ -48,9 +45,9 @@ export class OrderGenerator {
   /** IDs of forwards for which a payment or anything else was ordered. */
   readonly #forwards: string[] = []
   /** Path and nonce with which a request was last signed, by its ID. */
-  readonly #placed = new Map<string, Pick<Transfer, 'nonce' | 'coins'>>()
+  readonly #placed = new Map<string, GeneratedOrder['placed']>()
   readonly #signed: (Signature & { id: string })[] = []
-  #last: ({ id: string } & Pick<Transfer, 'nonce' | 'coins'>) | null = null
+  #last!: GeneratedOrder['placed']
   #count = 0
 
   readonly #isFuelled: boolean
@@ -71,7 +68,8 @@ export class OrderGenerator {
   }
   /** Base amount of payments of the native coin, and of the token. */
   get #unit(): bigint {
-    return this.#cap / 10n
+    // An output of Cardano contains at least about one coin.
+    return this.#wallets.network.family === 'cardano' ? this.#cap : this.#cap / 10n
   }
   #unitOf({ type, decimals }: Asset): bigint {
     return type === 'token' ? 10n ** BigInt(decimals) : this.#unit
@@ -122,11 +120,31 @@ export class OrderGenerator {
         ? this.#wallets.address(this.#wallets.pathOf(other, 0))
         : this.#wallets.sink(1 + random.below(3))
     const isTagged = drawn.takes_tag && random.below(2) === 0
-    const units = random.below(3) === 0 ? unit / 100n : unit * random.of([1n, 2n, 5n])
+    const { token } = this.#wallets
+    // As many units of the native coin as a wallet has of the token, so that it can pay the other one.
+    const alike =
+      token !== null && random.below(3) === 0 ? this.#unitOf(registry.asset(token)!) : unit
+    const units = random.below(3) === 0 ? unit / 100n : alike * random.of([1n, 2n, 5n])
     return { asset, decimals, to, units, tag: isTagged ? '7' : null }
   }
 
-  draw(): GeneratedOrder | null {
+  /** Draws orders that one session is to sign; their nonces follow each other. */
+  draw(): GeneratedOrder[] {
+    const before = new Map(this.#wallets.nonces)
+    const orders: GeneratedOrder[] = []
+    const count = this.#random.below(6) === 0 ? 2 + this.#random.below(3) : 1
+    for (let at = 0; at < count; at++) {
+      const order = this.#draw()
+      if (order === null) continue
+      this.#pass(order)
+      orders.push(order)
+    }
+    this.#wallets.nonces.clear()
+    for (const [path, nonce] of before) this.#wallets.nonces.set(path, nonce)
+    return orders
+  }
+
+  #draw(): GeneratedOrder | null {
     const random = this.#random
     switch (random.of(PURPOSES)) {
       case 'pay':
@@ -207,6 +225,17 @@ export class OrderGenerator {
     return [...new Set(drawn)]
   }
 
+  /** Draws a place for change that is not the one of the sub-account that pays. */
+  #change(): Transfer['change'] {
+    const path = this.#wallets.pathOf(
+      this.#random.of([0, 1, 2]),
+      this.#random.of([0, 1, CHANGE_INDEX]),
+    )
+    const address =
+      this.#random.below(2) === 0 ? this.#wallets.sink(THIEF) : this.#wallets.address(path)
+    return { path, address }
+  }
+
   /** Builds the transaction that is ordered. @param id of the request that it is for */
   #transaction(
     id: string,
@@ -233,6 +262,7 @@ export class OrderGenerator {
       tag: null,
       fee: this.#fee(),
       isWhole: false,
+      change: this.#forge(null, () => this.#change()),
       ...fields,
       to: this.#forge(fields.to, () => random.of([this.#wallets.sink(THIEF), fields.to])),
       path,
@@ -248,23 +278,22 @@ export class OrderGenerator {
   ): GeneratedOrder | null {
     if (unsigned === null) return null
     const policy = this.#policy(to)
-    return { purpose, unsigned, ...(policy ? { policy } : {}) }
+    return { purpose, unsigned, ...(policy ? { policy } : {}), placed: this.#last }
   }
 
   /** Remembers where a request was signed, so that later orders can replace it. */
-  noteSigned(
-    { purpose, unsigned }: GeneratedOrder,
-    { nonce }: DecodedTransaction,
-    signed: string,
-  ): void {
-    if (this.#last) {
-      this.#placed.set(this.#last.id, this.#last)
-      if (purpose['kind'] === 'pay' || purpose['kind'] === 'forward')
-        this.#signed.push({ id: this.#last.id, unsigned, signed })
-    }
+  noteSigned({ purpose, unsigned, placed }: GeneratedOrder, signed: string): void {
+    this.#placed.set(placed.id, placed)
+    if (purpose['kind'] === 'pay' || purpose['kind'] === 'forward')
+      this.#signed.push({ id: placed.id, unsigned, signed })
+    this.#pass({ unsigned, placed })
+    this.#wallets.used.add(unsigned.inputs[0]!.path.join('/'))
+  }
+
+  /** Lets later transactions of an account follow one. */
+  #pass({ unsigned, placed: { nonce } }: Pick<GeneratedOrder, 'unsigned' | 'placed'>): void {
     const path = unsigned.inputs[0]!.path.join('/')
-    if (nonce !== null && nonce >= (this.#wallets.nonces.get(path) ?? 0n))
-      this.#wallets.nonces.set(path, nonce + 1n)
+    if (nonce >= (this.#wallets.nonces.get(path) ?? 0n)) this.#wallets.nonces.set(path, nonce + 1n)
   }
 
   #pay(of: CallerRequest): GeneratedOrder | null {
@@ -308,7 +337,8 @@ export class OrderGenerator {
     }
     const unsigned = this.#transaction(about.id, about.subAccount, {
       to: this.#wallets.address(this.#wallets.pathOf(about.subAccount, index)),
-      amount: this.#forge(0n, () => this.#unit),
+      // A payment of nothing exists only where payments are cancelled by one.
+      amount: this.#forge(cancellation ? 0n : 1n, () => this.#unit),
       isWhole: true,
     })
     return this.#order(purpose, unsigned, null)

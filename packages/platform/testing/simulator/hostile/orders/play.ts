@@ -122,8 +122,7 @@ class OrdersRun {
     for (let at = 0; at < ORDERS; at++) {
       if (this.#scenario.isStoppedLate && at === EARLY) await this.#stop()
       if (this.#random.below(8) === 0) await this.#generator.request()
-      const order = this.#generator.draw()
-      if (order !== null) await this.#sign(order)
+      await this.#sign(this.#generator.draw())
     }
     const own = new Set([0, ...SUB_ACCOUNTS].flatMap((sub) => this.#wallets.owned(sub)))
     const included = await execute(ledger, this.#signed, own)
@@ -140,6 +139,8 @@ class OrdersRun {
     }
     const { mode, token, isLeaderHostile } = this.#scenario
     const problems = judge(judged, before, after)
+    if (mode === 'none' && included === 0)
+      problems.push('no signed transaction was included, so balances show nothing')
     if (token !== null && tokensBefore !== null && tokensAfter !== null)
       problems.push(...judgeToken(judged, token, tokensBefore, tokensAfter))
     const name = `${code}${token === null ? '' : ` and ${token}`} ${mode}${isLeaderHostile ? ', node 1 hostile' : ''}`
@@ -186,18 +187,24 @@ class OrdersRun {
     for (const node of [1, 2, 3]) await this.nodes.call(node, 'POST', '/policy/present', { item })
   }
 
-  async #sign(order: GeneratedOrder): Promise<void> {
+  async #sign(orders: readonly GeneratedOrder[]): Promise<void> {
+    if (orders.length === 0) return
     const { node, partner } = this.#drawPair()
-    const { purpose, unsigned, policy } = order
-    const body = { workspace: WORKSPACE, purpose, unsigned, ...(policy ? { policy } : {}) }
-    const at = this.#asks.push(`nodes ${node} and ${partner}: ${JSON.stringify(body)}`) - 1
+    const run = orders.map(({ purpose, unsigned, policy }) => ({
+      purpose,
+      unsigned,
+      ...(policy ? { policy } : {}),
+    }))
+    const at = this.#asks.push(`nodes ${node} and ${partner}: ${JSON.stringify(run)}`) - 1
     try {
       const isHostile = this.#scenario.isLeaderHostile && node === 1
-      const raw = isHostile
-        ? await this.nodes.signAsHostileLeader(partner, body)
-        : await this.#answerOf(node, { ...body, partner })
+      if (isHostile) await this.nodes.signAsHostileLeader(partner, WORKSPACE, run)
+      else if (run.length > 1)
+        await this.nodes.call(node, 'POST', '/sign-run', { workspace: WORKSPACE, partner, run })
+      else
+        await this.nodes.call(node, 'POST', '/sign', { workspace: WORKSPACE, partner, ...run[0] })
       this.#asks[at] += ' -> signed'
-      this.#keep(order, raw)
+      for (const order of orders) this.#keep(order)
     } catch (error) {
       if (!(error instanceof NodeRefused) && !(error instanceof NodeUnavailable)) throw error
       const code =
@@ -214,12 +221,8 @@ class OrdersRun {
     return { node, partner: 1 + ((node + this.#random.below(2)) % 3) }
   }
 
-  async #answerOf(node: number, body: object): Promise<{ raw: string; hash: string }> {
-    await this.nodes.call(node, 'POST', '/sign', body)
-    return this.nodes.signedWith((body as { unsigned: GeneratedOrder['unsigned'] }).unsigned)
-  }
-
-  #keep(order: GeneratedOrder, { raw, hash }: { raw: string; hash: string }): void {
+  #keep(order: GeneratedOrder): void {
+    const { raw, hash } = this.nodes.signedWith(order.unsigned)
     for (const [, token] of JSON.stringify(order.purpose).matchAll(/"token":"([^"]+)"/g))
       this.#named.add(token as string)
     const { network } = order.unsigned
@@ -231,6 +234,6 @@ class OrdersRun {
       isBeforeStop: this.#scenario.isStoppedLate && !this.#isStopped,
       from: order.unsigned.inputs[0]!.path[0]!,
     })
-    this.#generator.noteSigned(order, decoded, raw)
+    this.#generator.noteSigned(order, raw)
   }
 }

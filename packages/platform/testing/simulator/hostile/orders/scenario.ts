@@ -6,7 +6,7 @@ import type { SeededRandom } from '../../seeded-random.ts'
 import { CLOCK_MS } from './ledgers.ts'
 
 /** Networks of which a run draws one. */
-const NETWORKS = ['BTC', 'ETH', 'XRP', 'TRX', 'XLM', 'SOL'] as const
+const NETWORKS = ['BTC', 'ETH', 'XRP', 'TRX', 'XLM', 'SOL', 'ADA'] as const
 /** Tokens that half of the runs of a network move besides the native coin. */
 const TOKENS: Readonly<Record<string, string>> = {
   ETH: 'USDT_ETH',

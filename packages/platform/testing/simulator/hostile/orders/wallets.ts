@@ -1,6 +1,8 @@
 import {
   addressAt,
+  cardano,
   evm,
+  parseAmount,
   solana,
   stellar,
   traitsOf,
@@ -16,7 +18,7 @@ import { Transaction } from 'bitcoinjs-lib'
 import { registry } from '../../../../../signer/testing/signer-cluster.ts'
 import type { WholeKeys } from '../../../../../signer/testing/whole-keys.ts'
 import type { SeededRandom } from '../../seeded-random.ts'
-import { CLOCK_MS, outputPaying, type Ledgers } from './ledgers.ts'
+import { CLOCK_MS, type Ledgers } from './ledgers.ts'
 
 export const CHANGE_INDEX = 0x7fffffff
 /** Sub-accounts with API keys; 0 is the gas tank. */
@@ -24,12 +26,14 @@ export const SUB_ACCOUNTS = [1, 2] as const
 /** Deposit addresses of each sub-account, besides the omnibus address. */
 const DEPOSITS = [1, 2] as const
 
-/** A coin of a UTXO chain. */
+/** A coin of a chain with unspent outputs. */
 interface Coin {
   txid: string
   vout: number
   value: bigint
   path: number[]
+  address: string
+  /** The transaction that created it, or the body of that transaction, in hex. */
   previous: string
 }
 
@@ -43,10 +47,18 @@ export interface Transfer {
   amount: bigint
   fee: bigint
   nonce: bigint
-  /** UTXO: the coins to spend; all of their value that is neither paid nor a fee returns as change. */
+  /** The coins to spend; all of their value that is neither paid nor a fee returns as change. */
   coins: readonly Coin[]
-  /** UTXO: everything but the fee goes to `to`. */
+  /** With coins: everything but the fee goes to `to`. */
   isWhole: boolean
+  /** With coins: where change goes; null: to the change address of the sub-account. */
+  change: { path: number[]; address: string } | null
+}
+
+/** Value of each coin, and the smallest output, by network. */
+const COINS: Readonly<Record<string, { value: string; least: bigint }>> = {
+  BTC: { value: '0.5', least: 600n },
+  ADA: { value: '500', least: 1_000_000n },
 }
 
 /** Initial balances in coins, by family; null: deposits have no addresses of their own. */
@@ -75,11 +87,15 @@ export class Wallets {
   readonly coins: Coin[] = []
   /** Next nonce of each account, by path. */
   readonly nonces = new Map<string, bigint>()
+  /** Paths of accounts of which a transaction was signed. */
+  readonly used = new Set<string>()
   readonly #keys: WholeKeys
   readonly #foreign: WholeKeys
   readonly #ledgers: Ledgers
   #reference: Awaited<ReturnType<TronClient['reference']>> | null = null
   #blockhash = ''
+  /** Last slot of transactions of Cardano. */
+  #validUntil = 0n
   #made = 0
 
   /** Ticker of the token that is moved too; null: none. */
@@ -125,19 +141,7 @@ export class Wallets {
   async fund(): Promise<void> {
     const { code, family } = this.network
     const ledger = this.#ledgers.of(code)
-    if (family === 'utxo') {
-      for (const sub of SUB_ACCOUNTS)
-        for (let at = 0; at < (sub === 1 ? 8 : 2); at++) {
-          const path = this.pathOf(sub, at % 2)
-          const address = this.address(path)
-          const previous = await ledger.fund(address, '0.5')
-          const vout = outputPaying(previous, utxo.scriptOf(this.network, address))
-          const transaction = Transaction.fromHex(previous)
-          const value = BigInt(transaction.outs[vout]!.value)
-          this.coins.push({ txid: transaction.getId(), vout, value, path, previous })
-        }
-      return
-    }
+    if (COINS[code]) return this.#fundCoins()
     const { omnibus, deposit } = FUNDS[family]!
     const subs = traitsOf(this.network).feesFrom === 'tank' ? [0, ...SUB_ACCOUNTS] : SUB_ACCOUNTS
     for (const sub of subs) await ledger.fund(this.address(this.pathOf(sub)), omnibus)
@@ -149,6 +153,33 @@ export class Wallets {
     for (const sub of subs) await this.#readNonce(this.pathOf(sub))
     if (family === 'tron') this.#reference = await ledger.client.reference!()
     if (family === 'solana') this.#blockhash = (await ledger.client.lifetime!()).blockhash
+  }
+
+  async #fundCoins(): Promise<void> {
+    const { code } = this.network
+    const { client, fund } = this.#ledgers.of(code)
+    const { value: amount } = COINS[code]!
+    const value = parseAmount(amount, (registry.asset(code) as Asset).decimals)
+    for (const sub of SUB_ACCOUNTS)
+      for (let at = 0; at < (sub === 1 ? 8 : 2); at++) {
+        const path = this.pathOf(sub, at % 2)
+        const address = this.address(path)
+        const txid = await fund(address, amount)
+        const previous = await (client.rawTransaction ?? client.transactionBody)!.call(client, txid)
+        const coin = { txid, value, path, address, previous }
+        const vout = [0, 1, 2].find((each) => this.#pays(previous, each, coin))!
+        this.coins.push({ ...coin, vout })
+      }
+    if (client.validUntil) this.#validUntil = BigInt(await client.validUntil())
+  }
+
+  /** Whether an output of a transaction is a coin. */
+  #pays(previous: string, vout: number, { address, value, txid }: Omit<Coin, 'vout'>): boolean {
+    if (this.network.family === 'cardano')
+      return cardano.unspendable(this.network, { txid, vout, value, address }, previous) === null
+    const script = utxo.scriptOf(this.network, address)
+    const output = Transaction.fromHex(previous).outs[vout]
+    return output !== undefined && Buffer.from(output.script).equals(script)
   }
 
   async #fundTokens(): Promise<void> {
@@ -165,16 +196,15 @@ export class Wallets {
   async #readNonce(path: number[]): Promise<void> {
     const { client } = this.#ledgers.of(this.network.code)
     const account = (await client.account?.(this.address(path))) as { sequence?: bigint } | null
-    // Stellar states the last sequence number that was used, and XRP Ledger the next one.
-    const sequence = account?.sequence ?? 0n
-    this.nonces.set(path.join('/'), this.network.family === 'stellar' ? sequence + 1n : sequence)
+    this.nonces.set(path.join('/'), account?.sequence ?? 0n)
   }
 
   /** Draws a nonce of an account: the next one, one that was used, or one that leaves a gap. */
   drawNonce(random: SeededRandom, path: readonly number[]): bigint {
     const next = this.nonces.get(path.join('/')) ?? 0n
     const draw = random.below(10)
-    if (draw < 6) return next
+    // Nodes know no nonce of an account before its first transaction. A wrong one would exclude all others.
+    if (draw < 6 || !this.used.has(path.join('/'))) return next
     if (draw === 9) return next + 1n
     const earlier = next - 1n - BigInt(random.below(3))
     return earlier > 0n ? earlier : 0n
@@ -188,6 +218,7 @@ export class Wallets {
     const isToken = asset.type === 'token'
     switch (network.family) {
       case 'utxo':
+      case 'cardano':
         return this.#spend(o)
       case 'evm': {
         const gas = isToken ? TOKEN_GAS : GAS
@@ -254,22 +285,39 @@ export class Wallets {
     }
   }
 
-  #spend({ coins, to, amount, fee, isWhole, path: [sub] }: Transfer): UnsignedTransaction | null {
+  #spend({
+    coins,
+    to,
+    amount,
+    fee,
+    isWhole,
+    change: place,
+    path: [sub],
+  }: Transfer): UnsignedTransaction | null {
     const total = coins.reduce((sum, { value }) => sum + value, 0n)
     const paid = isWhole ? total - fee : amount
     const change = total - paid - fee
-    if (coins.length === 0 || paid <= 600n || change < 0n || (change > 0n && change < 600n))
+    const { least } = COINS[this.network.code]!
+    if (coins.length === 0 || paid < least || change < 0n || (change > 0n && change < least))
       return null
-    const changePath = this.pathOf(sub!, CHANGE_INDEX)
+    const changePath = place?.path ?? this.pathOf(sub!, CHANGE_INDEX)
+    const order = {
+      to,
+      amount: paid,
+      changeAddress: place?.address ?? this.address(changePath),
+      changePath,
+      previous: new Map(coins.map(({ txid, previous }) => [txid, previous])),
+    }
+    if (this.network.family === 'cardano') {
+      const plain = coins.map((coin) => ({ ...coin, riders: null }))
+      const selection = { coins: plain, change, fee, assets: new Map<string, bigint>(), size: 0 }
+      return cardano.buildTransfer(this.network, { ...order, selection, ttl: this.#validUntil })
+    }
     return utxo.buildTransfer(this.network, {
+      ...order,
       selection: { utxos: coins, change, fee } as unknown as Parameters<
         typeof utxo.buildTransfer
       >[1]['selection'],
-      to,
-      amount: paid,
-      changeAddress: this.address(changePath),
-      changePath,
-      previous: new Map(coins.map(({ txid, previous }) => [txid, previous])),
     })
   }
 }
