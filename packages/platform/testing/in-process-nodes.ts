@@ -20,7 +20,7 @@ import type { NodeContext } from '../../signer/src/node-context.ts'
 import type { PolicyJudge } from '../../signer/src/policy/governed/policy-judge.ts'
 import type { Context } from '../../signer/src/policy/context.ts'
 import { Judge } from '../../signer/src/policy/judge.ts'
-import { accountOf, isNonceGap, reportedGap } from '../../signer/src/policy/nonce.ts'
+import { accountOf, isNonceGap } from '../../signer/src/policy/nonce.ts'
 import {
   orderSchema,
   type GovernedVerdict,
@@ -125,6 +125,8 @@ export class InProcessNodes {
   readonly #policies: NodePolicies | null
 
   readonly #budgetFeeCaps: number
+  /** Whether the last order had the fault `away`; then its withdrawal is not answered either. */
+  #isAway = false
 
   /**
    * @param policies of the workspaces; null: no workspace has one
@@ -180,6 +182,7 @@ export class InProcessNodes {
       call: async (peer: number) => ({ clock: this.now() + (this.offMs.get(peer) ?? 0) }),
     } as unknown as Peers
     this.#nodes.set(node, {
+      environment: { now: () => this.now() + (this.offMs.get(node) ?? 0) },
       store,
       hostClock: new HostClock({ store, peers, log: () => undefined }),
       registry,
@@ -250,6 +253,7 @@ export class InProcessNodes {
   async call(node: number, method: string, path: string, body: unknown): Promise<unknown> {
     const parts = this.#nodes.get(node)
     if (!parts) throw new NodeUnavailable(node, 'is not there')
+    if (path === '/withdraw' && this.#isAway) throw new NodeUnavailable(node, 'is away')
     try {
       return (await platformCall(parts, method, path, JSON.stringify(body))).body
     } catch (error) {
@@ -265,19 +269,15 @@ export class InProcessNodes {
 
   async #sign(first: number, second: number, orders: readonly Order[]): Promise<unknown[]> {
     const faults = orders.map((order) => this.fault(order))
+    this.#isAway = faults.includes('away')
     const at = faults.findIndex(isRefusal)
     const refusal = faults[at]
     if (isRefusal(refusal))
       throw new Refusal(REFUSALS[refusal], 'refused by the test', orders.length > 1 ? { at } : {})
-    if (faults.includes('away')) throw new NodeUnavailable(first, 'is away')
+    if (this.#isAway) throw new NodeUnavailable(first, 'is away')
     const pair = [first, second].map((node) => this.#nodes.get(node) as NodeContext)
-    const { store, judge } = pair[0]!
-    const subjects = await judge.judgeAll(orders)
-    return this.#signTogether(pair as [NodeContext, NodeContext], orders, faults).catch(
-      (error: unknown) => {
-        throw reportedGap(store.state, first, subjects[0]!, error)
-      },
-    )
+    await pair[0]!.judge.judgeAll(orders)
+    return this.#signTogether(pair as [NodeContext, NodeContext], orders, faults)
   }
 
   async #signTogether(

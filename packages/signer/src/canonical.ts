@@ -10,6 +10,7 @@ export const TAGS = {
   subAccount: 'custody/sub-account/v1\n',
   receipt: 'custody/receipt/v1\n',
   void: 'custody/void/v2\n',
+  orderWithdrawn: 'custody/order-withdrawn/v1\n',
   reserves: 'custody/reserves/v1\n',
   ban: 'custody/ban/v1\n',
   policyHeld: 'custody/policy-held/v1\n',

@@ -15,6 +15,12 @@ const CODES = {
   KEY_NOT_READY: [0, 503],
   SESSION_ABORTED: [0, 503],
   STARTING: [0, 503],
+  /** An order without a valid authorisation of the platform. */
+  NOT_AUTHORISED: [0, 503],
+  /** The authorisation of an order has expired, is from the future, or was used. */
+  ORDER_STALE: [0, 503],
+  /** The platform has withdrawn the order. */
+  ORDER_WITHDRAWN: [0, 503],
   INTERNAL: [0, 500],
   // Rule 1: enrolment and certificates.
   NOT_ENROLLED: [1, 403],
@@ -109,15 +115,6 @@ export class Refusal extends Error {
     this.detail = detail
   }
 }
-
-/**
- * Returns the same error, marked with `entered` because the node has recorded the step. The step
- * counts as signed from then on, whatever the error is.
- */
-export const onceEntered = (error: unknown): unknown =>
-  error instanceof Refusal
-    ? new Refusal(error.code, error.message, { ...error.detail, entered: true })
-    : error
 
 export const isCode = (text: unknown): text is Code =>
   typeof text === 'string' && Object.hasOwn(CODES, text)

@@ -26,9 +26,11 @@ import type { Context } from './policy/context.ts'
 import { OwnAddresses } from './policy/governed/own-addresses.ts'
 import { PolicyJudge } from './policy/governed/policy-judge.ts'
 import { Judge } from './policy/judge.ts'
-import { Coordinator } from './signing/coordinator.ts'
+import { Coordinator, type SigningParts } from './signing/coordinator.ts'
 import { CatchUp } from './signing/catch-up.ts'
 import { Participant } from './signing/participant.ts'
+import { PlatformOrders } from './signing/platform-orders.ts'
+import { Reservations } from './signing/reservations.ts'
 import { SharedSpending } from './signing/shared-spending.ts'
 import { Slots } from './signing/slots.ts'
 import { fingerprintsOf } from './fingerprints.ts'
@@ -124,6 +126,8 @@ function openStore(
     store.close()
     throw new ConfigError('keys.json was changed while this node was starting: start it again')
   }
+  // Records of earlier versions begin to require authorisations with the first one.
+  if (store.record.height === 0) store.append('orders-authorised', {})
   return store
 }
 
@@ -166,11 +170,11 @@ function connectModules({
     },
     new PolicyJudge({ store, ...governance, known: () => spending.known(), own: addresses }),
   )
-  const catchUp = new CatchUp({ config, store, peers, log })
   const hostClock = new HostClock({ store, peers, log })
   const confirmation = new Confirmation({ config, store, peers })
   const base = { ...own, registry, engine, vault, keyring, judge }
-  const signing = { ...base, catchUp, slots, spending, policies: governance.exchange }
+  const limits = connectLimits({ ...own, keyring, spending, slots })
+  const signing = { ...base, ...limits, policies: governance.exchange }
   const parts: NodeContext = {
     ...base,
     governance,
@@ -194,6 +198,31 @@ function connectModules({
   }
   parts.participant.listen()
   return parts
+}
+
+/** Creates what limits the orders that this node signs, besides their rules. */
+function connectLimits({
+  config,
+  environment,
+  log,
+  store,
+  peers,
+  keyring,
+  spending,
+  slots,
+}: Pick<NodeContext, 'config' | 'environment' | 'log' | 'store' | 'peers' | 'keyring'> &
+  Pick<SigningParts, 'spending' | 'slots'>): Pick<
+  SigningParts,
+  'catchUp' | 'spending' | 'slots' | 'reservations' | 'platformOrders'
+> {
+  const platformOrders = new PlatformOrders({
+    platformCertificate: config.platform_certificate,
+    nodes: nodesHash(keyring.identities),
+    store,
+    environment,
+  })
+  const catchUp = new CatchUp({ config, store, peers, log })
+  return { catchUp, spending, slots, reservations: new Reservations(spending), platformOrders }
 }
 
 /** Creates what holds the policies of workspaces; peers are informed with each ping from then on. */
@@ -249,7 +278,7 @@ function openPeerServer(parts: NodeContext): ReturnType<typeof openServer> {
     config,
     {
       hello: () => ({ node: config.node, mode: config.mode, clock: environment.now(), prints }),
-      platform: (method, path, text) => platformCall(parts, method, path, text),
+      platform: (method, path, text, order) => platformCall(parts, method, path, text, order),
       peer: async (node, path, sealed) => {
         if (!path.startsWith('/peer/')) throw new Refusal('NOT_FOUND', 'This call does not exist')
         return peers.receive(node, path, sealed)

@@ -9,7 +9,7 @@ import { hex, sha256, sha256hex } from '../src/canonical.ts'
 import { loadConfig, type Config } from '../src/config.ts'
 import { NO_BINDING, seal, type Binding, type Header } from '../src/envelope.ts'
 import { bindingOf, keyFileOf, openDataDir, kekContextOf } from '../src/kek/data-dir.ts'
-import { hashOfUnsigned } from '../src/policy/order.ts'
+import { hashOfUnsigned } from '@custody/request-auth/orders'
 import type { Bans } from '../src/sessions/bans.ts'
 import { Batch, type RoundMessages } from '../src/sessions/batch.ts'
 import { nativeEngine } from '../src/sessions/engine.ts'
@@ -390,7 +390,12 @@ export class CheatingNode {
     const answer = await this.say(
       to,
       '/peer/sign/open',
-      { order, fresh: mine, epoch },
+      {
+        order,
+        fresh: mine,
+        epoch,
+        authorisation: this.#cluster.authorise(1, '/sign', { ...order, partner: to }),
+      },
       this.#bindingOf(order.unsigned, to),
     )
     if (answer.status !== 200 || answer.body.fresh === undefined) return { answer, session: null }

@@ -9,6 +9,7 @@ import {
   type Step,
 } from '@custody/threshold'
 import { createHash } from 'node:crypto'
+import { SIGN_ROUNDS } from '../src/sessions/batch.ts'
 import type { Engine } from '../src/sessions/engine.ts'
 import { WholeKeys } from './whole-keys.ts'
 
@@ -55,7 +56,6 @@ export const engineDouble: Engine = {
 
 /** Rounds of the real engine's runs. */
 const KEY_ROUNDS: Record<Curve, number> = { secp256k1: 6, ed25519: 4 }
-const SIGN_ROUNDS: Record<Curve, number> = { secp256k1: 3, ed25519: 2 }
 
 const digest = (...parts: (string | Uint8Array)[]): Uint8Array => {
   const hash = createHash('sha256')

@@ -11,7 +11,14 @@ import { signRequest, type SignedRequest } from '@custody/request-auth'
 import { Transaction } from 'bitcoinjs-lib'
 import assert from 'node:assert/strict'
 import type { ChildProcess } from 'node:child_process'
-import { createHash, createPrivateKey, randomBytes, randomUUID } from 'node:crypto'
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  randomBytes,
+  randomUUID,
+  type KeyObject,
+} from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { Agent, request as httpsRequest } from 'node:https'
 import { request as httpRequest } from 'node:http'
@@ -19,6 +26,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TLSSocket } from 'node:tls'
+import {
+  authorise,
+  ORDER_HEADER,
+  ORDER_LIFETIME_MS,
+  orderOfCall,
+  toHeader,
+  type OrderAuthorisation,
+} from '@custody/request-auth/orders'
 import { pinOf, requirePinned } from '@custody/request-auth/pinned'
 import { encodeFunctionData, erc20Abi, serializeTransaction } from 'viem'
 import {
@@ -30,6 +45,7 @@ import {
   type EngineName,
   type HomeConfig,
 } from './data-dirs.ts'
+import { nodesHash } from '../src/governance/word.ts'
 import { callerKey as preparedCallerKey } from './prepared.ts'
 
 /** A cluster of three real nodes on free ports, controlled as by the platform and the operator. */
@@ -77,6 +93,7 @@ export class SignerCluster {
   readonly aheadMsOf = new Map<number, number>()
 
   readonly #engine: EngineName
+  #platformKey: KeyObject | undefined
 
   constructor(engine: EngineName = 'native') {
     this.#engine = engine
@@ -210,7 +227,46 @@ export class SignerCluster {
     return agent
   }
 
-  /** Sends one HTTPS request to a node; `text` is sent unchanged. */
+  /**
+   * Authorises a call's order with the platform's key.
+   * @returns null if the call orders nothing
+   */
+  authorise(leader: number, path: string, body: unknown): OrderAuthorisation | null {
+    const nodes = nodesHash(
+      new Map(this.peers.nodes.map(({ node, identity }) => [node, createPublicKey(identity)])),
+    )
+    const order = orderOfCall({ nodes, leader, path, body })
+    if (order === null) return null
+    this.#platformKey ??= createPrivateKey(
+      readFileSync(join(this.home, 'platform', 'tls.key'), 'utf8'),
+    )
+    const issuedAt = Date.now() + this.aheadMs
+    return authorise(this.#platformKey, order, {
+      id: randomBytes(16).toString('hex'),
+      issued_at: issuedAt,
+      expires_at: issuedAt + ORDER_LIFETIME_MS,
+    })
+  }
+
+  #orderHeader(leader: number, path: string, text: string): Record<string, string> {
+    try {
+      const authorisation = this.authorise(leader, path, JSON.parse(text))
+      return authorisation ? { [ORDER_HEADER]: toHeader(authorisation) } : {}
+    } catch {
+      // Some tests send what is no order.
+      return {}
+    }
+  }
+
+  /** Sends an order without the platform's authorisation. */
+  sendUnauthorised(node: number, path: string, text: string): Promise<Answer> {
+    return this.send(node, 'POST', path, text, undefined, 120_000, {})
+  }
+
+  /**
+   * Sends one HTTPS request to a node; `text` is sent unchanged.
+   * @param headers default: the platform's authorisation, if the text is an order
+   */
   send(
     node: number,
     method: string,
@@ -218,6 +274,7 @@ export class SignerCluster {
     text: string | null,
     credentials?: { key?: string; cert?: string },
     timeout = 120_000,
+    headers?: Record<string, string>,
   ): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const request = httpsRequest(
@@ -227,7 +284,13 @@ export class SignerCluster {
           port: this.peers.nodes[node - 1]!.port,
           method,
           path,
-          headers: text === null ? {} : { 'content-type': 'application/json' },
+          headers:
+            text === null
+              ? {}
+              : {
+                  'content-type': 'application/json',
+                  ...(headers ?? this.#orderHeader(node, path, text)),
+                },
         },
         (response) => {
           let output = ''

@@ -17,12 +17,14 @@ import type { SignerCluster, Json } from './signer-cluster.ts'
 export class TakenOver {
   readonly identity: KeyObject
   readonly store: Store
+  readonly #cluster: SignerCluster
   readonly #home: string
   readonly #node: number
   readonly #boot = randomUUID()
   #server: Server | undefined
 
-  private constructor(home: string, node: number) {
+  private constructor(cluster: SignerCluster, home: string, node: number) {
+    this.#cluster = cluster
     this.#home = home
     this.#node = node
     this.identity = createPrivateKey(readFileSync(join(home, 'identity.key'), 'utf8'))
@@ -33,7 +35,7 @@ export class TakenOver {
     if (cluster.processes.has(node)) await cluster.kill(node)
     else await cluster.stopHere(node)
     const { home, port } = cluster.peers.nodes[node - 1]!
-    const taken = new TakenOver(home, node)
+    const taken = new TakenOver(cluster, home, node)
     await taken.#listen(port)
     return taken
   }
@@ -97,6 +99,24 @@ export class TakenOver {
     })
   }
 
+  /**
+   * Adds what a platform that cooperates with the node authorises: any order. A body that has an
+   * authorisation, or states that it has none, stays the same.
+   */
+  #authorised(to: number, call: string, body: unknown): unknown {
+    const { order, orders } = body as { order?: Json; orders?: Json[] }
+    if (call !== '/peer/sign/open' || !(order ?? orders) || 'authorisation' in (body as object))
+      return body
+    const ordered = order
+      ? this.#cluster.authorise(this.#node, '/sign', { ...order, partner: to })
+      : this.#cluster.authorise(this.#node, '/sign-run', {
+          workspace: orders![0].workspace,
+          run: orders,
+          partner: to,
+        })
+    return { ...(body as object), authorisation: ordered }
+  }
+
   /** Calls a peer. @returns the peer's answer, including a refusal */
   async say(to: number, call: string, body: unknown, binding: Binding = NO_BINDING): Promise<Json> {
     const config = loadConfig(this.#home)
@@ -109,7 +129,7 @@ export class TakenOver {
       const [text = ''] = String(
         await link.post(
           call,
-          seal(this.identity, this.#header(to, call, binding), body),
+          seal(this.identity, this.#header(to, call, binding), this.#authorised(to, call, body)),
           20_000,
           1e6,
         ),

@@ -76,6 +76,11 @@ const workMetrics = ({ gauge, counter, histogram }: Factory) => ({
     'Signing orders sent to the signer nodes',
     'outcome',
   ),
+  disputedRefusals: counter(
+    'custody_disputed_refusals_total',
+    'Refusals by a signer node of orders that the two other nodes signed',
+    'node',
+  ),
   signingSeconds: histogram(
     'custody_sign_order_seconds',
     'Time from a signing order to its last response, over all pairs of nodes tried, in seconds',

@@ -1,10 +1,11 @@
+import { fromHeader } from '@custody/request-auth/orders'
 import { z } from 'zod'
 import packageFile from '../../package.json' with { type: 'json' }
 import { Refusal } from '../errors.ts'
 import { orderSchema } from '../policy/order.ts'
 import { dryRunBodySchema } from '../policy/governed/dry-run.ts'
 import { previewBodySchema } from '../policy/governed/preview.ts'
-import { RUN_MAX } from '../policy/run.ts'
+import { RUN_MAX } from '../store/entries/values.ts'
 import { parseBody, shaped } from '../transport/body.ts'
 import { certificateExpiry } from '../transport/own-certificate.ts'
 import type { NodeContext } from '../node-context.ts'
@@ -15,6 +16,7 @@ import { policy, policyBodySchema, presentBodySchema, presentPolicy } from './po
 import { versions, versionsBodySchema } from './policy-versions.ts'
 import { receipt, receiptBodySchema, receipts, receiptsBodySchema } from './receipt.ts'
 import { voidBodySchema, voidIntent } from './void.ts'
+import { withdraw, withdrawBodySchema } from './withdraw.ts'
 
 const keyBodySchema = z.strictObject({
   workspace: z.string().min(1).max(128),
@@ -47,12 +49,13 @@ function shapedText<T>(schema: z.ZodType<T>, text: string): T {
   return shaped(schema, value)
 }
 
-/** Handles the platform's requests. */
+/** Handles the platform's requests. @param order value of the header `custody-order` */
 export async function platformCall(
   parts: NodeContext,
   method: string,
   path: string,
   text: string,
+  order?: string,
 ): Promise<{ status: number; body: unknown }> {
   const call = `${method} ${path}`
   if (call === 'GET /status') return { status: 200, body: status(parts) }
@@ -74,8 +77,9 @@ export async function platformCall(
       return { status: 'place' in body ? 202 : 200, body }
     }
     case 'POST /sign': {
-      const { partner, ...order } = shapedText(signBodySchema, text)
-      return { status: 200, body: await parts.coordinator.sign(order, partner) }
+      const { partner, ...wanted } = shapedText(signBodySchema, text)
+      const body = await parts.coordinator.sign(wanted, partner, fromHeader(order))
+      return { status: 200, body }
     }
     case 'POST /sign-run': {
       const { partner, workspace, run } = shapedText(runBodySchema, text)
@@ -83,34 +87,45 @@ export async function platformCall(
         status: 200,
         body: {
           run: await parts.coordinator.signAll(
-            run.map((order) => ({ workspace, ...order })),
+            run.map((each) => ({ workspace, ...each })),
             partner,
+            fromHeader(order),
           ),
         },
       }
     }
     case 'POST /history':
       return { status: 200, body: history(parts, shapedText(historyBodySchema, text)) }
+    case 'POST /withdraw':
+      return { status: 200, body: withdraw(parts, shapedText(withdrawBodySchema, text)) }
     case 'POST /void':
       return { status: 200, body: await voidIntent(parts, shapedText(voidBodySchema, text)) }
-    case 'POST /policy':
-      return { status: 200, body: policy(parts, shapedText(policyBodySchema, text)) }
-    case 'POST /policy/judge':
-      return { status: 200, body: await parts.judge.preview(shapedText(previewBodySchema, text)) }
-    case 'POST /policy/evaluate':
-      return { status: 200, body: await parts.judge.dryRun(shapedText(dryRunBodySchema, text)) }
-    case 'POST /policy/versions':
-      return { status: 200, body: versions(parts, shapedText(versionsBodySchema, text)) }
-    case 'POST /policy/windows': {
-      const { workspace } = shapedText(policyBodySchema, text)
-      return { status: 200, body: parts.judge.windowUses(workspace) }
-    }
-    case 'POST /policy/present':
-      return { status: 200, body: await presentPolicy(parts, shapedText(presentBodySchema, text)) }
     case 'POST /addresses':
       return { status: 200, body: announceAddresses(parts, shapedText(addressesBodySchema, text)) }
     case 'POST /attest':
       return { status: 200, body: await attest(parts, shapedText(attestBodySchema, text)) }
+    default:
+      return { status: 200, body: await policyCall(parts, call, text) }
+  }
+}
+
+/** Handles the platform's requests about policies. */
+async function policyCall(parts: NodeContext, call: string, text: string): Promise<unknown> {
+  switch (call) {
+    case 'POST /policy':
+      return policy(parts, shapedText(policyBodySchema, text))
+    case 'POST /policy/judge':
+      return await parts.judge.preview(shapedText(previewBodySchema, text))
+    case 'POST /policy/evaluate':
+      return await parts.judge.dryRun(shapedText(dryRunBodySchema, text))
+    case 'POST /policy/versions':
+      return versions(parts, shapedText(versionsBodySchema, text))
+    case 'POST /policy/windows': {
+      const { workspace } = shapedText(policyBodySchema, text)
+      return parts.judge.windowUses(workspace)
+    }
+    case 'POST /policy/present':
+      return await presentPolicy(parts, shapedText(presentBodySchema, text))
     default:
       throw new Refusal('NOT_FOUND', 'No such endpoint')
   }

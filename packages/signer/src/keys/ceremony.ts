@@ -77,10 +77,10 @@ const UNUSED_KEYS_MAX = 150
  */
 const UNCERTIFIED_MAX = 50
 /**
- * Number of key generations that a peer may lead in a burst, and the interval in milliseconds after
- * which one more is allowed.
+ * Number of key generations and refreshes that a peer may lead in a burst, and the interval in
+ * milliseconds after which one more is allowed. Each one writes several entries of the record.
  */
-const GENERATIONS = { burst: 200, everyMs: 2000 }
+export const RUNS = { burst: 200, everyMs: 2000 }
 
 /** Time in milliseconds after a signature for which key generations have a lower priority. */
 const SIGNING_MS = 5000
@@ -122,7 +122,7 @@ export class Ceremonies {
   readonly #isSigning: (withinMs: number) => boolean
   readonly #mailbox = new Mailbox()
   readonly #runs = new Map<string, Run>()
-  readonly #generations = new Map<number, RateLimit>()
+  readonly #pace = new Map<number, RateLimit>()
   /** Called on every node when a key has been certified by all nodes. */
   onReady: (result: CeremonyResult, kind: Opening['kind']) => void = () => {}
 
@@ -149,7 +149,7 @@ export class Ceremonies {
     this.#bans = parts.bans
     this.#tests = parts.tests
     this.#isSigning = parts.isSigning
-    for (const node of this.#peers.nodes) this.#generations.set(node, new RateLimit(GENERATIONS))
+    for (const node of this.#peers.nodes) this.#pace.set(node, new RateLimit(RUNS))
     this.#tests.serve((name) => this.#subjectOf(name))
     this.#peers.handle('/peer/ceremony/open', async (node, body) => ({
       fresh: this.#open(node, openSchema.parse(body)).fresh,
@@ -211,9 +211,11 @@ export class Ceremonies {
           `${uncertified} generated keys are not certified by all three nodes yet, which is the maximum`,
         )
       }
-      if (this.#generations.get(leader)?.take() === false)
-        throw new Refusal('TOO_BUSY', `Node ${leader} requests keys too often`)
     }
+    if (this.#pace.get(leader)?.take() === false)
+      throw new Refusal('TOO_BUSY', `Node ${leader} generates or refreshes keys too often`, {
+        retry_after_ms: RUNS.everyMs,
+      })
     this.#mailbox.open(
       opening.run,
       this.#environment.now() + this.#config.timeouts_ms.keygen * 3,

@@ -1,10 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import type { Config } from '../config.ts'
 import { Refusal, shapeOfAnswer } from '../errors.ts'
 import { reason, type Log } from '../log.ts'
 import type { Store } from '../store/index.ts'
 import type { Peers } from '../transport/peers.ts'
-import type { Ceremonies } from './ceremony.ts'
+import { RUNS, type Ceremonies } from './ceremony.ts'
 import type { Keyring } from './keyring.ts'
 import {
   abandonRefusal,
@@ -23,6 +24,9 @@ const commandSchema = z.strictObject({
   key_ids: z.array(z.string().max(64)).optional(),
   workspace: z.string().max(128).optional(),
 })
+
+/** How often a refresh waits for its turn. */
+const WAITS_MAX = 5
 
 interface Parts {
   config: Config
@@ -96,7 +100,7 @@ export class Refresher {
     try {
       for (const keyId of parsed.data.key_ids ?? this.#keysOf(parsed.data.workspace)) {
         try {
-          refreshed.push({ key_id: keyId, epoch: await this.#refresh(keyId) })
+          refreshed.push({ key_id: keyId, epoch: await this.#refreshInTurn(keyId) })
         } catch (error) {
           failed.push({ key_id: keyId, reason: reason(error) })
           this.#parts.log('error', 'a refresh failed; the old shares stay in use', {
@@ -123,6 +127,19 @@ export class Refresher {
     return keys
       .filter((key) => workspace === undefined || key.workspace === workspace)
       .map((key) => key.key_id)
+  }
+
+  /** Waits while the peers have no turn for another refresh, because they limit how many one node leads. */
+  async #refreshInTurn(keyId: string): Promise<number> {
+    for (let waits = 0; ; waits++) {
+      try {
+        return await this.#refresh(keyId)
+      } catch (error) {
+        const isLate = error instanceof Refusal && error.detail['retry_after_ms'] !== undefined
+        if (!isLate || waits === WAITS_MAX) throw error
+        await sleep(RUNS.everyMs)
+      }
+    }
   }
 
   async #refresh(keyId: string): Promise<number> {

@@ -69,5 +69,5 @@ const signSchema = orderSchema.extend({ partner: z.int().min(1).max(3) })
 export async function recoverSign(parts: NodeContext, body: unknown): Promise<unknown> {
   assertRecovering(parts)
   const { partner, ...order } = shaped(signSchema, body)
-  return (await parts.coordinator.sign(order, partner)).signed
+  return (await parts.coordinator.sign(order, partner, null)).signed
 }

@@ -89,6 +89,8 @@ export interface OtherCharges {
   inProgress(window: string): readonly ChargedWindow[]
   /** The transactions that are being judged. Their charges in `recorded` do not count. */
   readonly judged: readonly JudgedTransaction[]
+  /** Returns the highest nonce of an account in sessions in progress; null: none. */
+  nonce(account: string): bigint | null
 }
 /** A transaction that is being judged, by its step and its hash. */
 type JudgedTransaction = Pick<ChargedWindow, 'step' | 'transaction'>
@@ -97,6 +99,7 @@ export const NO_OTHERS: OtherCharges = {
   recorded: new Spending(),
   inProgress: () => [],
   judged: [],
+  nonce: () => null,
 }
 
 interface Besides {

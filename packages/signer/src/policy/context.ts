@@ -1,3 +1,4 @@
+import { hashOfUnsigned } from '@custody/request-auth/orders'
 import {
   ChainError,
   decode,
@@ -11,7 +12,6 @@ import { Refusal, type Code } from '../errors.ts'
 import type { CertifiedKey } from '../keys/keyring.ts'
 import type { Store } from '../store/index.ts'
 import {
-  hashOfUnsigned,
   type Charge,
   type Covered,
   type Order,

@@ -26,7 +26,7 @@ export type Session = Pick<Body<'step'>, 'sessions' | 'partner' | 'peer_head'>
 /**
  * Applies every rule, in a fixed order: the authorities check what does not depend on the record
  * (`judge`), `assertAllowed` checks the record in the same way for all purposes, and `admit` writes
- * the step before round 1.
+ * the step before a signature can exist.
  */
 export class Judge {
   readonly #parts: Context
@@ -119,12 +119,13 @@ export class Judge {
     verdicts: readonly GovernedVerdict[],
     other: OtherCharges = NO_OTHERS,
   ): (StepEntry | null)[] {
-    let ahead = NOTHING_AHEAD
+    const account = verdicts[0] ? accountOf(verdicts[0]) : null
+    let ahead: Ahead = { ...NOTHING_AHEAD, nonce: account === null ? null : other.nonce(account) }
     return eachNow(verdicts, (verdict) => {
       const existing = this.assertAllowed(verdict, ahead, other)
       // A transaction that is on record already is counted by the record.
       ahead = {
-        nonce: verdict.decoded.nonce,
+        nonce: largestOf(ahead.nonce, verdict.decoded.nonce),
         charges: [...ahead.charges, ...(existing ? [] : verdict.charges)],
         windows: verdict.policy
           ? [...ahead.windows, { step: verdict.step, policy: verdict.policy }]
@@ -185,7 +186,7 @@ export class Judge {
     return null
   }
 
-  /** Records the step durably, before round 1. */
+  /** Records the step durably, before a signature can exist. */
   admit(verdict: GovernedVerdict, session: Session): StepEntry {
     return this.admitAll([verdict], [session])[0]!
   }
@@ -266,6 +267,9 @@ export class Judge {
     return decodeDecoded(this.#parts.store.stepBodyAt(entry.height).decoded)
   }
 }
+
+const largestOf = (one: bigint | null, two: bigint | null): bigint | null =>
+  one === null || (two !== null && two > one) ? two : one
 
 /** Returns the content of a step's entry, without its session. */
 function stepOf(verdict: Verdict): Omit<Body<'step'>, keyof Session> {

@@ -54,18 +54,3 @@ export function assertNonce(state: State, subject: Subject, ahead: bigint | null
     )
   }
 }
-
-/**
- * Returns a refusal because of a missing nonce, of this node or its partner, with `unrecorded`: the
- * number of this node, if it has signed neither this nonce nor a later one. If all nodes state it, no
- * signature exists, and the transaction may take another nonce. A node that has lost a record cannot
- * tell.
- */
-export function reportedGap(state: State, node: number, subject: Subject, error: unknown): unknown {
-  if (!(error instanceof Refusal) || error.code !== 'NONCE_GAP') return error
-  const highest = state.nonces.get(accountOf(subject)!) ?? -1n
-  const isKnown = !state.recovering && state.generation === 0
-  return isKnown && highest < subject.decoded.nonce!
-    ? new Refusal(error.code, error.message, { ...error.detail, unrecorded: node })
-    : error
-}

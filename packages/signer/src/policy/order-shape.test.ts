@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { hashOfUnsigned, orderSchema, uuidSchema } from './order.ts'
+import { hashOfUnsigned } from '@custody/request-auth/orders'
+import { orderSchema, uuidSchema } from './order.ts'
 
 /**
  * The platform's call as a node parses it: a call of another shape is refused before the node

@@ -1,4 +1,4 @@
-import type { DecodedTransaction, Network, UnsignedTransaction } from '@custody/chains'
+import type { DecodedTransaction, Network } from '@custody/chains'
 import {
   carriedApproval,
   LIMITS,
@@ -7,7 +7,6 @@ import {
   type TankOrder,
 } from '@custody/policy'
 import { z } from 'zod'
-import { sha256hex } from '../canonical.ts'
 import { signedRequestSchema } from '../intent/request.ts'
 import type { CertifiedKey } from '../keys/keyring.ts'
 import { hexText } from '../store/entries/values.ts'
@@ -184,18 +183,6 @@ export type FuelPart = Pick<Fuel, 'gas' | 'max_fee_per_gas' | 'l1_fee'>
 export type Drain = z.infer<typeof drainSchema>
 export type Recover = z.infer<typeof recoverSchema>
 export type TankStake = z.infer<typeof tankStakeSchema>
-
-/** Returns a hash that depends only on the transaction, not on additional data. */
-export function hashOfUnsigned(unsigned: UnsignedTransaction): string {
-  return sha256hex(
-    JSON.stringify([
-      unsigned.network,
-      unsigned.bytes,
-      unsigned.inputs.map((input) => input.path),
-      unsigned.change ?? null,
-    ]),
-  )
-}
 
 /** Input of every rule module: the transaction as this node decoded it, with its context. */
 export interface Subject {

@@ -1,9 +1,7 @@
 import { Refusal } from '../errors.ts'
+import { RUN_MAX } from '../store/entries/values.ts'
 import { accountOf } from './nonce.ts'
 import { namesOf, type Charge, type Verdict, type VerdictPolicy } from './order.ts'
-
-/** Maximum number of transactions of one account that one session signs. */
-export const RUN_MAX = 16
 
 /** What a transaction of a run is charged by a policy. */
 export interface AheadWindows {

@@ -2,7 +2,8 @@ import { solana, type Asset, type Network } from '@custody/chains'
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sha256hex } from '../canonical.ts'
-import { hashOfUnsigned, type Verdict } from './order.ts'
+import { hashOfUnsigned } from '@custody/request-auth/orders'
+import type { Verdict } from './order.ts'
 import { ETH, eth, registry, SINK_ETH, usdt, type Caller } from '../../testing/signer-cluster.ts'
 import {
   addressOf,

@@ -1,5 +1,6 @@
 import {
   ThresholdError,
+  type Curve,
   type InMessage,
   type KeyMaterial,
   type Session,
@@ -29,15 +30,27 @@ export const isSilent = (messages: RoundMessages): boolean =>
  */
 export const BATCH_ITEMS_MAX = 8
 
+/** Rounds of messages of a signature. The step after the last one ends it. */
+export const SIGN_ROUNDS: Record<Curve, number> = { secp256k1: 3, ed25519: 2 }
+
 export class Batch {
   readonly #sessions: Session<SignResult>[]
   readonly #partner: number
   readonly #bans: Bans
   readonly #release: () => void
   readonly #isChecked: boolean
+  readonly #rounds: number
+  readonly #bind: () => void
+  #steps = 0
+  #isBound = false
   results: SignResult[] | null = null
 
-  /** @throws Refusal BANNED */
+  /**
+   * @param o.bind called once: before this side finishes, or before it sends its messages of the last
+   *   round, whichever is first, because a signature can exist from then on. If it throws, the session
+   *   ends and the messages are dropped
+   * @throws Refusal BANNED
+   */
   constructor(o: {
     engine: Engine
     vault: Vault
@@ -47,7 +60,10 @@ export class Batch {
     sessionIds: readonly Uint8Array[]
     participants: [number, number]
     partner: number
+    bind?: () => void
   }) {
+    this.#rounds = SIGN_ROUNDS[o.key.curve]
+    this.#bind = o.bind ?? (() => {})
     this.#partner = o.partner
     this.#bans = o.bans
     this.#isChecked = o.key.curve === 'secp256k1'
@@ -77,6 +93,24 @@ export class Batch {
     if (inbox && inbox.length !== this.#sessions.length) {
       throw new Refusal('SESSION_ABORTED', 'The number of items differs', { node: this.#partner })
     }
+    this.beforeSending()
+    const said = await this.#checked(inbox)
+    this.#steps++
+    if (this.results && !this.#isBound) throw new Error(`a signature after ${this.#steps} steps`)
+    return said
+  }
+
+  /**
+   * Must be called before messages of this side are sent.
+   * @throws what `bind` throws
+   */
+  beforeSending(): void {
+    if (this.#isBound || this.#steps < this.#rounds) return
+    this.#bind()
+    this.#isBound = true
+  }
+
+  async #checked(inbox: RoundMessages | null): Promise<RoundMessages> {
     // Only messages of a partner of a secp256k1 key are checked against a long-term secret.
     if (inbox && this.#isChecked) return this.#bans.check(this.#partner, () => this.#step(inbox))
     this.#bans.assertNot(this.#partner)

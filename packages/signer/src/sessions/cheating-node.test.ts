@@ -42,6 +42,8 @@ class Scene {
   node!: CheatingNode
   /** The last payment that was ordered. */
   last!: Order
+  #orders = 0
+  /** The nonce that follows those that nodes 2 and 3 have signed. */
   #nonce = 0
 
   /** @param meanwhile called while node 1 still runs unchanged */
@@ -67,13 +69,13 @@ class Scene {
 
   /** Creates a payment that was not ordered before. */
   async order(): Promise<Order> {
-    const amount = this.#nonce + 1
+    const amount = ++this.#orders
     const request = await transfer(this.caller, {
       asset: 'ETH',
       amount,
       destination_address: SINK_ETH,
     })
-    const unsigned = eth(PATH, { value: BigInt(amount) * 10n ** 18n, nonce: this.#nonce++ })
+    const unsigned = eth(PATH, { value: BigInt(amount) * 10n ** 18n, nonce: this.#nonce })
     this.last = { workspace: this.workspace.name, purpose: pay(request), unsigned }
     return this.last
   }
@@ -104,6 +106,7 @@ class Scene {
     const { purpose, unsigned } = await this.order()
     const { status, body } = await this.workspace.sign(purpose, unsigned, [2, 3])
     assert.equal(status, 200, JSON.stringify(body))
+    this.#nonce++
   }
 
   /** Opens sessions at node 2 for one order, all at the same time. */

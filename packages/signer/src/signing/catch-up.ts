@@ -6,6 +6,7 @@ import type { Config } from '../config.ts'
 import { reason, type Log } from '../log.ts'
 import type { Store } from '../store/index.ts'
 import type { Peers } from '../transport/peers.ts'
+import type { Reservations } from './reservations.ts'
 
 const askSchema = z.strictObject({ account: z.string().max(256) })
 const tellSchema = z.strictObject({
@@ -45,10 +46,13 @@ export class CatchUp {
   /**
    * Reads from the peers the data that this node needs before it checks a verdict against its
    * record.
+   * @param reserved what is being signed here
    */
-  async prepare(verdict: Verdict): Promise<void> {
+  async prepare(verdict: Verdict, reserved: Pick<Reservations, 'nonceOf'>): Promise<void> {
     const { state } = this.#parts.store
-    if (isNonceGap(state, verdict) || isUnheardOf(state, verdict)) await this.learn(verdict)
+    const account = accountOf(verdict)
+    const ahead = account === null ? null : reserved.nonceOf(account)
+    if (isNonceGap(state, verdict, ahead) || isUnheardOf(state, verdict)) await this.learn(verdict)
     if (leftoverRefusal(state, verdict) !== null) await this.#learnLeftover(verdict)
   }
 

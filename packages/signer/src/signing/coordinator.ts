@@ -1,17 +1,17 @@
 import type { Registry, SignatureBytes, SignedTransaction, SigningItem } from '@custody/chains'
+import type { OrderAuthorisation } from '@custody/request-auth/orders'
 import { ThresholdError, type KeyMaterial, type Vault } from '@custody/threshold'
 import { z } from 'zod'
 import { hex } from '../canonical.ts'
 import type { Config } from '../config.ts'
 import type { Environment } from '../environment.ts'
-import { onceEntered, Refusal, shapeOfAnswer } from '../errors.ts'
+import { Refusal, shapeOfAnswer } from '../errors.ts'
 import { policyToldSchema, type PolicyExchange } from '../governance/exchange.ts'
 import type { Keyring } from '../keys/keyring.ts'
 import { reason, type Log } from '../log.ts'
 import type { OtherCharges } from '../policy/budget.ts'
 import type { Judge } from '../policy/judge.ts'
-import { reportedGap } from '../policy/nonce.ts'
-import { namesOf, type GovernedVerdict, type Order, type Verdict } from '../policy/order.ts'
+import type { GovernedVerdict, Order, Verdict } from '../policy/order.ts'
 import type { Store } from '../store/index.ts'
 import type { StepEntry } from '../store/state.ts'
 import type { Peers } from '../transport/peers.ts'
@@ -33,6 +33,8 @@ import {
   type WireSignature,
 } from './items.ts'
 import type { CatchUp } from './catch-up.ts'
+import type { PlatformOrders } from './platform-orders.ts'
+import type { Reservations } from './reservations.ts'
 import { toldSchema, type SharedSpending } from './shared-spending.ts'
 import { inputsOf, sizeOf, type Slots } from './slots.ts'
 
@@ -48,7 +50,7 @@ const spending = toldSchema.optional()
 const policy = policyToldSchema.optional()
 const openedSchema = z.union([
   z.strictObject({ recorded: wireSchema, spending, policy }),
-  /** `messages`: the partner's first round, which is sent after it has recorded the steps. */
+  /** `messages`: the partner's first round. */
   z.strictObject({
     fresh: z.string().regex(/^[0-9a-f]{64}$/),
     epoch: z.int().min(0),
@@ -71,6 +73,15 @@ interface AgreedSession {
   binding: Binding
   /** Charges that count besides those on this node's record. */
   other: OtherCharges
+  authorisation: OrderAuthorisation | null
+}
+/** What one session is to sign. */
+interface Ordered {
+  verdicts: readonly GovernedVerdict[]
+  partner: number
+  authorisation: OrderAuthorisation | null
+  /** Whether the nodes tell each other what counts against the orders' limits. */
+  isTold: boolean
 }
 export const roundSchema = z.strictObject({ batch: z.int().min(0), messages: lengthsSchema })
 
@@ -88,6 +99,8 @@ export interface SigningParts {
   catchUp: CatchUp
   slots: Slots
   spending: SharedSpending
+  reservations: Reservations
+  platformOrders: PlatformOrders
   policies: PolicyExchange
   log: Log
 }
@@ -98,83 +111,72 @@ export interface SignAnswer {
 }
 
 /**
- * The node that the platform has called: it evaluates the orders, lets the partner evaluate them,
- * records them, runs the rounds, and verifies the result.
+ * The node that the platform has called: it evaluates the orders, lets the partner evaluate them, runs
+ * the rounds, records the steps before a signature can exist, and verifies the result.
  */
 export class Coordinator {
   readonly #parts: SigningParts
-  /**
-   * Steps that are being signed here. Another transaction of the same step waits for the result.
-   */
-  readonly #busy = new Map<string, { hash: string; count: number }>()
 
   constructor(parts: SigningParts) {
     this.#parts = parts
   }
 
-  async sign(order: Order, partner: number): Promise<SignAnswer> {
-    return (await this.signAll([order], partner))[0]!
+  async sign(
+    order: Order,
+    partner: number,
+    authorisation: OrderAuthorisation | null,
+  ): Promise<SignAnswer> {
+    return (await this.signAll([order], partner, authorisation))[0]!
   }
 
   /** Signs several payments of one account in one session: all of them or none. */
-  async signAll(orders: readonly Order[], partner: number): Promise<SignAnswer[]> {
-    const { judge, config, bans, slots, store } = this.#parts
+  async signAll(
+    orders: readonly Order[],
+    partner: number,
+    authorisation: OrderAuthorisation | null,
+  ): Promise<SignAnswer[]> {
+    const { judge, config, bans, slots, platformOrders, reservations } = this.#parts
     if (partner === config.node || !config.peerList.some((peer) => peer.node === partner)) {
       throw new Refusal('BAD_ORDER', 'partner must be another node')
     }
     bans.assertNot(partner)
+    platformOrders.assertAuthorised(orders, { authorisation, leader: config.node, partner })
     const slot = slots.reserve(partner)
     try {
       slot.widen(inputsOf(orders), sizeOf(orders))
       const judged = await judge.judgeAll(orders)
-      await this.#parts.catchUp.prepare(judged[0]!)
-      return await this.#signJudged(judged, partner).catch((error: unknown) => {
-        throw reportedGap(store.state, config.node, judged[0]!, error)
-      })
+      await this.#parts.catchUp.prepare(judged[0]!, reservations)
+      return await this.#signJudged(judged, partner, authorisation)
     } finally {
       slot.release()
     }
   }
 
-  async #signJudged(judged: readonly Verdict[], partner: number): Promise<SignAnswer[]> {
-    const { judge, spending, policies } = this.#parts
+  async #signJudged(
+    judged: readonly Verdict[],
+    partner: number,
+    authorisation: OrderAuthorisation | null,
+  ): Promise<SignAnswer[]> {
+    const { judge, spending, policies, reservations, platformOrders } = this.#parts
     const isGoverned = judge.isGoverned(judged)
     if (isGoverned) {
       await policies.prepare()
       await judge.prepareOwn(judged[0]!)
     }
-    // Before the last check, because nothing may happen between that check and `begin`.
+    // Before the last check, because nothing may happen between that check and the reservation.
     const isTold = (isCharged(judged) || isGoverned) && (await spending.prepare(partner))
     if (isGoverned && !isTold) throw earlierVersion(partner)
-    const other = spending.other(partner, judged)
+    const other = reservations.besides(spending.other(partner, judged))
     const verdicts = judge.govern(judged, other)
     const existing = judge.assertAllAllowed(verdicts, other)
     if (existing.every((step) => step?.signed))
       return verdicts.map((verdict, at) => this.#recorded(verdict, existing[at]!))
-    const end = spending.begin(verdicts)
+    platformOrders.assertInForce(verdicts, authorisation)
+    const end = reservations.take(verdicts)
     try {
-      return await this.#exclusively(verdicts, () => this.#run(verdicts, partner, isTold))
+      return await this.#run({ verdicts, partner, authorisation, isTold })
     } finally {
       end()
-    }
-  }
-
-  async #exclusively<T>(verdicts: readonly Verdict[], run: () => Promise<T>): Promise<T> {
-    const steps = verdicts
-      .filter(({ repeatable }) => !repeatable)
-      .flatMap((verdict) => namesOf(verdict).map((name) => ({ name, hash: verdict.unsignedHash })))
-    if (steps.some(({ name, hash }) => (this.#busy.get(name)?.hash ?? hash) !== hash)) {
-      throw new Refusal('TOO_BUSY', 'Another transaction of this step is being signed')
-    }
-    for (const { name, hash } of steps) {
-      const mine = this.#busy.get(name) ?? { hash, count: 0 }
-      mine.count++
-      this.#busy.set(name, mine)
-    }
-    try {
-      return await run()
-    } finally {
-      for (const { name } of steps) if (--this.#busy.get(name)!.count === 0) this.#busy.delete(name)
     }
   }
 
@@ -190,12 +192,7 @@ export class Coordinator {
     }
   }
 
-  /** @param isTold whether the nodes tell each other what counts against the orders' limits */
-  async #run(
-    verdicts: readonly GovernedVerdict[],
-    partner: number,
-    isTold: boolean,
-  ): Promise<SignAnswer[]> {
+  async #run({ verdicts, partner, authorisation, isTold }: Ordered): Promise<SignAnswer[]> {
     const { config, environment, keyring, peers, registry, spending, policies, judge } = this.#parts
     const items = itemsOf(registry, verdicts)
     const [
@@ -214,6 +211,7 @@ export class Coordinator {
     const told = {
       ...(isTold ? { spending: spending.tell(partner, verdicts) } : {}),
       ...policies.tell(judge.policyHashOf(order.workspace)),
+      ...(authorisation ? { authorisation } : {}),
     }
     const answer = await peers.exchange(
       partner,
@@ -222,38 +220,25 @@ export class Coordinator {
       { timeout: timeout + 1000, binding },
     )
     const opened = shapeOfAnswer(openedSchema, answer.body, partner)
-    try {
-      if (opened.policy) await policies.hear(partner, opened.policy.position)
-      const other = opened.spending
+    if (opened.policy) await policies.hear(partner, opened.policy.position)
+    const other = this.#parts.reservations.besides(
+      opened.spending
         ? await spending.hear(partner, opened.spending, verdicts)
-        : spending.other(partner, verdicts)
-      if ('fresh' in opened) {
-        return await this.#together(verdicts, {
-          items,
-          participants,
-          fresh,
-          opened,
-          bytes: answer.bytes,
-          partner,
-          binding,
-          other,
-        })
-      }
+        : spending.other(partner, verdicts),
+    )
+    if (!('fresh' in opened)) {
       // The partner has signed an identical transaction before; the result is verified by the
       // signatures themselves.
-      const steps = this.#parts.judge.admitAll(
-        verdicts,
-        verdicts.map(() => ({ sessions: [], partner, peer_head: peers.headOf(partner) })),
-        other,
-      )
+      const steps = this.#bind(verdicts, { partner, other, authorisation, ids: [] })
       return this.#keep(verdicts, steps, fromWire(opened.recorded))
-    } catch (error) {
-      throw onceEntered(error)
     }
+    const { bytes } = answer
+    const agreement = { items, participants, fresh, opened, bytes, partner, binding, other }
+    return this.#together(verdicts, { ...agreement, authorisation })
   }
 
   /**
-   * Signs the transactions that both nodes have permitted and the partner has recorded.
+   * Signs the transactions that both nodes have permitted.
    * @throws Refusal
    */
   async #together(
@@ -262,9 +247,10 @@ export class Coordinator {
   ): Promise<SignAnswer[]> {
     const { config, environment, engine, vault, bans, judge, log } = this.#parts
     const { items, participants, opened, bytes, partner } = agreed
-    const { ids, key, steps } = this.#admit(verdicts, agreed)
+    const { ids, key } = this.#agree(verdicts, agreed)
     const session = hex(ids[0]!)
     const signatures: SignatureBytes[] = []
+    let steps: readonly StepEntry[] = []
     const deadline = environment.now() + config.timeouts_ms.sign
     for (let batch = 0; batch * BATCH_ITEMS_MAX < items.length; batch++) {
       const [from, to] = [batch * BATCH_ITEMS_MAX, (batch + 1) * BATCH_ITEMS_MAX]
@@ -277,6 +263,9 @@ export class Coordinator {
         sessionIds: ids.slice(from, to),
         participants,
         partner,
+        bind: () => {
+          if (batch === 0) steps = this.#bind(verdicts, { ...agreed, ids })
+        },
       })
       const say = this.#roundSender(agreed, session, batch)
       try {
@@ -312,14 +301,14 @@ export class Coordinator {
   }
 
   /**
-   * Records the steps of an agreed session, before this side's first round.
+   * Returns the IDs of an agreed session's engine sessions and the share that they use.
    * @throws Refusal if a session ID was used before, or the epoch is not in use here
    */
-  #admit(
+  #agree(
     verdicts: readonly GovernedVerdict[],
-    { items, participants, fresh, opened, partner, other }: AgreedSession,
-  ): { ids: Buffer[]; key: KeyMaterial; steps: StepEntry[] } {
-    const { keyring, peers, judge, store } = this.#parts
+    { items, participants, fresh, opened, partner }: AgreedSession,
+  ): { ids: Buffer[]; key: KeyMaterial } {
+    const { keyring, store } = this.#parts
     const keyId = verdicts[0]!.key.key_id
     const ids = sessionIds(
       {
@@ -340,14 +329,17 @@ export class Coordinator {
         { node: partner },
       )
     }
-    const key = keyring.material(keyId, opened.epoch)
-    const sessions = split(verdicts, ids.map(hex))
-    const steps = judge.admitAll(
-      verdicts,
-      sessions.map((each) => ({ sessions: each, partner, peer_head: peers.headOf(partner) })),
-      other,
-    )
-    return { ids, key, steps }
+    return { ids, key: keyring.material(keyId, opened.epoch) }
+  }
+
+  /** See {@link bindSteps}. */
+  #bind(
+    verdicts: readonly GovernedVerdict[],
+    session: Pick<AgreedSession, 'partner' | 'other' | 'authorisation'> & {
+      ids: readonly Buffer[]
+    },
+  ): StepEntry[] {
+    return bindSteps(this.#parts, verdicts, session)
   }
 
   /** Returns the function that sends rounds of a batch to the partner and returns its rounds. */
@@ -387,6 +379,7 @@ export class Coordinator {
     for (;;) {
       for (const messages of received) mine.push(await run.step(messages))
       if (run.results) return mine.filter((messages) => !isSilent(messages))
+      run.beforeSending()
       received = await say(mine)
       if (received.length === 0)
         throw new Refusal('SESSION_ABORTED', 'The partner sends no more messages')
@@ -413,6 +406,31 @@ export class Coordinator {
     })
     return answers
   }
+}
+
+/**
+ * Records the steps of a session durably, before a signature of them can exist. Everything is checked
+ * against the record again. Synchronous: nothing happens between the check and the write.
+ * @param session.ids of its engine sessions; none if a signature exists already
+ * @throws Refusal
+ */
+export function bindSteps(
+  { judge, peers, platformOrders }: Pick<SigningParts, 'judge' | 'peers' | 'platformOrders'>,
+  verdicts: readonly GovernedVerdict[],
+  {
+    partner,
+    other,
+    authorisation,
+    ids,
+  }: Pick<AgreedSession, 'partner' | 'other' | 'authorisation'> & { ids: readonly Buffer[] },
+): StepEntry[] {
+  platformOrders.assertInForce(verdicts, authorisation)
+  const sessions = split(verdicts, ids.map(hex))
+  return judge.admitAll(
+    verdicts,
+    sessions.map((each) => ({ sessions: each, partner, peer_head: peers.headOf(partner) })),
+    other,
+  )
 }
 
 const earlierVersion = (partner: number): Refusal =>

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
 import { randomBytes, type KeyObject } from 'node:crypto'
-import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { decode, loadRegistry, signing, type UnsignedTransaction } from '@custody/chains'
 import { hex, sha256hex, signBytes } from '../canonical.ts'
 import { bindingBytes } from '../keys/certificate.ts'
-import { Store } from '../store/index.ts'
 import { State } from '../store/state.ts'
 import { Attached, type Binding } from '../envelope.ts'
 import { withRounds } from './rounds.ts'
@@ -192,10 +190,10 @@ test('a session accepts only its own round and digest, and ends without a ban on
     bindingOf(good),
   )
   assert.match(opened.fresh, /^[0-9a-f]{64}$/)
-  // The answer includes node 2's first round: the step is on its record by then.
+  // The answer includes node 2's first round.
   assert.equal(opened.messages.length, 1)
   const { sessionIds } = await import('./items.ts')
-  const { hashOfUnsigned } = await import('../policy/order.ts')
+  const { hashOfUnsigned } = await import('@custody/request-auth/orders')
   const sessionOf = (theirs: string, mine: string) =>
     hex(
       sessionIds(
@@ -251,21 +249,14 @@ test('a session accepts only its own round and digest, and ends without a ban on
     assert.deepEqual([dead.error, dead.message], ['SESSION_ABORTED', 'This session does not exist'])
   }
   assert.deepEqual((await cluster.get(2, '/status')).body.bans, [])
-  // Round 1 has begun: another transaction for the request is refused now, and the same one can be
-  // opened again.
-  assert.equal(
-    (
-      await open(
-        pay(request),
-        eth(path, { value: ONE, nonce: 0, to: SINK_ETH, maxFeePerGas: 3_000_000_000n }),
-      )
-    ).error,
-    undefined,
-  )
-  assert.equal((await open(pay(request), good)).error, undefined)
-  const status = await cluster.post(2, '/void', { request })
-  assert.equal(status.body.error, 'ALREADY_SIGNED')
-  assert.equal(status.body.unfinished, 2)
+  // A session that ended early binds this node to nothing: another transaction of the request may be
+  // opened, one at a time, and the request may be voided.
+  const dearer = eth(path, { value: ONE, maxFeePerGas: 3_000_000_000n })
+  assert.equal((await open(pay(request), dearer)).error, undefined)
+  assert.equal((await open(pay(request), good)).error, 'TOO_BUSY')
+  const { status, body } = await cluster.post(2, '/void', { request })
+  assert.equal(status, 200, JSON.stringify(body))
+  assert.equal(body.unfinished, 0)
 })
 
 test('refuses a second name for an index and a second index for a name, from any node', async () => {
@@ -344,27 +335,8 @@ test('refuses requests that try to obtain keys, certificates and refreshes', asy
   const request = await transfer(caller, { asset: 'ETH', amount: 3, destination_address: SINK_ETH })
   const { status, body } = await workspace.sign(
     pay(request),
-    eth(path, { value: 3n * ONE, nonce: 1 }),
+    eth(path, { value: 3n * ONE, nonce: 0 }),
     [2, 3],
   )
   assert.equal(status, 200, JSON.stringify(body))
-})
-
-test('a partner stores its step before it sends its first round, even if it is then killed', async () => {
-  const request = await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
-  const unsigned = eth(path, { value: ONE, nonce: 2 })
-  const opened = await open(pay(request), unsigned)
-  assert.equal(opened.messages.length, 1, JSON.stringify(opened))
-  await cluster.kill(2)
-  const theirs = new Store(join(cluster.peers.nodes[1]!.home, 'record.sqlite'), () => Date.now())
-  try {
-    const { hashOfUnsigned } = await import('../policy/order.ts')
-    const steps = [...theirs.state.stepAt.values()].filter(
-      (step) => step.unsigned_hash === hashOfUnsigned(unsigned),
-    )
-    assert.equal(steps.length, 1)
-    assert.equal(steps[0]!.signed, null)
-  } finally {
-    theirs.close()
-  }
 })

@@ -1,17 +1,18 @@
 import type { SignatureBytes, SigningItem } from '@custody/chains'
+import { authorisationSchema, type OrderAuthorisation } from '@custody/request-auth/orders'
 import { ThresholdError } from '@custody/threshold'
 import { z } from 'zod'
 import { hex } from '../canonical.ts'
-import { onceEntered, Refusal } from '../errors.ts'
+import { Refusal } from '../errors.ts'
 import { reason } from '../log.ts'
 import type { OtherCharges } from '../policy/budget.ts'
 import { orderSchema, type GovernedVerdict, type Order, type Verdict } from '../policy/order.ts'
-import { RUN_MAX } from '../policy/run.ts'
+import { RUN_MAX } from '../store/entries/values.ts'
 import type { StepEntry } from '../store/state.ts'
 import type { Binding, Header } from '../envelope.ts'
 import { Batch, BATCH_ITEMS_MAX, type RoundMessages } from '../sessions/batch.ts'
 import { policyToldSchema, type PolicyTold } from '../governance/exchange.ts'
-import { roundSchema, type SigningParts } from './coordinator.ts'
+import { bindSteps, roundSchema, type SigningParts } from './coordinator.ts'
 import { roundsOf, withRounds } from './rounds.ts'
 import {
   bindingOf,
@@ -33,6 +34,8 @@ const freshSchema = {
   spending: toldSchema.optional(),
   /** Absent if the sender has no policy on record. */
   policy: policyToldSchema.optional(),
+  /** The platform's; absent from earlier versions, and in a recovery. */
+  authorisation: authorisationSchema.optional(),
 }
 const openSchema = z.union([
   z.strictObject({ order: orderSchema, ...freshSchema }),
@@ -44,23 +47,29 @@ interface Fresh {
   epoch: number
   spending?: Told | undefined
   policy?: PolicyTold | undefined
+  authorisation?: OrderAuthorisation | null | undefined
 }
 
-/** The data that both nodes have agreed on and this node has recorded, before the first round. */
+/** The data that both nodes have agreed on before the first round. */
 interface AgreedSession {
-  verdicts: readonly Verdict[]
+  verdicts: readonly GovernedVerdict[]
   items: SigningItem[]
   ids: Buffer[]
   participants: [number, number]
   epoch: number
-  steps: readonly StepEntry[]
   partner: number
   binding: Binding
   slot: Slot
+  other: OtherCharges
+  authorisation: OrderAuthorisation | null
+  /** Ends what the session reserves. */
+  free: () => void
 }
 
 /** A session in progress. */
 interface Open extends AgreedSession {
+  /** What is on record; empty until a signature can exist. */
+  steps: readonly StepEntry[]
   batch: number
   run: Batch | null
   round: number
@@ -132,13 +141,16 @@ export class Participant {
   async #begun(
     partner: number,
     orders: readonly Order[],
-    { fresh: theirs, epoch, spending: told, policy }: Fresh,
+    { fresh: theirs, epoch, spending: told, policy, authorisation = null }: Fresh,
     header: Header,
     slot: Slot,
   ): Promise<unknown> {
     const { judge, config, store, registry, bans, catchUp, spending, policies } = this.#parts
+    const { reservations, platformOrders } = this.#parts
+    const pair = { leader: partner, partner: config.node }
+    platformOrders.assertAuthorised(orders, { authorisation, ...pair })
     const judged = await judge.judgeAll(orders)
-    await catchUp.prepare(judged[0]!)
+    await catchUp.prepare(judged[0]!, reservations)
     const { workspace } = judged[0]!.order
     const verdicts = await this.#governed(partner, judged, { told, policy })
     const items = itemsOf(registry, verdicts)
@@ -146,9 +158,9 @@ export class Participant {
     const binding = bindingOf(verdicts, items, '', 0, participants)
     if (!isOf(header, binding))
       throw new Refusal('SESSION_ABORTED', 'The envelope contains another digest')
-    const other = told
-      ? await spending.hear(partner, told, verdicts)
-      : spending.other(partner, verdicts)
+    const other = reservations.besides(
+      told ? await spending.hear(partner, told, verdicts) : spending.other(partner, verdicts),
+    )
     const tell = () => ({
       ...(told ? { spending: spending.tell(partner, verdicts) } : {}),
       ...policies.tell(judge.policyHashOf(workspace)),
@@ -165,53 +177,49 @@ export class Participant {
         ...tell(),
       }
     }
-    const { mine, agreed, ids, steps } = this.#admitted(verdicts, {
+    platformOrders.assertInForce(verdicts, authorisation)
+    const { mine, agreed, ids } = this.#agree(verdicts, {
       partner,
       fresh: theirs,
       epoch,
       items,
-      other,
     })
+    if (authorisation) platformOrders.use(authorisation)
+    const free = reservations.take(verdicts)
     const session = hex(ids[0]!)
     const agreement = { verdicts, items, ids, participants, epoch: agreed, partner, binding }
-    const open = this.#register(session, { ...agreement, steps, slot })
+    const open = this.#register(session, { ...agreement, slot, other, authorisation, free })
     try {
       this.#begin(open)
       const first = await this.#toldFirst(open)
       return withRounds({ fresh: mine, epoch: agreed, ...tell() }, first)
     } catch (error) {
-      throw onceEntered(this.#ended(session, error))
+      throw this.#ended(session, error)
     }
   }
 
   /**
-   * Records the steps of a session, before this side's first round.
+   * Returns the IDs and the epoch of a session.
    * @throws Refusal
    */
-  #admitted(
+  #agree(
     verdicts: readonly GovernedVerdict[],
     {
       partner,
       fresh: theirs,
       epoch,
       items,
-      other,
-    }: Pick<Fresh, 'fresh' | 'epoch'> & {
-      partner: number
-      items: readonly SigningItem[]
-      other: OtherCharges
-    },
-  ): { mine: string; agreed: number; ids: Buffer[]; steps: StepEntry[] } {
-    const { judge, config, store, keyring, environment, peers } = this.#parts
+    }: Pick<Fresh, 'fresh' | 'epoch'> & { partner: number; items: readonly SigningItem[] },
+  ): { mine: string; agreed: number; ids: Buffer[] } {
+    const { config, store, keyring, environment } = this.#parts
     const keyId = verdicts[0]!.key.key_id
-    const participants = participantsOf(config.node, partner)
     const mine = hex(environment.random(32))
     const agreed = this.#epoch(keyId, epoch)
     const ids = sessionIds(
       {
         key: keyId,
         epoch: agreed,
-        participants,
+        participants: participantsOf(config.node, partner),
         fresh: [theirs, mine],
         unsigned: unsignedOf(verdicts),
       },
@@ -220,13 +228,7 @@ export class Participant {
     if (ids.some((id) => store.state.sessions.has(hex(id))))
       throw new Refusal('SESSION_ABORTED', 'A session id was used before')
     keyring.material(keyId, agreed)
-    const sessions = split(verdicts, ids.map(hex))
-    const steps = judge.admitAll(
-      verdicts,
-      sessions.map((each) => ({ sessions: each, partner, peer_head: peers.headOf(partner) })),
-      other,
-    )
-    return { mine, agreed, ids, steps }
+    return { mine, agreed, ids }
   }
 
   /**
@@ -257,6 +259,7 @@ export class Participant {
     const { config, bans } = this.#parts
     const open: Open = {
       ...agreed,
+      steps: [],
       batch: -1,
       run: null,
       round: 0,
@@ -297,6 +300,9 @@ export class Participant {
       sessionIds: open.ids.slice(from, to),
       participants: open.participants,
       partner: open.partner,
+      bind: () => {
+        if (open.batch === 0) open.steps = bindSteps(this.#parts, open.verdicts, open)
+      },
     })
     open.first = open.run.step(null).then((messages) => [messages])
     open.first.catch(() => {})
@@ -329,6 +335,7 @@ export class Participant {
       const run = open.run!
       const mine = await this.#toldFirst(open)
       for (const received of roundsOf(messages, bytes)) mine.push(await run.step(received))
+      run.beforeSending()
       open.isBusy = false
       // Started after the response is sent and before the next message is processed, so that the
       // partner does not wait for this side's own verification.
@@ -392,5 +399,6 @@ export class Participant {
     open.release()
     open.run?.abort()
     open.slot.release()
+    open.free()
   }
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Refusal } from '../errors.ts'
 import type { OtherCharges } from '../policy/budget.ts'
 import type { Verdict } from '../policy/order.ts'
-import { RUN_MAX } from '../policy/run.ts'
+import { RUN_MAX } from '../store/entries/values.ts'
 import { digitsOf } from '../policy/governed/windows.ts'
 import { withAmounts } from '../store/charges.ts'
 import { chargedAmounts, CHARGES_MAX, count, digits, text } from '../store/entries/values.ts'
@@ -262,6 +262,7 @@ export class SharedSpending {
       recorded: spending,
       inProgress: (name) => windows.filter(({ window }) => window === name).filter(isOther),
       judged: verdicts.map(({ step, unsignedHash: transaction }) => ({ step, transaction })),
+      nonce: () => null,
     }
   }
 

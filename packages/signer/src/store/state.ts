@@ -4,6 +4,7 @@ import type { GovernanceKind } from './entries/governance.ts'
 import { budgetChargesOf, windowChargesOf } from './charges.ts'
 import { Ends } from './ends.ts'
 import { FuelledAddresses } from './fuelled.ts'
+import { OrderedTransactions } from './ordered.ts'
 import { Spending } from './spending.ts'
 import type {
   Allocation,
@@ -76,6 +77,7 @@ export class State {
   /** Forwards that entered signing, by the ID of their rule. */
   readonly forwards = new Map<string, StepEntry[]>()
   readonly fuelled = new FuelledAddresses()
+  readonly ordered = new OrderedTransactions()
   readonly sessions = new Set<string>()
   readonly bans: Ban[] = []
   /**
@@ -306,6 +308,12 @@ export class State {
         state.#keygens.set(body.key_id, height)
       if ('peer_head' in body && body.peer_head) state.#hearHead(body.peer_head)
     },
+    'orders-authorised': ({ ordered }) => {
+      ordered.isAuthorisationRequired = true
+    },
+    withdrawn: ({ ordered }, { body }) => {
+      ordered.withdraw(body.hashes, body.until)
+    },
     revoke: State.#bindOwn,
     'sub-account': State.#bindOwn,
     allocate: State.#bindOwn,
@@ -417,6 +425,7 @@ export class State {
       signed: null,
     }
     const { step: name, intent: key, content, transaction_id, beside = [] } = body
+    this.ordered.bind(step.unsigned_hash)
     const places = [{ step: name, intent: key, content, transaction_id }, ...beside]
     const isKnown = places.map(
       (place) =>

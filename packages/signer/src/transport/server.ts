@@ -2,6 +2,7 @@ import { constants } from 'node:crypto'
 import { createServer, type Server } from 'node:https'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
+import { ORDER_HEADER } from '@custody/request-auth/orders'
 import { checkCertificate } from '@custody/request-auth/pinned'
 import { continued, type Attributes } from '@custody/tracing'
 import type { Config } from '../config.ts'
@@ -20,7 +21,13 @@ export interface Handlers {
    * Returns this node's identity and the fingerprints that it has pinned, for known callers only.
    */
   hello(): Hello
-  platform(method: string, path: string, text: string): Promise<{ status: number; body: unknown }>
+  /** @param order value of the header with the platform's authorisation, if there is one */
+  platform(
+    method: string,
+    path: string,
+    text: string,
+    order: string | undefined,
+  ): Promise<{ status: number; body: unknown }>
   /** Receives and returns an envelope. */
   peer(node: number, path: string, sealed: Buffer): Promise<Buffer>
 }
@@ -200,7 +207,7 @@ async function servePlatform(
   const path = request.url ?? ''
   const text = method === 'GET' ? '' : await readText(request, PLATFORM_BYTES_MAX)
   const result = await within(traceOf(request), path, { from: 'platform' }, () =>
-    handlers.platform(method, path, text),
+    handlers.platform(method, path, text, [request.headers[ORDER_HEADER]].flat()[0]),
   )
   answer(response, result.status, JSON.stringify(result.body))
 }

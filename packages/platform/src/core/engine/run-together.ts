@@ -9,6 +9,7 @@ import type { Queryable, Database } from '../database/pool.ts'
 import { orderPolicy, workspaceOf } from '../signing/approvals.ts'
 import { ownPathsOf } from '../signing/own-paths.ts'
 import { RUN_MAX, signRun, type SignOrder } from '../signing/sign.ts'
+import type { Withdrawn } from '../signing/withdraw.ts'
 import { LEASE_MS, LeaseLost } from './lease.ts'
 import { lockAccount } from './nonce-order.ts'
 import { askPurpose } from './purpose.ts'
@@ -165,15 +166,15 @@ async function keepReady(
  * The lease of a follower that its kind held back was already released.
  * @param outcome of the run; without it, the followers stay submitted. Otherwise they may change
  *   their nonces again: all of them if no signature of them exists, and those that were submitted
- *   for the first time if no node has started to sign
+ *   for the first time if nothing was signed by the orders of this call
  */
 export async function letGo(
   database: Queryable,
   followers: readonly Follower[],
-  { isUntouched, isUnrecorded }: NotStarted = { isUntouched: false, isUnrecorded: false },
+  { isUntouched, isUnsigned }: Withdrawn = { isUntouched: false, isUnsigned: false },
 ): Promise<void> {
   if (followers.length === 0) return
-  const unsubmitted = followers.filter(({ isNew }) => isUnrecorded || (isUntouched && isNew))
+  const unsubmitted = followers.filter(({ isNew }) => isUnsigned || (isUntouched && isNew))
   if (unsubmitted.length > 0) {
     await database.query(
       `update chain_transactions c set shown_at = null from transactions t
@@ -199,19 +200,13 @@ export async function letGo(
   )
 }
 
-/** Whether no node has started to sign now, and whether no signature can exist. */
-interface NotStarted {
-  isUntouched: boolean
-  isUnrecorded: boolean
-}
-
 /** A transaction of a run, including the first one. */
 export type Member = Pick<Follower, 'row' | 'built'>
 
 /** Result of signing a run. */
 export type Together =
   | { kind: 'signed'; nodes: [number, number]; signed: SignedTransaction[] }
-  | ({ kind: 'unavailable'; message: string; code?: string | undefined } & NotStarted)
+  | ({ kind: 'unavailable'; message: string; code?: string | undefined } & Withdrawn)
   /**
    * The transaction at index `at` is refused, temporarily or permanently; null: it is not known
    * which transaction is refused.
@@ -245,8 +240,7 @@ export async function signTogether(
   for (const { row } of run.slice(1))
     notePart(row.id, 'signing', reported, startMs, services.environment.now())
   if (outcome.kind !== 'signed') {
-    const { isUntouched } = outcome
-    const isUnrecorded = outcome.kind === 'unavailable' && outcome.isUnrecorded
+    const { isUntouched, isUnsigned } = outcome
     const at = outcome.kind === 'refused' ? outcome.body['at'] : outcome.at
     const place = typeof at === 'number' && at >= 0 && at < run.length ? at : null
     // Only one payment is refused for now, for example because the budget of its sub-account is
@@ -257,7 +251,7 @@ export async function signTogether(
       : {
           kind: 'unavailable',
           isUntouched,
-          isUnrecorded,
+          isUnsigned,
           message: outcome.message,
           code: outcome.code,
         }

@@ -137,12 +137,12 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
   if (run === 'done') return
   const outcome = await signBuilt(services, row, { ...built, unsigned })
   const isUntouched =
-    built.is_new && run.isUntouched && outcome.kind !== 'signed' && outcome.isUntouched
+    outcome.kind !== 'signed' &&
+    (outcome.isUnsigned || (built.is_new && run.isUntouched && outcome.isUntouched))
   if (outcome.kind === 'unavailable') {
     if (await givesWay(services, row, { ...outcome, isUntouched })) return
     // Separate commits, so that no two locks are held at a time.
-    if (isUntouched || outcome.isUnrecorded)
-      await markNotSubmitted(services.database, row, built.id)
+    if (isUntouched) await markNotSubmitted(services.database, row, built.id)
     return advance(services.database, row, {
       waits: waitCodeOf(outcome),
       last_error: outcome.message,
@@ -227,7 +227,7 @@ const waitCodeOf = ({ code }: { code?: string | undefined }): WaitCode =>
  * Signs a payment together with those that wait behind it at its account.
  * @returns `done` if it was signed or must wait. Otherwise there are none, or the nodes refuse the
  *   first one: it is then submitted alone, because the refusal of one payment must not affect
- *   another. `isUntouched`: no node has started to sign it
+ *   another. `isUntouched`: nothing was and nothing will be signed by these orders
  */
 async function signRunOf(
   services: Services,
@@ -249,7 +249,7 @@ async function signRunOf(
         followers = []
         // The first one is submitted alone, so that it gives way if only it is held.
         if (isHeldByPolicy(outcome.code)) break
-        if (outcome.isUnrecorded || (isNew && isUntouched))
+        if (outcome.isUnsigned || (isNew && isUntouched))
           await markNotSubmitted(services.database, row, id)
         await advance(services.database, row, {
           waits: waitCodeOf(outcome),
@@ -265,7 +265,7 @@ async function signRunOf(
       }
       // Only the payments before the refused one are signed now.
       const reserve = outcome.at === null ? 0 : Math.max(0, outcome.at - 1)
-      await letGo(services.database, followers.slice(reserve), { isUntouched, isUnrecorded: false })
+      await letGo(services.database, followers.slice(reserve), { isUntouched, isUnsigned: false })
       followers = followers.slice(0, reserve)
     }
     return { isUntouched }

@@ -1,9 +1,24 @@
-import { createPublicKey, verify, X509Certificate, type KeyObject } from 'node:crypto'
+import {
+  createPrivateKey,
+  createPublicKey,
+  randomBytes,
+  verify,
+  X509Certificate,
+  type KeyObject,
+} from 'node:crypto'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { Agent, request as httpsRequest } from 'node:https'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
+import { nodesHash } from '@custody/policy'
+import {
+  authorise,
+  ORDER_HEADER,
+  ORDER_LIFETIME_MS,
+  orderOfCall,
+  toHeader,
+} from '@custody/request-auth/orders'
 import { CertificateError, pinOf, requirePinned } from '@custody/request-auth/pinned'
 import { inSpan, traceHeader } from '@custody/tracing'
 
@@ -43,11 +58,14 @@ export class NodeUnavailable extends Error {
   readonly node: number
   /** The node's own error code; null if it did not respond. */
   readonly code: string | null
-  constructor(node: number, message: string, code: string | null = null) {
+  /** Whether the node may have received the request. */
+  readonly isSent: boolean
+  constructor(node: number, message: string, code: string | null = null, isSent = true) {
     super(`signer ${node}: ${message}`)
     this.name = 'NodeUnavailable'
     this.node = node
     this.code = code
+    this.isSent = isSent
   }
 }
 
@@ -160,6 +178,9 @@ export class SignerNodes {
   readonly #agents = new Map<number, Agent>()
   readonly #identities = new Map<number, KeyObject>()
   readonly #own: OwnCertificate
+  readonly #key: KeyObject
+  /** Hash of the identities of the nodes. */
+  readonly #nodes: string
   readonly #expiries = new Map<number, Date>()
   readonly #clock: () => number
 
@@ -181,6 +202,7 @@ export class SignerNodes {
       JSON.parse(readFileSync(join(folder, 'peers.json'), 'utf8')) as { nodes: NodePeer[] }
     ).nodes
     const key = readFileSync(join(folder, 'tls.key'))
+    this.#key = createPrivateKey(key)
     const own = new OwnCertificate(join(folder, 'tls.crt'))
     this.#own = own
     this.#clock = clock
@@ -191,6 +213,24 @@ export class SignerNodes {
       this.#agents.set(peer.node, new PinnedAgent({ key, own, peer, now: clock, onPresented }))
       this.#identities.set(peer.node, createPublicKey(peer.identity))
     }
+    this.#nodes = nodesHash(
+      [...this.#identities]
+        .sort(([a], [b]) => a - b)
+        .map(([, identity]) => identity.export({ type: 'spki', format: 'der' })),
+    )
+  }
+
+  /** Returns the header by which the platform authorises an order; empty if the call has none. */
+  #orderHeader(node: number, path: string, body: unknown, timeoutMs: number): object {
+    const order = orderOfCall({ nodes: this.#nodes, leader: node, path, body })
+    if (order === null) return {}
+    const issuedAt = this.#clock()
+    const authorisation = authorise(this.#key, order, {
+      id: randomBytes(16).toString('hex'),
+      issued_at: issuedAt,
+      expires_at: issuedAt + Math.min(timeoutMs, ORDER_LIFETIME_MS),
+    })
+    return { [ORDER_HEADER]: toHeader(authorisation) }
   }
 
   /**
@@ -250,45 +290,12 @@ export class SignerNodes {
     const agent = this.#agents.get(node)
     if (!peer || !agent) throw new NodeUnavailable(node, 'is not configured')
     const payload = body === undefined ? '' : JSON.stringify(body)
-    const { status, text } = await new Promise<{ status: number; text: string }>(
-      (resolve, reject) => {
-        const outgoing = httpsRequest(
-          {
-            agent,
-            host: peer.host,
-            port: peer.port,
-            method,
-            path,
-            servername: '',
-            signal: AbortSignal.timeout(timeoutMs),
-            headers: {
-              'content-type': 'application/json',
-              'content-length': Buffer.byteLength(payload),
-              ...traceHeader(),
-            },
-          },
-          (response) => {
-            const chunks: Buffer[] = []
-            let size = 0
-            response.on('data', (chunk: Buffer) => {
-              size += chunk.length
-              if (size > ANSWER_BYTES_MAX) response.destroy(new Error('the response is too large'))
-              else chunks.push(chunk)
-            })
-            response.on('end', () =>
-              resolve({
-                status: response.statusCode ?? 0,
-                text: Buffer.concat(chunks).toString('utf8'),
-              }),
-            )
-            response.on('error', reject)
-          },
-        )
-        outgoing.on('error', reject)
-        outgoing.end(payload)
-      },
-    ).catch((error: Error) => {
-      throw new NodeUnavailable(node, this.#whyUnreachable(error, timeoutMs))
+    const { status, text } = await this.#send(peer, agent, {
+      method,
+      path,
+      payload,
+      timeoutMs,
+      headers: this.#orderHeader(node, path, body, timeoutMs),
     })
     let answer: Record<string, unknown>
     try {
@@ -305,6 +312,63 @@ export class SignerNodes {
     }
     if (status >= 400) throw new NodeRefused(node, status, answer)
     return answer as T
+  }
+
+  /** @throws NodeUnavailable if there is no answer */
+  async #send(
+    peer: NodePeer,
+    agent: Agent,
+    o: { method: string; path: string; payload: string; timeoutMs: number; headers: object },
+  ): Promise<{ status: number; text: string }> {
+    const { method, path, payload, timeoutMs } = o
+    let isSent = false
+    return new Promise<{ status: number; text: string }>((resolve, reject) => {
+      const outgoing = httpsRequest(
+        {
+          agent,
+          host: peer.host,
+          port: peer.port,
+          method,
+          path,
+          servername: '',
+          signal: AbortSignal.timeout(timeoutMs),
+          headers: {
+            'content-type': 'application/json',
+            'content-length': Buffer.byteLength(payload),
+            ...traceHeader(),
+            ...o.headers,
+          },
+        },
+        (response) => {
+          const chunks: Buffer[] = []
+          let size = 0
+          response.on('data', (chunk: Buffer) => {
+            size += chunk.length
+            if (size > ANSWER_BYTES_MAX) response.destroy(new Error('the response is too large'))
+            else chunks.push(chunk)
+          })
+          response.on('end', () =>
+            resolve({
+              status: response.statusCode ?? 0,
+              text: Buffer.concat(chunks).toString('utf8'),
+            }),
+          )
+          response.on('error', reject)
+        },
+      )
+      outgoing.on('error', reject)
+      // Nothing is sent before the handshake has ended and the node's key was compared.
+      outgoing.on('socket', (socket) => {
+        if (!(socket as TLSSocket).connecting) isSent = true
+        else
+          socket.once('secureConnect', () => {
+            isSent = true
+          })
+      })
+      outgoing.end(payload)
+    }).catch((error: Error) => {
+      throw new NodeUnavailable(peer.node, this.#whyUnreachable(error, timeoutMs), null, isSent)
+    })
   }
 
   /** Marks a node that failed recently; until `untilMs` it is tried last. */

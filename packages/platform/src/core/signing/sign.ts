@@ -4,6 +4,7 @@ import type { SignatureBytes, TronAction, UnsignedTransaction } from '@custody/c
 import type { OrderPolicy } from './approvals.ts'
 import type { Signing } from './signing.ts'
 import { NodeRefused, NodeUnavailable } from './nodes.ts'
+import { withdrawOrders, type Withdrawn } from './withdraw.ts'
 
 /** A caller's signed request with the nodes' receipts that extend its validity. */
 interface Signed {
@@ -54,33 +55,25 @@ export type RunOutcome =
   | NotSigned
 
 type NotSigned =
-  /**
-   * Every pair of nodes that responded refused, because the nodes' rules do not allow the
-   * transaction.
-   */
-  | {
+  /** Two nodes refused, because their rules do not allow the transaction. */
+  | ({
       kind: 'refused'
       code: string
       message: string
       body: Record<string, unknown>
-      isUntouched: boolean
-    }
+    } & Withdrawn)
   /**
-   * No pair of nodes could sign now. `isUntouched`: no node that was called has started to sign.
-   * `isUnrecorded`: all nodes miss a nonce before it and have recorded no later one, so no signature
-   * of it exists. `at`: index of the transaction of a run whose refusal is temporary;
-   * `code`: of the last node that refused temporarily; `freesAt`: times of all nodes that stated a
-   * full window.
+   * No pair of nodes could sign now. `at`: index of the transaction of a run whose refusal is temporary;
+   * `code`: of the last node that refused temporarily; `freesAt`: times of all nodes that stated a full
+   * window.
    */
-  | {
+  | ({
       kind: 'unavailable'
       message: string
-      isUntouched: boolean
-      isUnrecorded: boolean
       at?: unknown
       code?: string | undefined
       freesAt?: readonly (number | null)[]
-    }
+    } & Withdrawn)
 
 /**
  * Timeout of a signing call in milliseconds. A pair needs about 30 ms per signature; an
@@ -106,6 +99,10 @@ const TRANSIENT = new Set([
   'ENROLMENT_APPROVAL',
   'ORDER_APPROVAL',
 ])
+/** Error codes about the platform's authorisation of the order, which say nothing about the partner. */
+const OF_ORDER = new Set(['NOT_AUTHORISED', 'ORDER_STALE', 'ORDER_WITHDRAWN'])
+/** Number of nodes that must refuse by themselves. */
+const FINAL = 2
 const STATUS_TIMEOUT_MS = 1500
 /** Time in milliseconds for which a pair with a node that failed recently is tried last. */
 const PENALTY_MS = 30_000
@@ -151,13 +148,13 @@ export async function signOrder(
   order: SignOrder,
   account: Account,
 ): Promise<SignOutcome> {
-  const answer = await callPairs<WireAnswer>(
-    services,
-    '/sign',
-    order,
-    order.unsigned.inputs.length,
+  const answer = await callPairs<WireAnswer>(services, {
+    path: '/sign',
+    body: order,
+    transactions: [order.unsigned],
+    inputs: order.unsigned.inputs.length,
     account,
-  )
+  })
   if (answer.kind !== 'answered') return answer
   services.metrics.signatures.labels('signed').inc()
   return { kind: 'signed', nodes: answer.nodes, signatures: read(answer.body) }
@@ -179,13 +176,13 @@ export async function signRun(
   run: readonly Omit<SignOrder, 'workspace'>[],
   account: Account,
 ): Promise<RunOutcome> {
-  const answer = await callPairs<{ run: WireAnswer[] }>(
-    services,
-    '/sign-run',
-    { workspace, run },
-    run.length,
+  const answer = await callPairs<{ run: WireAnswer[] }>(services, {
+    path: '/sign-run',
+    body: { workspace, run },
+    transactions: run.map(({ unsigned }) => unsigned),
+    inputs: run.length,
     account,
-  )
+  })
   if (answer.kind !== 'answered') return answer
   services.metrics.signatures.labels('signed').inc(run.length)
   return { kind: 'signed', nodes: answer.nodes, signatures: answer.body.run.map(read) }
@@ -211,122 +208,155 @@ async function silentOf({ signers }: Signing, first: number, second: number): Pr
 
 type PairResult<T> = { kind: 'answered'; nodes: [number, number]; body: T } | NotSigned
 
-/**
- * Calls pairs of nodes until one responds.
- * @param inputs number of requested signatures
- */
-async function callPairs<T>(
-  services: Signing,
-  path: string,
-  body: object,
-  inputs: number,
-  account: Account,
-): Promise<PairResult<T>> {
-  const began = services.environment.now()
-  const answer = await callEachPair<T>(services, path, body, inputs, account)
-  const outcome = answer.kind === 'answered' ? 'signed' : answer.kind
-  services.metrics.signingSeconds
-    .labels(outcome)
-    .observe(Math.max(0, services.environment.now() - began) / 1000)
-  if (outcome !== 'signed') services.metrics.signatures.labels(outcome).inc()
-  return answer
+/** A call that orders signatures. `inputs`: number of requested signatures. */
+interface SigningCall {
+  path: string
+  body: object
+  transactions: readonly UnsignedTransaction[]
+  inputs: number
+  account: Account
 }
+
+/** Calls pairs of nodes until one responds, and withdraws the orders if none has signed. */
+async function callPairs<T>(services: Signing, call: SigningCall): Promise<PairResult<T>> {
+  const { environment, metrics } = services
+  const began = environment.now()
+  const calls = new PairCalls<T>(services, call)
+  const answer = await calls.run()
+  const outcome = answer.kind === 'answered' ? 'signed' : answer.kind
+  metrics.signingSeconds.labels(outcome).observe(Math.max(0, environment.now() - began) / 1000)
+  if (answer.kind === 'answered') return answer
+  metrics.signatures.labels(outcome).inc()
+  const { transactions } = call
+  const { asked } = calls
+  return {
+    ...answer,
+    ...(await withdrawOrders(services, { transactions, asked, sinceMs: began })),
+  }
+}
+
+type Unsigned =
+  | Omit<Extract<NotSigned, { kind: 'refused' }>, keyof Withdrawn>
+  | Omit<Extract<NotSigned, { kind: 'unavailable' }>, keyof Withdrawn>
 
 /** Calls each pair of nodes at most once, and at most four pairs, until one signs. */
-async function callEachPair<T>(
-  services: Signing,
-  path: string,
-  body: object,
-  inputs: number,
-  account: Account,
-): Promise<PairResult<T>> {
-  let refused: NodeRefused | null = null
-  let unavailable = 'no signer node is configured'
-  const refusedBy = new Set<number>()
-  const failedPairs = new Set<string>()
-  let calls = 0
-  let isUntouched = true
-  const held: Held = { at: undefined, code: undefined, freesAt: [], unrecorded: new Set() }
-  // Each timeout takes seconds, so a node that has just caused one is called again only when no
-  // pair without it is left.
-  const away = new Set<number>()
-  const costs = (pair: [number, number]) => pair.filter((node) => away.has(node)).length
-  const untried = pairs(services, account)
-  while (untried.length > 0) {
-    untried.sort((a, b) => costs(a) - costs(b))
-    const [first, second] = untried.shift() as [number, number]
-    const name = [first, second].sort().join()
-    if (refusedBy.has(first) || refusedBy.has(second) || failedPairs.has(name) || calls >= 4)
-      continue
-    calls++
-    try {
-      const answer = await services.signers.call<T>(
-        first,
-        'POST',
-        path,
-        { ...body, partner: second },
-        SIGN_TIMEOUT_MS + SIGN_TIMEOUT_PER_INPUT_MS * inputs,
-      )
-      return { kind: 'answered', nodes: [first, second], body: answer }
-    } catch (error) {
-      if (!(error instanceof NodeRefused) || error.body['entered'] === true) isUntouched = false
-      if (error instanceof NodeRefused && TRANSIENT.has(error.code)) {
-        unavailable = `signer ${first}: ${error.code}: ${error.message}`
-        note(held, first, error)
-        failedPairs.add(name)
-      } else if (error instanceof NodeRefused) {
-        refused = moreCertain(refused, error)
-        // The refusal may be the partner's, passed on by the first node, which might sign with
-        // another partner.
-        refusedBy.add(typeof error.body['node'] === 'number' ? error.body['node'] : first)
-      } else if (error instanceof NodeUnavailable) {
-        unavailable = error.message
-        failedPairs.add(name)
-        for (const silent of error.code === null
-          ? await silentOf(services, first, second)
-          : [second]) {
-          away.add(silent)
-          services.signers.penalise(silent, services.environment.now() + PENALTY_MS)
-        }
-      } else throw error
-    }
+class PairCalls<T> {
+  /** Nodes that may have received the order. */
+  readonly asked = new Set<number>()
+  readonly #services: Signing
+  readonly #call: SigningCall
+  /** Nodes that have refused by themselves when they were called. */
+  readonly #refusedBy = new Set<number>()
+  readonly #failedPairs = new Set<string>()
+  /**
+   * Nodes that have just caused a timeout. Each timeout takes seconds, so they are called again only when
+   * no pair without them is left.
+   */
+  readonly #away = new Set<number>()
+  readonly #held: Held = { at: undefined, code: undefined, freesAt: [] }
+  #refused: NodeRefused | null = null
+  #unavailable = 'no signer node is configured'
+
+  constructor(services: Signing, call: SigningCall) {
+    this.#services = services
+    this.#call = call
   }
-  // One node alone may be wrong; a refusal by two nodes is final.
-  if (refused && refusedBy.size >= 2) return refusedResult(refused, isUntouched)
-  return {
-    kind: 'unavailable',
-    isUntouched,
-    ...stated(held, services.signers.peers.length),
-    message: refused
-      ? `signer ${refused.node} rejects it (${refused.code}: ${refused.message}); no second node responded: ${unavailable}`
-      : unavailable,
+
+  async run(): Promise<{ kind: 'answered'; nodes: [number, number]; body: T } | Unsigned> {
+    const { signers, metrics } = this.#services
+    const { path, body, inputs, account } = this.#call
+    // A node that has refused by itself is the partner only of a node whose own answer is missing.
+    const costs = ([first, second]: [number, number]) =>
+      [first, second].filter((node) => this.#away.has(node)).length +
+      (this.#refusedBy.has(second) ? 1 : 0)
+    const untried = pairs(this.#services, account)
+    let calls = 0
+    while (untried.length > 0 && this.#refusedBy.size < FINAL) {
+      untried.sort((a, b) => costs(a) - costs(b))
+      const [first, second] = untried.shift() as [number, number]
+      if (calls >= 4 || this.#isExcluded(first, second)) continue
+      calls++
+      try {
+        const answer = await signers.call<T>(
+          first,
+          'POST',
+          path,
+          { ...body, partner: second },
+          SIGN_TIMEOUT_MS + SIGN_TIMEOUT_PER_INPUT_MS * inputs,
+        )
+        for (const node of this.#refusedBy) metrics.disputedRefusals.labels(String(node)).inc()
+        return { kind: 'answered', nodes: [first, second], body: answer }
+      } catch (error) {
+        if (!(error instanceof NodeUnavailable) || error.isSent) this.asked.add(first).add(second)
+        await this.#note(first, second, error)
+      }
+    }
+    return this.#result()
+  }
+
+  #isExcluded(first: number, second: number): boolean {
+    return this.#refusedBy.has(first) || this.#failedPairs.has(nameOf(first, second))
+  }
+
+  async #note(first: number, second: number, error: unknown): Promise<void> {
+    if (error instanceof NodeRefused && TRANSIENT.has(error.code)) {
+      this.#unavailable = `signer ${first}: ${error.code}: ${error.message}`
+      note(this.#held, error)
+      this.#failedPairs.add(nameOf(first, second))
+    } else if (error instanceof NodeRefused) {
+      this.#refused = moreCertain(this.#refused, error)
+      // A refusal that the first node reports of its partner is only its word, and the first node might
+      // sign with another partner.
+      if (error.body['node'] === undefined) this.#refusedBy.add(first)
+      else this.#failedPairs.add(nameOf(first, second))
+    } else if (error instanceof NodeUnavailable) {
+      this.#unavailable = error.message
+      this.#failedPairs.add(nameOf(first, second))
+      if (error.code !== null && OF_ORDER.has(error.code)) return
+      for (const silent of error.code === null
+        ? await silentOf(this.#services, first, second)
+        : [second]) {
+        this.#away.add(silent)
+        const { signers, environment } = this.#services
+        signers.penalise(silent, environment.now() + PENALTY_MS)
+      }
+    } else throw error
+  }
+
+  #result(): Unsigned {
+    const refused = this.#refused
+    // One node alone may be wrong; a refusal by two nodes, each about itself, is final.
+    if (refused && this.#refusedBy.size >= FINAL) {
+      const { code, message, body } = refused
+      return { kind: 'refused', code, message, body }
+    }
+    const { at, code, freesAt } = this.#held
+    return {
+      kind: 'unavailable',
+      at,
+      code,
+      ...(freesAt.length > 0 ? { freesAt } : {}),
+      message: refused
+        ? `signer ${refused.node} rejects it (${refused.code}: ${refused.message}); no second node confirms it: ${this.#unavailable}`
+        : this.#unavailable,
+    }
   }
 }
 
-/**
- * What temporary refusals state, as in {@link NotSigned}. `unrecorded`: the nodes that state so about
- * themselves.
- */
+const nameOf = (...pair: [number, number]): string => pair.sort().join()
+
+/** What temporary refusals state, as in {@link NotSigned}. */
 interface Held {
   at: unknown
   code: string | undefined
   freesAt: (number | null)[]
-  unrecorded: Set<number>
 }
 
-function note(held: Held, node: number, error: NodeRefused): void {
+function note(held: Held, error: NodeRefused): void {
   held.at = error.body['at']
   held.code = error.code
   held.freesAt.push(...freesAtOf(error))
-  if (error.body['unrecorded'] === node) held.unrecorded.add(node)
 }
-
-const stated = ({ at, code, freesAt, unrecorded }: Held, nodes: number) => ({
-  isUnrecorded: nodes > 0 && unrecorded.size === nodes,
-  at,
-  code,
-  ...(freesAt.length > 0 ? { freesAt } : {}),
-})
 
 /** Returns when a node would sign that states a full window; empty: it states another reason. */
 function freesAtOf({ code, body }: NodeRefused): (number | null)[] {
@@ -341,15 +371,3 @@ function freesAtOf({ code, body }: NodeRefused): (number | null)[] {
  */
 const moreCertain = (earlier: NodeRefused | null, later: NodeRefused): NodeRefused =>
   earlier?.code === 'POLICY_APPROVAL' ? earlier : later
-
-/** Returns the result of a request that the nodes refused. */
-const refusedResult = (
-  { code, message, body }: NodeRefused,
-  isUntouched: boolean,
-): Extract<NotSigned, { kind: 'refused' }> => ({
-  kind: 'refused',
-  code,
-  message,
-  body,
-  isUntouched,
-})

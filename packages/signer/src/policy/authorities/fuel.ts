@@ -1,3 +1,4 @@
+import { hashOfUnsigned } from '@custody/request-auth/orders'
 import {
   OMNIBUS_INDEX,
   TANK_SUB_ACCOUNT,
@@ -19,7 +20,6 @@ import type { CallerContext } from '../callers.ts'
 import { feeOfReplacement, largestFee } from '../cancel.ts'
 import { assertFuelAmount, assertFuels, costOf } from '../fuel.ts'
 import {
-  hashOfUnsigned,
   type Fuel,
   type NamedIntent,
   type Order,

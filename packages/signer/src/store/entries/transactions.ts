@@ -8,6 +8,7 @@ import {
   node,
   path,
   policyCharges,
+  RUN_MAX,
   text,
   VOID_KEYS_MAX,
 } from './values.ts'
@@ -152,6 +153,13 @@ export const TRANSACTIONS = {
       sessions: z.array(z.string()),
     }),
   ]),
+  /** From here on this node signs only orders that the platform has authorised. */
+  'orders-authorised': z.strictObject({}),
+  /**
+   * Transactions that this node does not sign by orders that the platform issued until then, Unix ms of
+   * the platform's clock.
+   */
+  withdrawn: z.strictObject({ hashes: z.array(text).min(1).max(RUN_MAX), until: count }),
   signed: z.strictObject({
     step_height: count,
     signatures: z.array(

@@ -8,6 +8,8 @@ export const digits = z.string().regex(/^[0-9]{1,78}$/)
 export const CHARGES_MAX = 32
 /** Maximum number of names that one entry voids. */
 export const VOID_KEYS_MAX = 256
+/** Maximum number of transactions in one session. */
+export const RUN_MAX = 16
 export const count = z.int().min(0)
 export const node = z.int().min(1).max(3)
 export const path = z.array(z.int().min(0).max(0x7fffffff)).max(8)
