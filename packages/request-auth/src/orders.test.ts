@@ -54,6 +54,13 @@ test('neither the order of fields nor transactions of inputs are part of it', ()
   const purpose = { order: 'one', kind: 'drain', left: undefined }
   const orders = [{ purpose, unsigned: { ...unsigned, inputs: [{ path: [1, 60, 0] }] } }]
   assert.ok(isAuthorised(publicKey, { ...ORDER, orders }, AUTHORISATION))
+  // A database may return the fields of an object in another order.
+  const change = { output: 1, path: [1, 0, 5] }
+  const turned = { path: [1, 0, 5], output: 1 }
+  assert.equal(
+    hashOfUnsigned({ ...unsigned, change }),
+    hashOfUnsigned({ ...unsigned, change: turned }),
+  )
 })
 
 test('another key does not authorise', () => {

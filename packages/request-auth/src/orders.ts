@@ -22,9 +22,16 @@ interface Unsigned {
   change?: { output: number; path: readonly number[] } | undefined
 }
 
-/** Returns a hash that depends only on the transaction, not on additional data; hex. */
+/** Returns a hash that depends only on the transaction, not on additional data or the order of fields; hex. */
 export const hashOfUnsigned = ({ network, bytes, inputs, change }: Unsigned): string =>
-  sha256(JSON.stringify([network, bytes, inputs.map(({ path }) => path), change ?? null]))
+  sha256(
+    JSON.stringify([
+      network,
+      bytes,
+      inputs.map(({ path }) => path),
+      change ? { output: change.output, path: change.path } : null,
+    ]),
+  )
 
 /** The order that is authorised. `nodes`: hash of the identities of the installation's three nodes. */
 export interface AuthorisedOrder {
