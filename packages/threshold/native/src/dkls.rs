@@ -20,6 +20,8 @@
 
 #[cfg(test)]
 mod forged;
+#[cfg(all(test, target_os = "linux"))]
+pub mod opened;
 mod signing;
 
 use crate::derive;

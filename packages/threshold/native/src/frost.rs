@@ -11,6 +11,8 @@
 
 #[cfg(test)]
 mod forged;
+#[cfg(all(test, target_os = "linux"))]
+pub mod opened;
 #[cfg(test)]
 mod vectors;
 

@@ -42,6 +42,11 @@ impl Pairwise {
         &self.public
     }
 
+    #[cfg(all(test, target_os = "linux"))]
+    pub fn secret(&self) -> [u8; KEY_BYTES] {
+        self.secret.to_bytes()
+    }
+
     pub fn learn(&mut self, from: u8, key: &[u8]) -> Outcome<()> {
         let key: [u8; KEY_BYTES] = key
             .try_into()

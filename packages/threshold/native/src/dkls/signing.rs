@@ -1,5 +1,8 @@
 //! Signing in three rounds. Only in signing can the engine prove cheating (`BanCounterparty`).
 
+#[cfg(all(test, target_os = "linux"))]
+mod opened;
+
 use super::*;
 use dkls23_secp256k1::protocols::signing::{
     Broadcast3to4, KeepPhase1to2, KeepPhase2to3, SignData, TransmitPhase1to2, TransmitPhase2to3,
