@@ -24,8 +24,8 @@ fn the_stored_parameters_are_those_of_the_engines() {
         ("multiplication_inputs", number(multiplication::L.into())),
         ("extension_width", number(multiplication::OT_WIDTH.into())),
         ("fischlin_repetitions", number(proofs::R.into())),
-        ("fischlin_zero_bits", number(proofs::L.into())),
-        ("fischlin_challenge_bits", number(proofs::T.into())),
+        ("fischlin_l", number(proofs::L.into())),
+        ("fischlin_t", number(proofs::T.into())),
         ("tags", Json::List(tags.collect())),
     ]);
     settle("engine-parameters.json", &json);
