@@ -153,6 +153,7 @@ export default defineConfig({
         'docs/protocol/signing',
         'docs/protocol/bans',
         'docs/protocol/messages',
+        'docs/protocol/cryptography',
       ]),
       group('Decisions', decisions, true),
     ],

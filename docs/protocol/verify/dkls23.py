@@ -10,6 +10,7 @@ KAPPA = 256
 REPETITIONS = 64
 ENCRYPTION_PROOF_BYTES = 540
 SEED_BYTES = 32
+SET_UP_BYTES = 143_052
 
 
 def point_of(reader):
@@ -242,10 +243,17 @@ def _transfer_base(number, session, seed):
 def _check_set_ups(transcript, set_ups, session_of):
     report = transcript.report
     for (sender, to), each in set_ups.items():
+        name = f"round 5, {sender} to {to}"
+        report.check(
+            f"{name}: the set-up and its frame have the length of 256 base transfers",
+            each.part.length == SET_UP_BYTES and transcript.has_encrypted_length((5, sender, to)),
+        )
         if not each.is_complete:
             continue
-        name = f"round 5, {sender} to {to}"
-        report.check(f"{name}: the set-up has the length of 256 base transfers", each.named and each.is_full_length())
+        report.check(
+            f"{name}: the set-up names the parties, and has 256 encryption proofs",
+            each.named and each.is_full_length(),
+        )
         report.check(
             f"{name}: Fischlin proof of the base transfer", each.proof.holds(session_of(sender, to))
         )

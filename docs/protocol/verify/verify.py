@@ -10,6 +10,9 @@ import json
 import pathlib
 import sys
 
+# The next modules are in this folder; no folder of bytecode is created beside them.
+sys.dont_write_bytecode = True
+
 import dkls23
 import dkls23_sign
 import frost

@@ -172,6 +172,11 @@ class Transcript:
                 return False
         return True
 
+    def has_encrypted_length(self, place):
+        """The frame has its header, the public part, and the private part with a tag of 16 bytes."""
+        length = 59 + len(self.public[place]) + self.private[place].length + 16
+        return self.frames[place]["frame_bytes"] == length
+
     def is_frame(self, place, frame):
         message = self.frames[place]
         return len(frame) == message["frame_bytes"] and hashlib.sha256(
