@@ -42,6 +42,9 @@ pub struct Message {
     pub private: Vec<u8>,
 }
 
+/// Private parts by sender, round and receiver, before they were encrypted.
+type Plaintexts = Rc<RefCell<BTreeMap<(u8, u8, u8), Vec<u8>>>>;
+
 pub struct Run {
     pub messages: Json,
     pub done: BTreeMap<u8, Done>,
@@ -119,7 +122,7 @@ pub fn play<M: Machine>(
     kept: impl Fn(&Message) -> Kept,
     mut watch: impl FnMut(u8, &M),
 ) -> Run {
-    let plain: Rc<RefCell<BTreeMap<(u8, u8, u8), Vec<u8>>>> = Rc::default();
+    let plain: Plaintexts = Rc::default();
     let seen = plain.clone();
     let keep = move |from: u8, round: u8, to: u8, bytes: &mut Vec<u8>| {
         seen.borrow_mut().insert((from, round, to), bytes.clone());
