@@ -435,6 +435,15 @@ export class CheatingNode {
     return this.say(session.to, '/peer/sign/round', withRounds({ batch: 0 }, [[messages]]), binding)
   }
 
+  /** Sends this side's messages of a round, and processes the answer for the next one. */
+  async next(session: Session, round: number): Promise<Answer> {
+    const answer = await this.round(session, [session.mine[round - 1]!])
+    if (answer.status !== 200) return answer
+    await this.#next(session, [[session.received.at(-1)!]])
+    session.received.push(...roundsOf(answer.body.messages, answer.bytes).map(firstOf))
+    return answer
+  }
+
   /**
    * Runs the leading side to the end, with each message modified by `change`. @returns the answer
    * that ended the session
@@ -459,9 +468,7 @@ export class CheatingNode {
   async archive(order: Order, to = 2): Promise<readonly Uint8Array[]> {
     const { session } = await this.open(order, { to })
     for (const round of [1, 2]) {
-      const { body, bytes } = await this.round(session!, [session!.mine[round - 1]!])
-      await this.#next(session!, [[session!.received.at(-1)!]])
-      session!.received.push(...roundsOf(body.messages, bytes).map(firstOf))
+      await this.next(session!, round)
     }
     session!.run.abort()
     return session!.mine

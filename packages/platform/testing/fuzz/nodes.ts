@@ -1,3 +1,4 @@
+import { createPublicKey } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
 import { join } from 'node:path'
@@ -11,6 +12,7 @@ import {
 } from '@custody/chains'
 import { signersFolder } from '../../src/core/data-dir.ts'
 import { SignerNodes } from '../../src/core/signing/nodes.ts'
+import { OrderHeaders } from '../../src/core/signing/order-header.ts'
 import {
   call,
   fundedWallet,
@@ -38,7 +40,13 @@ const KEY_MS_MAX = 120_000
 /**
  * Errors that a node may report about itself and its partner. Any other 500 is an unexpected error.
  */
-const MAY_BE_AWAY = new Set(['PEER_UNAVAILABLE', 'KEY_NOT_READY', 'SESSION_ABORTED', 'STARTING'])
+const MAY_BE_AWAY = new Set([
+  'PEER_UNAVAILABLE',
+  'KEY_NOT_READY',
+  'SESSION_ABORTED',
+  'STARTING',
+  'NOT_AUTHORISED',
+])
 
 interface NodeRequest {
   path: string
@@ -59,6 +67,8 @@ export class Nodes {
   readonly #requests: NodeRequest[] = []
   #agents: Agent[] = []
   #ports: { host: string; port: number }[] = []
+  /** A hostile platform authorises whatever it orders. */
+  #orders: OrderHeaders | undefined
   readonly #registry = loadRegistry('local')
   readonly #keys = new Map<string, PublicKeyAt>()
 
@@ -141,9 +151,11 @@ export class Nodes {
       readFileSync(join(folder, 'tls.crt')),
     ]
     const { nodes } = JSON.parse(readFileSync(join(folder, 'peers.json'), 'utf8')) as {
-      nodes: { host: string; port: number; certificate: string }[]
+      nodes: { node: number; host: string; port: number; certificate: string; identity: string }[]
     }
     this.#ports = nodes
+    const identities = nodes.map(({ node, identity }) => [node, createPublicKey(identity)] as const)
+    this.#orders = new OrderHeaders(key, new Map(identities), () => Date.now())
     this.#agents = nodes.map(
       ({ certificate }) =>
         new Agent({
@@ -182,6 +194,7 @@ export class Nodes {
           headers: {
             'content-type': 'application/json',
             'content-length': Buffer.byteLength(text),
+            ...this.#authorised(node + 1, path, text),
           },
         },
         (response) => {
@@ -203,6 +216,15 @@ export class Nodes {
       outgoing.on('error', reject)
       outgoing.end(text)
     })
+  }
+
+  #authorised(node: number, path: string, text: string): Record<string, string> {
+    try {
+      return this.#orders?.of(node, path, JSON.parse(text), ANSWER_MS_MAX) ?? {}
+    } catch {
+      // The changed text is no order.
+      return {}
+    }
   }
 
   /** Sends one recorded valid request with a small change, or an invalid request. */

@@ -543,3 +543,28 @@ describe('node 1 opens sessions with many inputs', () => {
     await scene.signsOn()
   })
 })
+
+describe('honest nodes record a step when a signature of it can exist', () => {
+  let scene: Scene
+  before(async () => {
+    scene = await Scene.begin('here')
+  })
+  after(() => scene.end())
+
+  test('the partner records it before it sends its third message', async () => {
+    const { session, answer } = await scene.node.open(await scene.order())
+    const heights = [answer.height]
+    for (const round of [1, 2]) {
+      const said = await scene.node.next(session!, round)
+      heights.push(said.height)
+    }
+    assert.equal(heights[1], heights[0], 'after its first message')
+    assert.ok(heights[2]! > heights[0]!, 'with its third message')
+  })
+
+  test('the leader records it before it sends its third message', async () => {
+    await scene.node.lead(await scene.order())
+    const [first, second] = scene.node.rounds.slice(-2)
+    assert.ok(second!.height > first!.height, JSON.stringify(scene.node.rounds))
+  })
+})

@@ -1,26 +1,12 @@
-import {
-  createPrivateKey,
-  createPublicKey,
-  randomBytes,
-  verify,
-  X509Certificate,
-  type KeyObject,
-} from 'node:crypto'
+import { createPublicKey, verify, X509Certificate, type KeyObject } from 'node:crypto'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { Agent, request as httpsRequest } from 'node:https'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
-import { nodesHash } from '@custody/policy'
-import {
-  authorise,
-  ORDER_HEADER,
-  ORDER_LIFETIME_MS,
-  orderOfCall,
-  toHeader,
-} from '@custody/request-auth/orders'
 import { CertificateError, pinOf, requirePinned } from '@custody/request-auth/pinned'
 import { inSpan, traceHeader } from '@custody/tracing'
+import { OrderHeaders } from './order-header.ts'
 
 /** Connection data of a signer node, written by the nodes' setup. */
 export interface NodePeer {
@@ -178,9 +164,7 @@ export class SignerNodes {
   readonly #agents = new Map<number, Agent>()
   readonly #identities = new Map<number, KeyObject>()
   readonly #own: OwnCertificate
-  readonly #key: KeyObject
-  /** Hash of the identities of the nodes. */
-  readonly #nodes: string
+  readonly #orders: OrderHeaders
   readonly #expiries = new Map<number, Date>()
   readonly #clock: () => number
 
@@ -202,7 +186,6 @@ export class SignerNodes {
       JSON.parse(readFileSync(join(folder, 'peers.json'), 'utf8')) as { nodes: NodePeer[] }
     ).nodes
     const key = readFileSync(join(folder, 'tls.key'))
-    this.#key = createPrivateKey(key)
     const own = new OwnCertificate(join(folder, 'tls.crt'))
     this.#own = own
     this.#clock = clock
@@ -213,24 +196,7 @@ export class SignerNodes {
       this.#agents.set(peer.node, new PinnedAgent({ key, own, peer, now: clock, onPresented }))
       this.#identities.set(peer.node, createPublicKey(peer.identity))
     }
-    this.#nodes = nodesHash(
-      [...this.#identities]
-        .sort(([a], [b]) => a - b)
-        .map(([, identity]) => identity.export({ type: 'spki', format: 'der' })),
-    )
-  }
-
-  /** Returns the header by which the platform authorises an order; empty if the call has none. */
-  #orderHeader(node: number, path: string, body: unknown, timeoutMs: number): object {
-    const order = orderOfCall({ nodes: this.#nodes, leader: node, path, body })
-    if (order === null) return {}
-    const issuedAt = this.#clock()
-    const authorisation = authorise(this.#key, order, {
-      id: randomBytes(16).toString('hex'),
-      issued_at: issuedAt,
-      expires_at: issuedAt + Math.min(timeoutMs, ORDER_LIFETIME_MS),
-    })
-    return { [ORDER_HEADER]: toHeader(authorisation) }
+    this.#orders = new OrderHeaders(key, this.#identities, clock)
   }
 
   /**
@@ -295,7 +261,7 @@ export class SignerNodes {
       path,
       payload,
       timeoutMs,
-      headers: this.#orderHeader(node, path, body, timeoutMs),
+      headers: this.#orders.of(node, path, body, timeoutMs),
     })
     let answer: Record<string, unknown>
     try {
