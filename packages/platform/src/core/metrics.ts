@@ -181,6 +181,11 @@ const signerMetrics = ({ gauge }: Factory) => ({
     'Number of workspaces whose policy is late at the signer node, or differs from that of another node',
     'node',
   ),
+  signerPoliciesUnproven: gauge(
+    'custody_signer_policies_unproven',
+    'Number of other nodes that claim policies at the signer node which they do not send',
+    'node',
+  ),
   signerPolicyWindowsNearlyFull: gauge(
     'custody_signer_policy_windows_nearly_full',
     'Number of time windows of policies of which at least 90 % is used, as a signer node counts them',

@@ -161,6 +161,7 @@ export function status({
     },
     peers: peers.nodes.map((node) => ({ node, reachable: peers.reachable(node) })),
     policies_apart: governance.exchange.countApart(),
+    policies_unproven: governance.exchange.unproven(),
     policy_windows_nearly_full: judge.windowsNearlyFull(),
     policy_resets: governance.exchange.resets.count(),
     bans: bans.nodes,

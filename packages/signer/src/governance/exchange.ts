@@ -12,14 +12,17 @@ import { reason, type Log } from '../log.ts'
 import { count } from '../store/entries/values.ts'
 import type { Store } from '../store/index.ts'
 import type { Peers } from '../transport/peers.ts'
+import { Attempts } from './attempts.ts'
 import { entryOf } from './entries.ts'
 import { isEnded, LATE } from './expired-items.ts'
 import { FirstDocuments } from './firsts.ts'
 import type { Held } from './held.ts'
 import { chainsOfPeers, onChains } from './follow.ts'
-import { itemGeneration, ItemPages, pageSchema, type Sent } from './item-pages.ts'
+import { Freshness } from './freshness.ts'
+import { itemGeneration, ItemPages, readPage, Unproven, type Sent } from './item-pages.ts'
 import type { Item, ItemOf, Judged } from './items.ts'
 import type { Policies } from './policies.ts'
+import { pingSchema, positionSchema, type Position, type PolicyTold } from './positions.ts'
 import { Resets } from './resets.ts'
 import { Sightings } from './sightings.ts'
 import { WaitingItems, type Facts, type Judgement } from './waiting.ts'
@@ -40,27 +43,10 @@ const FORGED: ReadonlySet<PolicyErrorCode> = new Set<PolicyErrorCode>(['PASSKEY'
 /** Seconds after which an item is judged again whose time was in the future. */
 const PERIOD_S = 60
 /**
- * Time for which a node signs under a policy without reading the policies of a peer, in
- * milliseconds. It limits how long two nodes without contact can have different documents.
+ * Time after which the policies of a peer are read again before an order is judged, in milliseconds,
+ * if the peer has not been read since.
  */
 const SILENCE_MAX_MS = 24 * 60 * 60 * 1000
-
-/** Position in a node's record up to which another node has read the items. */
-const positionSchema = z.strictObject({ generation: count, height: count })
-export type Position = z.infer<typeof positionSchema>
-const pingSchema = z.object({ policy: positionSchema.optional() })
-/**
- * What a node sends its partner with an order and with its answer: its position, and the hash of the
- * policy in force for the order's workspace, or null if there is none.
- */
-export const policyToldSchema = z.strictObject({
-  position: positionSchema,
-  hash: z
-    .string()
-    .regex(/^[0-9a-f]{64}$/)
-    .nullable(),
-})
-export type PolicyTold = z.infer<typeof policyToldSchema>
 
 interface Peer {
   known: Position
@@ -106,11 +92,13 @@ export class PolicyExchange {
   /** Numbers of the values that this node has held, to recognize a value. */
   readonly #heldNumbers = new WeakMap<Held, number>()
   #heldCount = 0
-  /** Hashes of policies with which the operator lets this node sign without a peer. */
-  readonly #accepted = new Set<string>()
+  readonly #freshness: Freshness
+  readonly #attempts: Attempts
 
   constructor(parts: Parts) {
     this.#parts = parts
+    this.#freshness = new Freshness(parts)
+    this.#attempts = new Attempts(parts.monotonic)
     this.#firsts = new FirstDocuments(parts)
     this.resets = new Resets(parts)
     this.resets.onRecorded = () => {
@@ -156,7 +144,9 @@ export class PolicyExchange {
   onPing(node: number, body: unknown): void {
     const parsed = pingSchema.safeParse(body)
     if (!parsed.success) return
-    this.hear(node, parsed.data.policy).catch((error: unknown) => {
+    const { policy } = parsed.data
+    if (policy && this.#freshness.isIgnored(node, policy)) return
+    this.hear(node, policy).catch((error: unknown) => {
       this.#warn(node, error)
     })
   }
@@ -194,9 +184,14 @@ export class PolicyExchange {
     const { policies } = this.#parts
     const apart = new Set([...this.#peers.values()].flatMap((peer) => [...peer.apart]))
     for (const workspace of policies.workspaces)
-      if (!policies.isCurrent(workspace, (governance) => !this.#isLate(governance)))
+      if (!policies.isCurrent(workspace, (governance) => this.#lateNumber(governance) === 0))
         apart.add(workspace)
     return apart.size
+  }
+
+  /** Peers that claim policies which they do not send, so that their claims are ignored. */
+  unproven(): number[] {
+    return this.#freshness.unproven()
   }
 
   /**
@@ -210,38 +205,49 @@ export class PolicyExchange {
       position === undefined ||
       (peer.known.generation === position.generation && peer.known.height >= position.height)
     const isNews = !isKnown()
-    // A read that had begun before may have ended below that position.
-    for (let times = 0; times < 2 && !isKnown(); times++) await this.#read(node)
-    if (!isKnown()) throw unknownFormat(node)
+    try {
+      // A read that had begun before may have ended below that position.
+      for (let times = 0; times < 2 && !isKnown(); times++) await this.#read(node)
+      if (!isKnown()) throw new Unproven(node)
+    } catch (error) {
+      if (position && error instanceof Unproven) this.#freshness.noteUnproven(node, position)
+      throw error
+    }
     // Time alone can have made an item acceptable.
     this.#retryAndAnnounce()
-    this.#noteRead(peer)
+    this.#noteRead(node, peer)
     await this.resets.hear(node, isNews)
   }
 
   /**
-   * Checks that this node has read the items of its peers, so that a single hostile peer cannot keep
-   * it at an earlier document.
+   * Checks that this node knows of no later document, and that a restored node has read the policies
+   * of both peers or has its operator's decision. A silent peer stops no other node, because this
+   * node's own record is sufficient.
    * @throws Refusal `POLICY_BEHIND`
    */
   assertCurrent(governance: Governance): void {
     const { document, hash } = governance.policy
-    if (this.#accepted.has(hash)) return
-    this.resets.assertNotMissed(governance)
-    if (this.#isLate(governance))
+    const accepted = this.#parts.store.state.policyReading.acceptedOf(document.workspace)
+    const late = this.#lateNumber(governance)
+    if (late > 0 && !(accepted?.hash === hash && accepted.late >= late)) {
+      this.resets.assertNotMissed(governance)
       throw new Refusal(
         'POLICY_BEHIND',
         `This node has seen the policy ${document.number + 1} too late, and waits until both other nodes have confirmed it or its delay has passed`,
       )
-    for (const [node, { heardAt }] of this.#peers) {
-      if (this.#isHeard(node)) continue
-      const since = heardAt === null ? 'since its start' : 'for 24 hours'
-      throw new Refusal(
-        'POLICY_BEHIND',
-        `This node has not read the policies of node ${node} ${since}: start node ${node}, or accept the policy in force here by the command "signer policy accept"`,
-        { node },
-      )
     }
+    const [node] = this.#freshness.awaited()
+    if (node === undefined || this.#isOnChain(document.workspace, accepted?.hash)) return
+    throw new Refusal(
+      'POLICY_BEHIND',
+      `This node has not read the policies of node ${node} since it was restored: start node ${node}, or accept the policy in force here by the command "signer policy accept"`,
+      { node },
+    )
+  }
+
+  #isOnChain(workspace: string, hash: string | undefined): boolean {
+    const { chain } = this.#parts.policies.held(workspace)
+    return chain.some((each) => each.hash === hash)
   }
 
   /**
@@ -251,20 +257,23 @@ export class PolicyExchange {
   async prepare(): Promise<void> {
     const unheard = [...this.#peers].filter(([node]) => !this.#isHeard(node))
     await Promise.all(
-      unheard.map(async ([node, peer]) => {
-        try {
-          await this.#read(node)
-          this.#noteRead(peer)
-        } catch (error) {
-          this.#warn(node, error)
-        }
-      }),
+      unheard.map(([node, peer]) =>
+        this.#attempts.make(node, async () => {
+          try {
+            await this.#read(node)
+            this.#noteRead(node, peer)
+          } catch (error) {
+            this.#warn(node, error)
+          }
+        }),
+      ),
     )
   }
 
-  #noteRead(peer: Peer): void {
+  #noteRead(node: number, peer: Peer): void {
     peer.heardAt = this.#parts.monotonic()
     peer.isWarned = false
+    this.#freshness.noteRead(node)
   }
 
   /**
@@ -286,19 +295,23 @@ export class PolicyExchange {
     return heardAt !== null && this.#parts.monotonic() - heardAt <= SILENCE_MAX_MS
   }
 
-  /** Returns whether a peer has the next document in force, which this node has seen too late. */
-  #isLate(governance: Governance): boolean {
+  /**
+   * Returns the number of a later document that is in force at a peer and that this node has seen too
+   * late or does not have; 0 if it knows of none.
+   */
+  #lateNumber(governance: Governance): number {
     const { policy, next } = governance
-    const { document } = policy
-    if (this.resets.missedAt(governance) !== null) return true
-    const { workspace, number, change } = document
-    if ([...this.#peers.values()].some(({ late }) => (late.get(workspace) ?? 0) > number))
-      return true
-    if (next === null || next.vetoedBy !== null) return false
-    if (next.approved_for_s > this.#parts.store.seconds()) return false
-    return this.#sightings
+    const { workspace, number, change } = policy.document
+    const late = [...this.#peers.values()].map((peer) => peer.late.get(workspace) ?? 0)
+    const latest = Math.max(...late)
+    if (latest > number) return latest
+    if (this.resets.missedAt(governance) !== null) return number + 1
+    if (next === null || next.vetoedBy !== null) return 0
+    if (next.approved_for_s > this.#parts.store.seconds()) return 0
+    const isSeen = this.#sightings
       .ofChange(workspace, next.policy.hash)
       .some((at) => at + change.delay_s <= next.approved_for_s + LIMITS.sightSlackS)
+    return isSeen ? number + 1 : 0
   }
 
   /**
@@ -318,15 +331,24 @@ export class PolicyExchange {
     await Promise.all(
       [...this.#peers].map(async ([node, peer]) => {
         await this.#read(node)
-        this.#noteRead(peer)
+        this.#noteRead(node, peer)
       }),
     )
     return isNew
   }
 
-  /** Lets this node sign under a policy without reading those of its peers, until the next start. */
-  accept(hash: string): void {
-    this.#accepted.add(hash)
+  /**
+   * Records the operator's decision that this node signs by the policy in force here, although it has
+   * not read the policies of a peer or knows of a later document. It also holds after a restart and
+   * for documents that come into force after it here, until this node is restored again.
+   */
+  accept(workspace: string, hash: string): void {
+    const { policies, store } = this.#parts
+    const { governance } = policies.held(workspace)
+    const late = governance === null ? 0 : this.#lateNumber(governance)
+    const accepted = store.state.policyReading.acceptedOf(workspace)
+    if (accepted?.hash === hash && accepted.late >= late) return
+    store.append('policy-accepted', { workspace, hash, late })
   }
 
   /**
@@ -429,17 +451,15 @@ export class PolicyExchange {
       this.#assertNotForging(node, peer)
       const after = peer.known.height
       const answer = await peers.call(node, ITEMS, { after }, { timeout: timeoutMs })
-      const parsed = pageSchema.safeParse(answer)
-      if (!parsed.success) throw unknownFormat(node)
+      const { generation, to, is_last, items } = readPage(node, answer)
       // Meanwhile this node began to read the peer from the beginning.
       if (peer.known.height !== after) continue
-      const { generation, to, is_last, items } = parsed.data
       if (generation !== peer.known.generation) {
         // The peer was restored, or follows its peers now: it is read from the beginning.
         this.#forget(node, generation)
         if (after > 0) continue
       }
-      if (!is_last && to <= after) throw unknownFormat(node)
+      if (!is_last && to <= after) throw new Unproven(node)
       const isAll = items.every((sent) => peer.waiting.add(sent))
       if (isAll) peer.known = { generation, height: Math.max(after, to) }
       this.#retryAndAnnounce()
@@ -450,7 +470,7 @@ export class PolicyExchange {
         )
       if (is_last) return
     }
-    throw unknownFormat(node)
+    throw new Unproven(node)
   }
 
   /** @throws Refusal `TOO_BUSY` */
@@ -587,10 +607,3 @@ const MISSED: ReadonlySet<PolicyErrorCode> = new Set<PolicyErrorCode>([
   'KEY_SUSPENDED',
   'OTHER_POLICY',
 ])
-
-const unknownFormat = (node: number): Refusal =>
-  new Refusal(
-    'PEER_UNAVAILABLE',
-    `The policies that peer node ${node} has sent have an unknown format`,
-    { node },
-  )

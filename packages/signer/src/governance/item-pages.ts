@@ -5,7 +5,14 @@ import { count } from '../store/entries/values.ts'
 import type { Store } from '../store/index.ts'
 import { pageAbove, type PageLimits } from '../store/page.ts'
 import { isKnown, type Held } from './held.ts'
-import { itemOf, itemSchema, sizeOfItem, type GovernanceEntry, type ItemOf } from './items.ts'
+import {
+  isItemKind,
+  itemOf,
+  itemSchema,
+  sizeOfItem,
+  type GovernanceEntry,
+  type ItemOf,
+} from './items.ts'
 import type { Policies } from './policies.ts'
 
 /** Maximum number of items in one page. */
@@ -24,12 +31,41 @@ const sentSchema = z.strictObject({
 export type Sent = z.infer<typeof sentSchema>
 
 /** Items of a node's record up to the height `to`. */
-export const pageSchema = z.strictObject({
+const pageSchema = z.strictObject({
   generation: count,
   to: count,
   is_last: z.boolean(),
   items: z.array(sentSchema).max(PAGE_MAX),
 })
+
+const laterSchema = z.looseObject({
+  items: z.array(z.looseObject({ item: z.looseObject({ kind: z.string() }) })).max(PAGE_MAX),
+})
+
+/** A peer's own answers contradict the position of its policies that it claims. */
+export class Unproven extends Refusal {
+  constructor(node: number) {
+    super(
+      'PEER_UNAVAILABLE',
+      `The policies that peer node ${node} has sent have an unknown format, or end before its position`,
+      { node },
+    )
+  }
+}
+
+/**
+ * Reads a page of a peer.
+ * @throws Unproven
+ * @throws Refusal `PEER_UNAVAILABLE` if it contains a kind of items that only a later version knows
+ */
+export function readPage(node: number, answer: unknown): z.infer<typeof pageSchema> {
+  const parsed = pageSchema.safeParse(answer)
+  if (parsed.success) return parsed.data
+  const later = laterSchema.safeParse(answer)
+  if (later.success && later.data.items.some(({ item }) => !isItemKind(item.kind)))
+    throw new Refusal('PEER_UNAVAILABLE', `Node ${node} has policies of a later version`, { node })
+  throw new Unproven(node)
+}
 
 interface Parts {
   node: number

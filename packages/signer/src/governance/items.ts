@@ -69,6 +69,9 @@ export function itemOf(entry: GovernanceEntry, node: number): Item | null {
   }
 }
 
+/** Returns whether this version knows a kind of items. */
+export const isItemKind = (kind: string): boolean => Object.hasOwn(POLICY_ITEMS, kind)
+
 /** Returns the size of an item in characters. */
 export function sizeOfItem(item: Item): number {
   const texts =

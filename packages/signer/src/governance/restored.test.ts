@@ -213,7 +213,7 @@ test('a restored node signs nothing before it has the policy again, which it rea
   nodes.connect(3, [1])
   await nodes.ping()
   assert.deepEqual(hashesAt(3), expected, 'one peer is sufficient for what the backup proves')
-  assert.match(behind()!, /has not read the policies of node 2 since its start/)
+  assert.match(behind()!, /has not read the policies of node 2 since it was restored/)
   nodes.connect(3)
   await nodes.ping()
   assert.equal(behind(), null)
@@ -231,11 +231,11 @@ test('a restored node does not sign if a peer sends no policy, or only an older 
   await nodes.ping()
   assert.match(behind()!, /does not have the policy 2/)
   // The operator cannot accept what the restored node does not have.
-  nodes.node(3).exchange.accept(governance.policy.hash)
+  nodes.node(3).exchange.accept(workspace, governance.policy.hash)
   lie(1, [first()])
   nodes.node(3).start()
   await nodes.ping()
-  nodes.node(3).exchange.accept(governance.policy.hash)
+  nodes.node(3).exchange.accept(workspace, governance.policy.hash)
   assert.equal(nodes.node(3).policies.held(workspace).governance!.policy.document.number, 1)
   assert.match(behind()!, /does not have the policy 2/)
   // A change that has too few signatures is refused, although the backup contains its hash.

@@ -122,8 +122,8 @@ export async function followPolicy(parts: NodeContext, body: unknown): Promise<u
 }
 
 /**
- * Lets this node sign under the policy in force here, although it has not read those of a peer. It
- * holds until the node is started again.
+ * Lets this node sign under the policy in force here, although it has not read those of a peer since
+ * it was restored. The decision is recorded, and holds until the node is restored again.
  * @throws Refusal `BAD_POLICY` if another policy is in force here
  */
 export function acceptPolicy(parts: NodeContext, body: unknown): unknown {
@@ -138,6 +138,6 @@ export function acceptPolicy(parts: NodeContext, body: unknown): unknown {
         : 'The workspace has no policy in force here',
       { code: 'OTHER_POLICY', field: 'hash' },
     )
-  exchange.accept(hash)
+  exchange.accept(workspace, hash)
   return { node: parts.config.node, workspace, accepted: hash }
 }

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { after, before, test } from 'node:test'
 import { TestPolicy } from '../../testing/policy-cluster.ts'
+import { restartRestored } from '../../testing/restored-record.ts'
 import {
   callerPem,
   ETH,
@@ -239,11 +240,11 @@ test('a node restored from a backup has the same enrolments without approvals, a
   refused(await made.sign(pending, [2, 3]), 'ENROLMENT_APPROVAL', 1)
 })
 
-test('a node that has not read its peers since its start enrols nothing for a workspace with a policy', async () => {
+test('a restored node that has not read its peers enrols nothing for a workspace with a policy', async () => {
   const made = await Enrolling.start()
   const caller = { api_key: randomUUID(), sub_account: 1 }
   await cluster.stopHere(1)
-  await cluster.restartHere(2)
+  await restartRestored(cluster, 2)
   await assert.rejects(
     cluster.enrol(2, { ...caller, workspace: made.workspace.name }),
     /POLICY_BEHIND/,

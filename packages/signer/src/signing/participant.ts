@@ -11,7 +11,7 @@ import { RUN_MAX } from '../store/entries/values.ts'
 import type { StepEntry } from '../store/state.ts'
 import type { Binding, Header } from '../envelope.ts'
 import { Batch, BATCH_ITEMS_MAX, type RoundMessages } from '../sessions/batch.ts'
-import { policyToldSchema, type PolicyTold } from '../governance/exchange.ts'
+import { policyToldSchema, type PolicyTold } from '../governance/positions.ts'
 import { bindSteps, roundSchema, type SigningParts } from './coordinator.ts'
 import { roundsOf, withRounds } from './rounds.ts'
 import {

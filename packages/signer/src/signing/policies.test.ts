@@ -4,6 +4,7 @@ import { createPublicKey, verify } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { ask, faster } from '../../testing/amending.ts'
 import { TestPolicy } from '../../testing/policy-cluster.ts'
+import { restartRestored } from '../../testing/restored-record.ts'
 import {
   ETH,
   eth,
@@ -343,7 +344,7 @@ test('a document of another installation, with a fault or without a proof is ref
   signed(await send(ETHER))
 })
 
-test('a restarted node has the same policy, and signs under it when it has read those of both peers', async () => {
+test('a restarted node signs under the same policy without one of its peers, and a restored node after its operator’s decision', async () => {
   const { policy, send } = await wallet()
   signed(await send(ETHER / 4n))
   await cluster.restartHere(2)
@@ -351,7 +352,9 @@ test('a restarted node has the same policy, and signs under it when it has read 
   refused(await send((ETHER * 55n) / 100n), 'POLICY_DENIED')
   await cluster.stopHere(3)
   await cluster.restartHere(2)
-  const answer = await send(ETHER / 4n, { pair: [2, 1] as const })
+  signed(await send(ETHER / 4n, { pair: [2, 1] }))
+  await restartRestored(cluster, 2)
+  const answer = await send(ETHER / 16n, { pair: [2, 1] as const })
   refused(answer, 'POLICY_BEHIND')
   assert.equal(answer.body.node, 3)
   const statement = async () =>
@@ -364,7 +367,9 @@ test('a restarted node has the same policy, and signs under it when it has read 
   )
   signed(await cluster.operator(2, 'policy-accept', body))
   assert.equal((await statement())?.hash, policy.hash)
-  signed(await send(ETHER / 4n, { pair: [2, 1] }))
+  signed(await send(ETHER / 16n, { pair: [2, 1] }))
+  await cluster.restartHere(2)
+  signed(await send(ETHER / 16n, { pair: [2, 1] }))
   await cluster.restartHere(3)
 })
 

@@ -439,6 +439,9 @@ const SAMPLES: readonly NewEntry[] = [
   { kind: 'imported', body: { at: 7, kind: 'revoke', body: { api_key: 'old' }, from: 2 } },
   { kind: 'imported', body: { at: 7, kind: 'void', body: { keys: ['x'] }, from: 3 } },
   { kind: 'restored', body: { generation: 1, not_before: 9 } },
+  { kind: 'policy-heard', body: { node: 2 } },
+  { kind: 'policy-unproven', body: { node: 3, generation: 0, height: 9 } },
+  { kind: 'policy-accepted', body: { workspace: 'w', hash: '0'.repeat(64), late: 0 } },
   { kind: 'clock', body: { from: 9, to: 5 } },
 ]
 /**

@@ -5,6 +5,7 @@ import { budgetChargesOf, windowChargesOf } from './charges.ts'
 import { Ends } from './ends.ts'
 import { FuelledAddresses } from './fuelled.ts'
 import { OrderedTransactions } from './ordered.ts'
+import { PolicyReading } from './policy-reading.ts'
 import { Spending } from './spending.ts'
 import type {
   Allocation,
@@ -98,6 +99,7 @@ export class State {
   readonly policyHeights: number[] = []
   /** How often the operator replaced or removed a policy of this node. */
   policiesReplaced = 0
+  readonly policyReading = new PolicyReading()
   generation = 0
   /** Height of the entry about this node's last backup; 0 without one. */
   backupHeight = 0
@@ -282,6 +284,16 @@ export class State {
       state.generation = body.generation
       state.notBefore = body.not_before
       state.restoring = false
+      state.policyReading.restart()
+    },
+    'policy-heard': ({ policyReading }, { body }) => {
+      policyReading.heard(body)
+    },
+    'policy-unproven': ({ policyReading }, { body }) => {
+      policyReading.ignore(body)
+    },
+    'policy-accepted': ({ policyReading }, { body }) => {
+      policyReading.accept(body)
     },
     clock: (state, { body }) => {
       // This also replaces a later time that a restoration with the same wrong clock had set.

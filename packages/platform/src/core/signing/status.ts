@@ -10,7 +10,8 @@ export interface NodeStatus {
  * Fields of a node's status. `clockS`: the node's clock, in whole seconds; `keysReady`: number of
  * prepared keys for future workspaces, by curve; `peersDown`: number of other nodes that it cannot
  * reach; `policiesApart`: number of workspaces whose policy is late there, or differs from that of
- * another node; `windowsNearlyFull`: number of windows of policies of which at least 90 % is used;
+ * another node; `policiesUnproven`: number of other nodes that claim policies there which they do not
+ * send; `windowsNearlyFull`: number of windows of policies of which at least 90 % is used;
  * `policyResets`: number of workspaces whose policy an operator wants to replace by a
  * reset; `bans`: nodes that it has banned; `banReports`: bans that other nodes reported to it.
  */
@@ -21,6 +22,7 @@ interface ReportedStatus {
   keysReady: Record<string, number>
   peersDown: number
   policiesApart: number
+  policiesUnproven: number
   windowsNearlyFull: number
   policyResets: number
   bans: number[]
@@ -34,6 +36,7 @@ interface Status {
   pool?: unknown
   peers?: unknown
   policies_apart?: unknown
+  policies_unproven?: unknown
   policy_windows_nearly_full?: unknown
   policy_resets?: unknown
   bans?: unknown
@@ -77,6 +80,7 @@ const read = ({
   pool,
   peers,
   policies_apart: policiesApart,
+  policies_unproven: policiesUnproven,
   policy_windows_nearly_full: nearlyFull,
   policy_resets: policyResets,
   bans,
@@ -95,6 +99,7 @@ const read = ({
     : 0,
   // Absent in earlier versions.
   policiesApart: typeof policiesApart === 'number' ? policiesApart : 0,
+  policiesUnproven: readBans(policiesUnproven).length,
   windowsNearlyFull: typeof nearlyFull === 'number' ? nearlyFull : 0,
   policyResets: typeof policyResets === 'number' ? policyResets : 0,
   bans: readBans(bans),

@@ -124,6 +124,20 @@ export const PEOPLE = {
   /** Shares were restored for a recovery only: this record never serves a platform. */
   recovering: z.strictObject({ made_at: count }),
   restored: z.strictObject({ generation: count, not_before: count }),
+  /** All policies of a peer were read since this node was restored. */
+  'policy-heard': z.strictObject({ node }),
+  /** A peer has claimed this position of its policies for a minute, and its answers contradict it. */
+  'policy-unproven': z.strictObject({ node, generation: count, height: count }),
+  /**
+   * The operator lets this node sign by the document with this hash, and its successors, although a
+   * peer was not read. `late`: number of the later document that this node knew to have missed; 0:
+   * none.
+   */
+  'policy-accepted': z.strictObject({
+    workspace: z.string().min(1).max(200),
+    hash: z.string().regex(/^[0-9a-f]{64}$/),
+    late: count,
+  }),
   /**
    * The operator's repair of a clock that had leapt ahead: requests issued before `to` are
    * rejected. Unix ms.

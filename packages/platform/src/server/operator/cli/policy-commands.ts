@@ -270,7 +270,7 @@ export const SIGNER_POLICY_COMMANDS: readonly Definition[] = [
   {
     usage: 'signer policy accept',
     summary:
-      'Let the signer node of this host sign by the policy in force there although it has not read the policies of a peer, until its next start.',
+      'Let the signer node of this host sign by the policy in force there although it has not read the policies of a peer. The decision is recorded, and ends when the node is restored again.',
     options: { ...AT_NODE, ...WORKSPACE, ...HASH },
     run: async () => (await signer()).accept,
   },

@@ -79,6 +79,6 @@ export const accept: Run = async ({ values }) => {
   const answer = (await callSigner(node, 'policy-accept', body)) as Record<string, unknown>
   return {
     result: answer,
-    text: `signer ${node.node} signs by the policy with hash ${hash} without having heard its peers, until its next start`,
+    text: `signer ${node.node} signs by the policy with hash ${hash} without having heard its peers, until it is restored again`,
   }
 }

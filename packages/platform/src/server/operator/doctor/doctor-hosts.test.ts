@@ -12,7 +12,7 @@ import packageFile from '../../../../package.json' with { type: 'json' }
 import { askDatabase, databaseFindings, doctorFacts, type DatabaseFacts } from './database.ts'
 import { diagnoseDisk } from './disk.ts'
 import { findingLine, type Finding } from './findings.ts'
-import { diagnoseNodes, keyFindings } from './nodes.ts'
+import { diagnoseNodes, keyFindings, policyFindings } from './nodes.ts'
 import { diagnosePublic } from './public.ts'
 import { diagnosePrices, priceLines } from '../../../custody/prices/coverage.ts'
 import { useApi } from '../../../../testing/api-support.ts'
@@ -117,6 +117,14 @@ test('the doctor warns if no key of a curve is ready although the pool should ha
     `warning: signer 1 has 2 of 2 secp256k1 and 0 ${says}`,
   ])
   assert.deepEqual(levels(findings(1)), [`ok: signer 1 has 2 of 2 secp256k1 and 1 ${says}`])
+})
+
+test('the doctor names a node that claims policies which it does not send', () => {
+  const findings = (status: object) => policyFindings({ node: 2, status, reason: '', offS: 0 })
+  assert.deepEqual(levels(advised(findings({ policies_unproven: [1] }))), [
+    'warning: signer 2 ignores the policies that signer 1 claims and does not send',
+  ])
+  assert.deepEqual(findings({}), [], 'an earlier version does not report it')
 })
 
 test('the doctor warns about one unreachable signer node, and reports an error for two', async () => {

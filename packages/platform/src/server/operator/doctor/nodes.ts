@@ -24,6 +24,7 @@ interface Status {
   pool?: unknown
   key_queue?: unknown
   keys_not_in_backup?: unknown
+  policies_unproven?: unknown
 }
 /**
  * Status of one node, with its clock. `offS`: difference of the node's clock in seconds, positive
@@ -81,6 +82,7 @@ export async function diagnoseNodes(
       ...quorum(requests),
       ...requests.flatMap((each) => ofNode(each, mode, version)),
       ...requests.flatMap((each) => keyFindings(each, mode)),
+      ...requests.flatMap(policyFindings),
     ]
   } finally {
     signers.close()
@@ -262,4 +264,17 @@ export function keyFindings({ node, status }: NodeStatus, mode: string): Finding
       ),
     )
   return findings
+}
+
+/** Returns a finding for each node whose claims about policies another node ignores. */
+export function policyFindings({ node, status }: NodeStatus): Finding[] {
+  const unproven = z.array(z.number()).catch([]).parse(status?.policies_unproven)
+  return unproven.map((peer) =>
+    warning(
+      'signers',
+      `signer ${node} ignores the policies that signer ${peer} claims and does not send`,
+      'compare the versions of both nodes; if they are the same, signer ' +
+        `${peer} is faulty or hostile (docs/production/runbooks.md)`,
+    ),
+  )
 }

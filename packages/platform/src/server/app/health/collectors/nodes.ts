@@ -16,6 +16,7 @@ export async function collectNodes({ signers, metrics, environment }: Services):
   metrics.signerKeysReady.reset()
   metrics.signerPeersDown.reset()
   metrics.signerPoliciesApart.reset()
+  metrics.signerPoliciesUnproven.reset()
   metrics.signerPolicyResets.reset()
   metrics.signerPolicyWindowsNearlyFull.reset()
   metrics.signerBans.reset()
@@ -31,6 +32,7 @@ export async function collectNodes({ signers, metrics, environment }: Services):
       metrics.signerKeysReady.labels(node, curve).set(count)
     metrics.signerPeersDown.labels(node).set(peersDown)
     metrics.signerPoliciesApart.labels(node).set(policiesApart)
+    metrics.signerPoliciesUnproven.labels(node).set(each.status.policiesUnproven)
     metrics.signerPolicyResets.labels(node).set(policyResets)
     for (const peer of nodes) {
       if (peer.node !== each.node)
