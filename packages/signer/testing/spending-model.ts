@@ -41,6 +41,8 @@ export class ModelNode {
   aheadMs = 0
   /** Hides its charges, and refuses nothing. */
   isHostile = false
+  /** Maximum memory for the charges of both peers, in bytes; undefined: that of a real node. */
+  keptBytesMax: number | undefined = undefined
   limits: WindowLimits = new Map()
   recharge: Recharge = 'uncovered'
   shared!: SharedSpending
@@ -60,9 +62,15 @@ export class ModelNode {
     this.shared = new SharedSpending({
       store: this.store,
       timeoutMs: 1000,
+      ...(this.keptBytesMax === undefined ? {} : { keptBytesMax: this.keptBytesMax }),
       peers: {
         nodes: [1, 2, 3].filter((other) => other !== this.node),
         bootOf: (other) => String(nodes.get(other)!.boot),
+        headOf: (node) => {
+          const { record, store } = nodes.get(node)!
+          const { generation } = store.state
+          return { node, height: record.height, hash: '', generation, proof: null as never }
+        },
         handle: (call, handler) => {
           this.handlers.set(call, handler)
         },
