@@ -5,7 +5,7 @@ import type { Verdict } from '../policy/order.ts'
 import type { Config } from '../config.ts'
 import { reason, type Log } from '../log.ts'
 import type { Store } from '../store/index.ts'
-import type { Peers } from '../transport/peers.ts'
+import { THIRD_NODE_MS, type Peers } from '../transport/peers.ts'
 import type { Reservations } from './reservations.ts'
 
 const askSchema = z.strictObject({ account: z.string().max(256) })
@@ -52,8 +52,11 @@ export class CatchUp {
     const { state } = this.#parts.store
     const account = accountOf(verdict)
     const ahead = account === null ? null : reserved.nonceOf(account)
-    if (isNonceGap(state, verdict, ahead) || isUnheardOf(state, verdict)) await this.learn(verdict)
-    if (leftoverRefusal(state, verdict) !== null) await this.#learnLeftover(verdict)
+    const isMissing = isNonceGap(state, verdict, ahead) || isUnheardOf(state, verdict)
+    await Promise.all([
+      isMissing ? this.learn(verdict) : undefined,
+      leftoverRefusal(state, verdict) === null ? undefined : this.#learnLeftover(verdict),
+    ])
   }
 
   /**
@@ -72,7 +75,7 @@ export class CatchUp {
               '/peer/fuelled',
               { network: network.code, address },
               {
-                timeout: Math.min(2000, config.timeouts_ms.round),
+                timeout: Math.min(THIRD_NODE_MS, config.timeouts_ms.round),
               },
             ),
           )
@@ -105,7 +108,7 @@ export class CatchUp {
               '/peer/nonce',
               { account },
               {
-                timeout: Math.min(2000, config.timeouts_ms.round),
+                timeout: Math.min(THIRD_NODE_MS, config.timeouts_ms.round),
               },
             ),
           )

@@ -275,26 +275,30 @@ test('sessions whose charges do not fit into a message are refused until others 
 
 test('refuses a peer that sends more charges than a node keeps, and reads its record again later', async () => {
   const [one, two] = threeNodes()
+  two.keptBytesMax = 64 * 1024 * 1024
+  two.start(new Map([[1, one]]), async () => {})
   const told = one.tell(2, [])
-  const charges = Array.from({ length: 32 }, () => ({ budget: 'b'.repeat(4096), amount: '1' }))
+  const charges = Array.from({ length: 32 }, () => ({ budget: 'b', amount: '1' }))
   const message = (from: number) => ({
     ...told,
     from,
     to: from + TOLD_MAX,
     steps: Array.from({ length: TOLD_MAX }, (_, at) => ({
-      step: 's',
-      transaction: 't',
+      step: `${from} ${at} `.padEnd(4096, 's'),
+      transaction: 't'.repeat(4096),
       charges,
       height: from + at + 1,
       age_ms: 0,
     })),
   })
   const flood = async (): Promise<void> => {
-    for (let from = 0; from < 30 * TOLD_MAX; from += TOLD_MAX)
+    for (let from = 0; from < 40 * TOLD_MAX; from += TOLD_MAX)
       await two.shared.hear(1, message(from), [])
   }
   await assert.rejects(flood(), { code: 'TOO_BUSY' })
   one.write(payment('a'))
+  await assert.rejects(two.shared.prepare(1), { code: 'TOO_BUSY' })
+  two.aheadMs = 60_001
   await two.shared.prepare(1)
   assert.deepEqual(stepsOf(two.shared.other(1, [])), ['a'])
 })

@@ -32,8 +32,16 @@ const PAGE_MAX = 500
 const PAGE_LIMITS: PageLimits = { entries: PAGE_MAX, size: 8 * 1024 * 1024 }
 /** Maximum number of pages that are read in a row from a peer. */
 const PAGES_MAX = 4000
-/** Maximum memory for a peer: about 1,000,000 steps, or 450,000 with four windows of a policy. */
+/**
+ * Maximum memory for the charges of both peers together: about 1,200,000 steps, or 600,000 with four
+ * windows of a policy. That is less than a node can sign in seven days at full speed. Each peer can
+ * always use its half, so that one peer cannot displace the other.
+ */
 const KEPT_BYTES_MAX = 512 * 1024 * 1024
+/** Time for which a peer is not read that has sent more than fits, in milliseconds. */
+const FULL_MS = 60_000
+/** Height by which a peer's spending may exceed the newest head that the peer has signed. */
+const AHEAD_MAX = 10_000
 /** Both peers' sessions, each a run at most. */
 const PENDING_MAX = 2 * Slots.sessionsMax * RUN_MAX
 /**
@@ -107,15 +115,19 @@ interface Peer {
   acknowledged: { boot: string | null; height: number } | null
   /** Start of the peer for which it is known whether it can send its spending, and the result. */
   able: { boot: string | null; isAble: boolean } | null
+  /** Time until which the peer is not read, because it has sent more than fits, in Unix ms. */
+  fullUntil: number
   /** Resolves when the peer's steps have been read to the end of its record. */
   reading: Promise<void> | null
 }
 
 interface Parts {
   store: Store
-  peers: Pick<Peers, 'call' | 'handle' | 'nodes' | 'bootOf'>
+  peers: Pick<Peers, 'call' | 'handle' | 'nodes' | 'bootOf' | 'headOf'>
   /** Timeout in milliseconds for reading a page from a peer. */
   timeoutMs: number
+  /** Maximum memory for the charges of both peers together, in bytes. */
+  keptBytesMax?: number
 }
 
 /**
@@ -138,7 +150,13 @@ export class SharedSpending {
     this.#parts = parts
     parts.store.state.spending.drop(parts.store.clock())
     for (const node of parts.peers.nodes)
-      this.#peers.set(node, { known: nothing(0), acknowledged: null, able: null, reading: null })
+      this.#peers.set(node, {
+        known: nothing(0),
+        acknowledged: null,
+        able: null,
+        fullUntil: 0,
+        reading: null,
+      })
     parts.peers.handle(CALL, async (_node, body) =>
       this.#page(z.strictObject({ after: count }).parse(body).after),
     )
@@ -227,8 +245,9 @@ export class SharedSpending {
       boot: peers.bootOf(node),
       height: isOfThisRecord ? Math.min(told.known.height, store.record.height) : 0,
     }
+    this.#assertNotAhead(node, told)
     if (peer.known.generation !== told.generation) peer.known = nothing(told.generation)
-    if (told.from <= peer.known.height) this.#take(peer, told.steps, told.to)
+    if (told.from <= peer.known.height) this.#take(node, peer, told.steps, told.to)
     // A read that had begun before may have ended below that height.
     for (let times = 0; times < 2 && peer.known.height < told.to; times++) await this.#read(node)
     if (peer.known.height < told.to) throw unknownFormat(node)
@@ -292,12 +311,14 @@ export class SharedSpending {
     const { peers, timeoutMs } = this.#parts
     for (let page = 0; page < PAGES_MAX; page++) {
       const { generation, height: after } = peer.known
+      if (this.#parts.store.clock() < peer.fullUntil) throw tooManyCharges(node)
       const answer = await peers.call(node, CALL, { after }, { timeout: timeoutMs })
       const parsed = pageSchema.safeParse(answer)
       if (!parsed.success) throw unknownFormat(node)
       const told = parsed.data
+      this.#assertNotAhead(node, told)
       if (peer.known.generation === told.generation) {
-        this.#take(peer, told.steps, told.to)
+        this.#take(node, peer, told.steps, told.to)
         if (told.is_last) return
       } else if (peer.known.generation === generation) {
         // The peer was restored; its new record is read from the beginning.
@@ -334,7 +355,16 @@ export class SharedSpending {
     )
   }
 
-  #take(peer: Peer, steps: readonly Recorded[], to: number): void {
+  /**
+   * Checks that a peer does not announce steps above the record whose head it has signed.
+   * @throws Refusal `PEER_UNAVAILABLE`
+   */
+  #assertNotAhead(node: number, { generation, to }: Pick<Told, 'generation' | 'to'>): void {
+    const head = this.#parts.peers.headOf(node)
+    if (head?.generation === generation && to > head.height + AHEAD_MAX) throw unknownFormat(node)
+  }
+
+  #take(node: number, peer: Peer, steps: readonly Recorded[], to: number): void {
     const { known } = peer
     const clock = this.#parts.store.clock()
     for (const step of steps) {
@@ -348,11 +378,20 @@ export class SharedSpending {
     }
     known.height = Math.max(known.height, to)
     known.spending.drop(clock)
-    if (known.spending.bytes > KEPT_BYTES_MAX) {
-      peer.known = nothing(known.generation)
-      peer.able = null
-      throw new Refusal('TOO_BUSY', 'A peer has sent more charges than this node keeps')
-    }
+    this.#makeRoom()
+    if (peer.known !== known) throw tooManyCharges(node)
+  }
+
+  /** Drops the charges of the peer that uses more memory, if those of both do not fit. */
+  #makeRoom(): void {
+    const { keptBytesMax = KEPT_BYTES_MAX, store } = this.#parts
+    const peers = [...this.#peers.values()]
+    const bytes = peers.reduce((sum, { known }) => sum + known.spending.bytes, 0)
+    if (bytes <= keptBytesMax) return
+    const [most] = peers.sort((a, b) => b.known.spending.bytes - a.known.spending.bytes)
+    most!.known = nothing(most!.known.generation)
+    most!.able = null
+    most!.fullUntil = store.clock() + FULL_MS
   }
 }
 
@@ -423,6 +462,13 @@ const windowsOf = ({ step, transaction, windows = [] }: Pending, at: number): Ch
 
 const chargesOf = ({ step, transaction, charges }: Pending, at: number): Charged[] =>
   charges.map(({ budget, amount }) => ({ budget, amount: BigInt(amount), at, step, transaction }))
+
+const tooManyCharges = (node: number): Refusal =>
+  new Refusal(
+    'TOO_BUSY',
+    `Node ${node} has sent more charges than this node keeps; it is read again after a minute`,
+    { node },
+  )
 
 const unknownFormat = (node: number): Refusal =>
   new Refusal(

@@ -73,7 +73,7 @@ test('attack: 301 pages of 500 steps are refused at a bound, and honest nodes co
   assert.equal(read(), pages)
   assert.ok(knows(two, 3))
   three.write(payment('again'))
-  const other = await two.shared.hear(3, three.tell(2), [])
+  const other = await two.shared.hear(3, three.tell(2, []), [])
   assert.equal(other.recorded.steps.length, 2)
 })
 
@@ -113,7 +113,7 @@ test('refuses a height far above the head that the peer has signed', async () =>
     pages++
     return answer(...call)
   })
-  await assert.rejects(two.shared.hear(1, { ...one.tell(2), to: 5_000_000 }, []), {
+  await assert.rejects(two.shared.hear(1, { ...one.tell(2, []), to: 5_000_000 }, []), {
     code: 'PEER_UNAVAILABLE',
   })
   assert.equal(pages, 0)

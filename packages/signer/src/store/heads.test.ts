@@ -27,6 +27,8 @@ interface Node {
 class Trio {
   readonly nodes = new Map<number, Node>()
   hold: (from: number, to: number) => Promise<void> = async () => {}
+  /** Timeouts in milliseconds of the questions to the third node, in their order. */
+  readonly timeouts: number[] = []
   #files = 0
 
   start(
@@ -60,7 +62,8 @@ class Trio {
       link: (peer) => ({
         peer,
         close: () => {},
-        post: async (path, sealed) => {
+        post: async (path, sealed, timeout) => {
+          if (path === '/peer/head-of') this.timeouts.push(timeout)
           if (path === '/peer/test') await this.hold(node, peer.node)
           return this.nodes.get(peer.node)!.peers.receive(node, path, sealed)
         },
@@ -107,6 +110,16 @@ test('refuses a record that is older than, or differs from, the head that the th
   for (const text of ['y', 'z', 'z']) rewritten.store.append('revoke', { api_key: text })
   await assert.rejects(send(rewritten, 2), { code: 'HEAD_WENT_BACK' })
   assert.equal(second.alerts.length, 2)
+})
+
+test('a call that waits for the third node waits for as long as a ping', async () => {
+  const trio = new Trio()
+  const first = trio.start(1)
+  trio.start(2)
+  trio.start(3)
+  await send(first, 2)
+  assert.ok(trio.timeouts.length > 0)
+  assert.deepEqual([...new Set(trio.timeouts)], [1500])
 })
 
 const moment = () =>

@@ -24,6 +24,11 @@ import {
 } from '../envelope.ts'
 
 export const PAGE_ROWS = 200
+/**
+ * Maximum time of a ping, and of a question to the third node while a partner waits, in milliseconds.
+ * A third node that never answers can delay a signature by no more.
+ */
+export const THIRD_NODE_MS = 1500
 
 /** Handles a call; returns a body, or one with bytes (`Attached`). */
 export type PeerHandler = (
@@ -505,7 +510,7 @@ export class Peers {
         third,
         '/peer/head-of',
         { node },
-        { timeout: this.#config.timeouts_ms.round },
+        { timeout: Math.min(THIRD_NODE_MS, this.#config.timeouts_ms.round) },
       )
       const proof = proofSchema.nullable().parse((body as { proof: unknown }).proof)
       if (!proof || !isProof(proof, node, identity)) return []
@@ -556,7 +561,7 @@ export class Peers {
         } = this.#store
         try {
           const { header, body } = await this.#send(node, PING, this.pingFields(), {
-            timeout: 1500,
+            timeout: THIRD_NODE_MS,
           })
           this.onPing(node, body)
           this.#shown.set(node, { boot: header.boot, height, generation })

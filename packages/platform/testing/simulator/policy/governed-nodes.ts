@@ -92,6 +92,7 @@ export class GovernedNodes implements NodePolicies {
       call: async <T>(peer: number, call: string, body: unknown): Promise<T> =>
         (await this.#call([node, peer], call, body)) as T,
       bootOf: (peer: number) => this.#nodes.get(peer)?.boot ?? null,
+      headOf: () => null,
     }
     this.#answerRestorations(peers, store)
     const log = () => undefined
