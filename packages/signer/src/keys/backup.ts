@@ -7,16 +7,11 @@ import { sha256hex } from '../canonical.ts'
 import type { Config } from '../config.ts'
 import { Refusal } from '../errors.ts'
 import type { Log } from '../log.ts'
-import type { Body, NewEntry } from '../store/entries/index.ts'
-import { entryOf } from '../store/entries/index.ts'
-import { RecordError } from '../store/entries/error.ts'
-import { takenFrom } from '../store/imported.ts'
+import type { NewEntry } from '../store/entries/index.ts'
 import { writeNewFile } from '../store/new-file.ts'
-import { RecordStore } from '../store/record.ts'
 import type { Store } from '../store/index.ts'
 import { State } from '../store/state.ts'
-import { ownBanFrom } from '../sessions/ban-reports.ts'
-import { PAGE_ROWS, type Peers } from '../transport/peers.ts'
+import type { Peers } from '../transport/peers.ts'
 import {
   readAuthentic,
   signedBackup,
@@ -30,6 +25,7 @@ import {
 import { bindingBytes, isSignedByAll, readyBytes, verifyCertificates } from './certificate.ts'
 import { drainHash, enrolmentHash, type Confirmation } from './confirmation.ts'
 import type { Keyring } from './keyring.ts'
+import { PeerRecords, type Compared } from './peer-records.ts'
 import { recoveryPublicKey, sealText } from './sealed.ts'
 
 const backupSchema = z.strictObject({ file: z.string().max(4096).optional() })
@@ -42,15 +38,16 @@ const restoreSchema = openSchema.extend({
   preview: z.boolean().default(false),
   /** Code of the preview that the operator read. Required outside `local`. */
   confirm: z.string().max(64).optional(),
+  /** A peer whose record is not read, because it is gone or hostile. */
+  without: z.int().min(1).max(3).optional(),
+  /** Restrictions that one peer alone has and that are not taken over, as `NODE:HEIGHT`. */
+  drop: z
+    .array(z.string().regex(/^[123]:[1-9][0-9]{0,12}$/))
+    .max(1000)
+    .default([]),
 })
+type Choices = Pick<z.infer<typeof restoreSchema>, 'without' | 'drop'>
 
-const rowSchema = z.strictObject({
-  height: z.int(),
-  at: z.int(),
-  kind: z.string(),
-  body: z.string(),
-  hash: z.string(),
-})
 /** Reads the recovery secret from a file of 64 hex digits, or from the local setup's JSON. */
 export function readRecoverySecret(path: string): Uint8Array {
   const text = readFileSync(path, 'utf8').trim()
@@ -60,19 +57,6 @@ export function readRecoverySecret(path: string): Uint8Array {
   if (!/^[0-9a-f]{64}$/.test(digits))
     throw new Refusal('BAD_REQUEST_FIELD', 'recovery_secret_file must contain 32 bytes in hex')
   return new Uint8Array(Buffer.from(digits, 'hex'))
-}
-
-/**
- * An entry of a peer that this version cannot parse may be a step or a void, so the restoration
- * fails and the node does not take part in signing.
- */
-function readFrom(node: number, row: z.infer<typeof rowSchema>): Body<'imported'> | null {
-  try {
-    return takenFrom(node, row)
-  } catch (error) {
-    if (!(error instanceof RecordError)) throw error
-    throw new Refusal('RECORD_UNREADABLE', `From node ${node}: ${error.message}`, { node })
-  }
 }
 
 interface Parts {
@@ -227,7 +211,7 @@ export class Backups {
    * comes from both peers, before any request is served. Requests that were issued before now are
    * rejected, because the lost record may have contained them. Enrolments and orders are restored
    * if the file and both peers agree, so that a person who stores a backup cannot use it to enrol
-   * themselves. Outside `local` the first call is a preview, and the second call must contain its
+   * themselves. With `without`, one peer is sufficient. Outside `local` the first call is a preview, and the second call must contain its
    * code.
    */
   async restore(body: unknown): Promise<unknown> {
@@ -236,9 +220,10 @@ export class Backups {
     if (!parsed.success)
       throw new Refusal(
         'BAD_ORDER',
-        'restore accepts file, recovery_secret_file, preview and confirm',
+        'restore accepts file, recovery_secret_file, preview, confirm, without (a peer) and drop (a list of NODE:HEIGHT)',
       )
-    const { preview, confirm, ...named } = parsed.data
+    const { preview, confirm, without, drop, ...named } = parsed.data
+    const sources = this.#sourcesOf({ without, drop })
     const backup = this.#read(named)
     const { content } = backup
     // A node that had no data has nothing to confirm, and its peers may have no data either.
@@ -250,11 +235,14 @@ export class Backups {
         ? []
         : [...content.enrolments.map(enrolmentHash), ...content.drains.map(drainHash)]
     confirmation.claim(vouched)
-    const plan = this.#plan(content, isEmpty ? new Map() : await confirmation.ask())
-    const seen = { file: backup.hash, ...this.#report(content, plan) }
+    const plan = this.#plan(content, isEmpty ? new Map() : await confirmation.ask(sources))
+    const compared = await new PeerRecords(this.#parts).compare(sources, drop)
+    const chosen = this.#choicesOf(compared)
+    // Without what both records contain meanwhile, which grows between the two calls.
+    const seen = { file: backup.hash, ...chosen, ...this.#report(content, plan) }
     const code = sha256hex(JSON.stringify(seen)).slice(0, 16)
     if (preview || (confirm === undefined && config.mode !== 'local'))
-      return { restored: false, confirm: code, ...seen }
+      return { restored: false, confirm: code, ...seen, only_at_one_peer: compared.onlyAtOne }
     if (confirm !== undefined && confirm !== code) {
       throw new Refusal(
         'BAD_REQUEST_FIELD',
@@ -265,14 +253,16 @@ export class Backups {
     // A policy only forbids, so the file is sufficient. It is recorded before any data of peers.
     const policies = content.policies.map((body): NewEntry => ({ kind: 'policy-known', body }))
     const keys = await this.#load(content, named.recovery_secret_file, policies)
-    const taken = await this.takeRecords(() => this.#entriesOf(plan))
+    const taken = await this.takeRecords(compared, () => this.#entriesOf(plan))
     confirmation.unclaim()
     return {
       restored: true,
       ...taken,
       keys,
       missing: this.#missing(),
+      ...chosen,
       ...this.#report(content, plan),
+      only_at_one_peer: compared.onlyAtOne,
       enrolled: store.state.enrolments.size,
     }
   }
@@ -290,6 +280,38 @@ export class Backups {
     const keys = await this.#load(this.#read(parsed.data).content, parsed.data.recovery_secret_file)
     store.append('recovering', { made_at: store.seconds() })
     return { keys }
+  }
+
+  /** Returns the peers whose records are read. @throws Refusal BAD_ORDER */
+  #sourcesOf({ without, drop }: Choices): number[] {
+    const { nodes } = this.#parts.peers
+    if (without === undefined) return nodes
+    if (!nodes.includes(without))
+      throw new Refusal('BAD_REQUEST_FIELD', 'without must be another node')
+    if (drop.length > 0)
+      throw new Refusal(
+        'BAD_REQUEST_FIELD',
+        'drop: an entry can be dropped only if the record of the other peer was read',
+      )
+    return nodes.filter((node) => node !== without)
+  }
+
+  /** Returns what the operator has chosen, and what is missing because of it. */
+  #choicesOf({ sources, dropped, rules }: Compared) {
+    const { config, peers } = this.#parts
+    const without = peers.nodes.find((node) => !sources.includes(node))
+    return {
+      dropped,
+      ...(without === undefined
+        ? {}
+        : {
+            not_read: {
+              node: without,
+              missing: `what only node ${without} has: signatures that the nodes ${[config.node, without].sort().join(' and ')} made together, with their charges to limits, and voids and revocations that were entered at these two nodes only`,
+              rules: [...rules].sort(),
+            },
+          }),
+    }
   }
 
   /** Checks file, node and recovery secret; changes nothing. */
@@ -512,85 +534,16 @@ export class Backups {
   }
 
   /**
-   * Returns a ban that this node reported to the peer before it lost its record. It is written
-   * after the backup's keys, so that all keys count as older.
-   */
-  #ownBanIn(row: z.infer<typeof rowSchema>): Body<'ban'> | null {
-    const { config, store } = this.#parts
-    const entry = row.kind === 'ban-told' ? entryOf(row) : null
-    const ban = entry?.kind === 'ban-told' ? ownBanFrom(entry.body, config) : null
-    return ban &&
-      !store.state.bans.some(
-        (existing) => existing.node === ban.node && existing.identity === ban.identity,
-      )
-      ? ban
-      : null
-  }
-
-  /**
-   * Reads both peers' records and verifies their chains; only then does this node serve requests
-   * again. Standing rules, which permit payments, are restored if both peers have them;
-   * restrictions are restored from either peer.
-   * @param last entry that is written together with the end of the restoration
+   * Reads the peers' records and verifies their chains; only then does this node serve requests
+   * again.
+   * @param compared result of the comparison that the operator has confirmed; null: both peers
+   * @param last entries that are written together with the end of the restoration
    */
   async takeRecords(
+    compared: Compared | null = null,
     last: () => NewEntry[] = () => [],
   ): Promise<{ imported: number; generation: number }> {
-    const { config, store, peers, log } = this.#parts
-    const timeout = config.timeouts_ms.keygen
-    let imported = 0
-    /** Standing rules of the first peer. */
-    let rules: Set<string> | null = null
-    let generation = store.state.generation
-    for (const node of peers.nodes) {
-      const answer = await peers.call<{ generation: number }>(
-        node,
-        '/peer/generation',
-        {},
-        { timeout },
-      )
-      generation = Math.max(generation, z.int().min(0).parse(answer.generation))
-      let from = 1
-      let previous = RecordStore.genesis
-      const itsRules = new Set<string>()
-      for (;;) {
-        const rows = z
-          .array(rowSchema)
-          .parse(
-            (await peers.call<{ rows: unknown }>(node, '/peer/record', { from }, { timeout })).rows,
-          )
-        const entries: NewEntry[] = []
-        for (const row of rows) {
-          if (
-            row.height !== from ||
-            RecordStore.hashOf(row.height, row.at, row.kind, row.body, previous) !== row.hash
-          ) {
-            throw new Refusal(
-              'HEAD_WENT_BACK',
-              `The record of node ${node} is damaged at height ${row.height}`,
-              { node },
-            )
-          }
-          previous = row.hash
-          from++
-          const taken = readFrom(node, row)
-          if (taken?.kind === 'rule') itsRules.add(JSON.stringify(taken.body))
-          if (taken && (taken.kind !== 'rule' || rules?.has(JSON.stringify(taken.body))))
-            entries.push({ kind: 'imported', body: taken })
-          const ban = this.#ownBanIn(row)
-          if (ban) entries.push({ kind: 'ban', body: ban })
-        }
-        if (entries.length > 0) store.appendAll(entries)
-        imported += entries.length
-        if (rows.length < PAGE_ROWS) break
-      }
-      rules ??= itsRules
-    }
-    store.appendAll([
-      ...last(),
-      { kind: 'restored', body: { generation: generation + 1, not_before: store.clock() } },
-    ])
-    log('alert', 'this node was restored', { generation: generation + 1, imported })
-    return { imported, generation: generation + 1 }
+    const records = new PeerRecords(this.#parts)
+    return records.take(compared ?? (await records.compare(this.#parts.peers.nodes, [])), last)
   }
 }

@@ -163,10 +163,12 @@ export class Confirmation {
 
   /**
    * Returns the hashes that each peer has, by node.
+   * @param nodes the peers to query
    * @throws Refusal if a peer is unavailable, or has itself lost its data
    */
-  async ask(): Promise<ReadonlyMap<number, ReadonlySet<string>>> {
-    const { nodes } = this.#parts.peers
+  async ask(
+    nodes: readonly number[] = this.#parts.peers.nodes,
+  ): Promise<ReadonlyMap<number, ReadonlySet<string>>> {
     return new Map(
       await Promise.all(nodes.map(async (node) => [node, await this.#heldBy(node)] as const)),
     )

@@ -123,7 +123,16 @@ export const PEOPLE = {
   restoring: z.strictObject({ made_at: count }),
   /** Shares were restored for a recovery only: this record never serves a platform. */
   recovering: z.strictObject({ made_at: count }),
-  restored: z.strictObject({ generation: count, not_before: count }),
+  /**
+   * `without`: the peer whose record was not read; `dropped`: restrictions of one peer, as
+   * `NODE:HEIGHT`, that the operator dropped.
+   */
+  restored: z.strictObject({
+    generation: count,
+    not_before: count,
+    without: node.optional(),
+    dropped: z.array(z.string().max(32)).max(1000).optional(),
+  }),
   /** All policies of a peer were read since this node was restored. */
   'policy-heard': z.strictObject({ node }),
   /** A peer has claimed this position of its policies for a minute, and its answers contradict it. */

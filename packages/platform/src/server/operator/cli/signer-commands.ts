@@ -75,6 +75,9 @@ export const SIGNER_COMMANDS: readonly Definition[] = [
       '!recovery-secret FILE': 'file with the recovery secret of the node',
       preview: 'only list what would be restored; nothing is changed',
       'confirm CODE': 'confirmation code that the preview printed (required on mainnet)',
+      'without NODE': 'peer whose record is not read, because it is gone or hostile',
+      'drop LIST':
+        'restrictions of one peer that are not taken over: IDs of the preview, separated by commas',
     },
     run: async () => (await signer()).restore,
   },

@@ -154,6 +154,29 @@ interface Restored {
   drains: { order: string; workspace: string; network: string; to_address: string }[]
   left_out: { api_key?: string; order?: string; workspace: string; missing_at: number[] }[]
   not_in_backup: number
+  dropped: string[]
+  not_read?: { node: number; missing: string; rules: string[] }
+  only_at_one_peer: {
+    kinds: Record<string, number>
+    listed: { id: string; kind: string; text: string }[]
+  }
+}
+
+/** Lines about what one peer alone has, and about a peer whose record is not read. */
+function peerLines({ only_at_one_peer: only, dropped, not_read: absent }: Restored): string[] {
+  const kinds = Object.entries(only.kinds).map(([kind, count]) => `${count} ${kind}`)
+  const kept = only.listed.filter(({ id }) => !dropped.includes(id))
+  return [
+    ...(kinds.length === 0 ? [] : [`restrictions that one peer alone has: ${kinds.join(', ')}`]),
+    ...kept.map(({ id, kind, text }) => `kept: ${id} ${kind}, ${text}`),
+    ...dropped.map((id) => `dropped: ${id}`),
+    ...(absent === undefined
+      ? []
+      : [
+          `NOT read: the record of signer ${absent.node}; missing: ${absent.missing}`,
+          ...absent.rules.map((rule) => `NOT restored: forwarding rule ${rule}`),
+        ]),
+  ]
 }
 
 const restoredLines = (node: number, it: Restored): string[] => [
@@ -178,6 +201,7 @@ const restoredLines = (node: number, it: Restored): string[] => [
     : [
         `${it.not_in_backup} enrolments or orders of both peers are not in the backup: ask their operators, and enter the correct ones again`,
       ]),
+  ...peerLines(it),
 ]
 
 export const restore: Run = async ({ home, values }) => {
@@ -187,6 +211,8 @@ export const restore: Run = async ({ home, values }) => {
     recovery_secret_file: resolve(need(values, 'recovery-secret')),
     ...(values['preview'] === true ? { preview: true } : {}),
     ...(values['confirm'] === undefined ? {} : { confirm: values['confirm'] }),
+    ...(values['without'] === undefined ? {} : { without: Number(values['without']) }),
+    ...(values['drop'] === undefined ? {} : { drop: String(values['drop']).split(',') }),
   })) as unknown as Restored
   const lines = restoredLines(signer.node, result)
   if (result.confirm !== undefined)
