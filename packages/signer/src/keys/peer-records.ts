@@ -44,7 +44,7 @@ interface Parts {
 }
 
 /** A restriction that only one of two peers has. `id`: its node and its height in that record. */
-export interface Restriction {
+interface Restriction {
   id: string
   node: number
   height: number
