@@ -18,7 +18,7 @@ import { isEnded, LATE } from './expired-items.ts'
 import { FirstDocuments } from './firsts.ts'
 import type { Held } from './held.ts'
 import { chainsOfPeers, onChains } from './follow.ts'
-import { Freshness } from './freshness.ts'
+import { Forgeries, Freshness } from './freshness.ts'
 import { itemGeneration, ItemPages, readPage, Unproven, type Sent } from './item-pages.ts'
 import type { Item, ItemOf, Judged } from './items.ts'
 import type { Policies } from './policies.ts'
@@ -33,12 +33,6 @@ const NEWS = '/peer/policy/news'
 const APART_MAX = 10_000
 /** Maximum number of pages that are read in a row from a peer. */
 const PAGES_MAX = 10_000
-/**
- * Maximum number of a peer's statements with wrong signatures in a minute; then it is not read until
- * the minute ends. An honest peer sends none, because it has verified each one. A page more can come.
- */
-const FORGED_MAX = 50
-const FORGED_PERIOD_MS = 60_000
 const FORGED: ReadonlySet<PolicyErrorCode> = new Set<PolicyErrorCode>(['PASSKEY', 'SIGNATURE'])
 /** Seconds after which an item is judged again whose time was in the future. */
 const PERIOD_S = 60
@@ -59,8 +53,7 @@ interface Peer {
   waiting: WaitingItems
   /** Numbers of documents that it has in force and that were seen too late here, by workspace. */
   readonly late: Map<string, number>
-  /** Statements with wrong signatures since an elapsed time in milliseconds. */
-  forged: { count: number; since: number }
+  readonly forgeries: Forgeries
   /** Workspaces whose policies differed when the two nodes last compared them. */
   readonly apart: Set<string>
 }
@@ -114,7 +107,7 @@ export class PolicyExchange {
         reading: null,
         waiting: new WaitingItems(),
         late: new Map(),
-        forged: { count: 0, since: parts.monotonic() },
+        forgeries: new Forgeries(node, parts.monotonic),
         apart: new Set(),
       })
     parts.peers.handle(ITEMS, async (_node, body) =>
@@ -448,7 +441,7 @@ export class PolicyExchange {
   async #readPages(node: number, peer: Peer): Promise<void> {
     const { peers, timeoutMs } = this.#parts
     for (let page = 0; page < PAGES_MAX; page++) {
-      this.#assertNotForging(node, peer)
+      peer.forgeries.assertFew()
       const after = peer.known.height
       const answer = await peers.call(node, ITEMS, { after }, { timeout: timeoutMs })
       const { generation, to, is_last, items } = readPage(node, answer)
@@ -471,17 +464,6 @@ export class PolicyExchange {
       if (is_last) return
     }
     throw new Unproven(node)
-  }
-
-  /** @throws Refusal `TOO_BUSY` */
-  #assertNotForging(node: number, { forged }: Peer): void {
-    const now = this.#parts.monotonic()
-    if (now - forged.since >= FORGED_PERIOD_MS) Object.assign(forged, { count: 0, since: now })
-    if (forged.count > FORGED_MAX)
-      throw new Refusal(
-        'TOO_BUSY',
-        `Node ${node} has sent ${forged.count} statements with wrong signatures; it is read again after a minute`,
-      )
   }
 
   #retryAndAnnounce(): void {
@@ -530,7 +512,7 @@ export class PolicyExchange {
       return this.#recordOf(node, item, seen_at_s) ? 'recorded' : 'known'
     } catch (error) {
       if (error instanceof PolicyError && FORGED.has(error.code))
-        this.#peers.get(node)!.forged.count++
+        this.#peers.get(node)!.forgeries.note()
       // A refusal: the policy of this workspace cannot be read; those of others can.
       if (error instanceof PolicyError || error instanceof Refusal) return error
       throw error

@@ -1,3 +1,4 @@
+import { Refusal } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/index.ts'
 import type { Position } from './positions.ts'
@@ -7,6 +8,13 @@ import type { Position } from './positions.ts'
  * also the time between two reads of a peer whose position is ignored.
  */
 const PROOF_MS = 60_000
+
+/**
+ * Maximum number of a peer's statements with wrong signatures in a minute; then it is not read until
+ * the minute ends. An honest peer sends none, because it has verified each one. A page more can come.
+ */
+const FORGED_MAX = 50
+const FORGED_PERIOD_MS = 60_000
 
 interface Claim {
   readonly position: Position
@@ -100,5 +108,35 @@ export class Freshness {
         ...position,
       })
     }
+  }
+}
+
+/** Counts a peer's statements with wrong signatures. */
+export class Forgeries {
+  readonly #node: number
+  readonly #monotonic: () => number
+  #count = 0
+  /** Elapsed milliseconds from which they count. */
+  #since: number
+
+  constructor(node: number, monotonic: () => number) {
+    this.#node = node
+    this.#monotonic = monotonic
+    this.#since = monotonic()
+  }
+
+  note(): void {
+    this.#count++
+  }
+
+  /** @throws Refusal `TOO_BUSY` */
+  assertFew(): void {
+    const now = this.#monotonic()
+    if (now - this.#since >= FORGED_PERIOD_MS) [this.#count, this.#since] = [0, now]
+    if (this.#count > FORGED_MAX)
+      throw new Refusal(
+        'TOO_BUSY',
+        `Node ${this.#node} has sent ${this.#count} statements with wrong signatures; it is read again after a minute`,
+      )
   }
 }

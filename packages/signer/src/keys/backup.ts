@@ -86,6 +86,12 @@ interface Plan {
   not_in_backup: number
 }
 
+/** Returns what the comparison of the peers' records has found, which grows while they sign. */
+const foundBy = ({ onlyAtOne, others }: Compared) => ({
+  only_at_one_peer: onlyAtOne,
+  other_records: others,
+})
+
 export class Backups {
   readonly #parts: Parts
 
@@ -242,7 +248,7 @@ export class Backups {
     const seen = { file: backup.hash, ...chosen, ...this.#report(content, plan) }
     const code = sha256hex(JSON.stringify(seen)).slice(0, 16)
     if (preview || (confirm === undefined && config.mode !== 'local'))
-      return { restored: false, confirm: code, ...seen, only_at_one_peer: compared.onlyAtOne }
+      return { restored: false, confirm: code, ...seen, ...foundBy(compared) }
     if (confirm !== undefined && confirm !== code) {
       throw new Refusal(
         'BAD_REQUEST_FIELD',
@@ -262,7 +268,7 @@ export class Backups {
       missing: this.#missing(),
       ...chosen,
       ...this.#report(content, plan),
-      only_at_one_peer: compared.onlyAtOne,
+      ...foundBy(compared),
       enrolled: store.state.enrolments.size,
     }
   }

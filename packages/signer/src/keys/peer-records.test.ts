@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { NO_BINDING, open, PROTOCOL, seal, VERSION, type Header } from '../envelope.ts'
 import type { NewEntry } from '../store/entries/index.ts'
 import { RecordStore } from '../store/record.ts'
 import { Store } from '../store/index.ts'
@@ -178,4 +179,75 @@ test('attack: the pages of a record end at a bound that the third node knows', a
   })
   assert.ok(pages <= 6, `${pages} pages`)
   assert.equal(store.record.height, 1)
+})
+
+/** A signed head of node 1, as the third node has it. */
+function headOf(height: number, head: string) {
+  const { privateKey, publicKey } = KEYS.get(1)!
+  const header: Header = {
+    protocol: PROTOCOL,
+    version: VERSION,
+    call: '/peer/ping',
+    request: '0'.repeat(32),
+    response: false,
+    status: 0,
+    ...NO_BINDING,
+    from: 1,
+    to: 3,
+    height,
+    head,
+    generation: 0,
+    boot: 'b',
+  }
+  const expect = { from: 1, to: 3, call: '/peer/ping', response: false, identity: publicKey }
+  return open(seal(privateKey, header, {}), expect).proof
+}
+
+test('names a peer whose record does not contain the head that the third node has seen', async () => {
+  const record = recordOf([revoke('a'), revoke('b')])
+  const othersAt = async (height: number, hash: string): Promise<number[]> => {
+    const parts = {
+      config: { node: 2, timeouts_ms: { keygen: 1 }, peerList: [] },
+      store: recordOf([{ kind: 'restoring', body: { made_at: 1 } }]),
+      keyring: { identities },
+      peers: {
+        nodes: [1, 3],
+        call: async (node: number, call: string, { from }: { from: number }) =>
+          call === '/peer/record'
+            ? { rows: node === 1 ? record.record.page(from, 200) : [] }
+            : { proof: node === 3 ? headOf(height, hash) : null },
+      },
+      log: () => undefined,
+    }
+    const reader = new PeerRecords(parts as unknown as ConstructorParameters<typeof PeerRecords>[0])
+    return (await reader.compare([1, 3], [])).others
+  }
+  assert.deepEqual(await othersAt(1, record.record.hashAt(1)!), [])
+  assert.deepEqual(await othersAt(2, record.record.head), [])
+  assert.deepEqual(await othersAt(2, 'f'.repeat(64)), [1], 'another entry at that height')
+  assert.deepEqual(await othersAt(9, record.record.head), [1], 'it ends before')
+})
+
+test('charges and nonces of one peer are listed while they count, and can be dropped', async () => {
+  const charged: NewEntry = {
+    kind: 'charged',
+    body: {
+      step: 's',
+      unsigned_hash: 'h',
+      workspace: 'w',
+      policy: {
+        number: 1,
+        hash: 'a'.repeat(64),
+        via: 'rule',
+        charges: [{ key: 'day', hours: 24, amounts: { ETH: '5' } }],
+      },
+    },
+  }
+  const nonce: NewEntry = { kind: 'nonce', body: { account: 'a', nonce: '9', from: 3 } }
+  const kept = await taken([charged, nonce], [])
+  assert.deepEqual(kept.compared.onlyAtOne.kinds, { charged: 1, nonce: 1 })
+  assert.equal(kept.state.nonces.get('a'), 9n)
+  assert.equal(kept.state.spending.steps.length, 1)
+  const { state } = await taken([charged, nonce], [], { drop: ['1:1', '1:2'] })
+  assert.deepEqual([state.nonces.size, state.spending.steps.length], [0, 0])
 })

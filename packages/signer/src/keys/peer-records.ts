@@ -56,6 +56,8 @@ type Listed = Restriction & { names: readonly string[] }
 /** What the record of one peer contains, by hashes. */
 interface Scanned {
   names: Set<string>
+  /** It does not contain the head that the third node has seen. */
+  isOther: boolean
   /** Allocations and names of sub-accounts that all three nodes have certified. */
   proven: Set<string>
   /** IDs of forwarding rules. */
@@ -71,6 +73,11 @@ export interface Compared {
   dropped: readonly string[]
   /** `kinds`: number of restrictions by kind; `listed`: the first ones. */
   onlyAtOne: { kinds: Record<string, number>; listed: Restriction[] }
+  /**
+   * Peers whose record does not contain the head that the third node has seen: they were restored, or
+   * do not send all of it.
+   */
+  others: number[]
   /** Forwarding rules that are not restored, because a second record was not read. */
   rules: string[]
   /** Returns whether this node takes an entry of a peer. */
@@ -180,6 +187,7 @@ export class PeerRecords {
           .slice(0, LIST_MAX)
           .map(({ id, node, height, kind, text }) => ({ id, node, height, kind, text })),
       },
+      others: [...scanned].flatMap(([node, { isOther }]) => (isOther ? [node] : [])),
       rules: sources.length < 2 ? [...scanned.values()].flatMap((each) => each.rules) : [],
       isTaken: (node, height, taken) => {
         if (wanted.has(`${node}:${height}`)) return false
@@ -247,13 +255,17 @@ export class PeerRecords {
   async #scan(node: number, wanted: Map<string, Listed | null>): Promise<Scanned> {
     const scanned: Scanned = {
       names: new Set(),
+      isOther: false,
       proven: new Set(),
       rules: [],
       restrictions: [],
       highest: new Map(),
     }
     const certified = new Certified(this.#parts, scanned.proven)
-    for await (const rows of this.#pages(node))
+    const onOther = (): void => {
+      scanned.isOther = true
+    }
+    for await (const rows of this.#pages(node, onOther))
       for (const row of rows) {
         const taken = readFrom(node, row)
         certified.read(row)
@@ -286,11 +298,13 @@ export class PeerRecords {
 
   /**
    * Reads a peer's record page by page and verifies its chain, up to the bound of its length.
+   * @param onOther called if the record does not contain the head that the third node has seen
    * @throws Refusal
    */
-  async *#pages(node: number): AsyncGenerator<Row[]> {
+  async *#pages(node: number, onOther: () => void = () => {}): AsyncGenerator<Row[]> {
     const { peers, config } = this.#parts
     const { rowsMax, head } = await this.#boundOf(node)
+    let isAsSeen = head === null
     let from = 1
     let previous = RecordStore.genesis
     for (;;) {
@@ -300,8 +314,7 @@ export class PeerRecords {
       for (const { height, at, kind, body, hash } of rows) {
         if (height !== from || RecordStore.hashOf(height, at, kind, body, previous) !== hash)
           throw damaged(node, `is damaged at height ${height}`)
-        if (height === head?.height && hash !== head.hash)
-          throw damaged(node, `differs at height ${height} from what the third node has seen of it`)
+        if (height === head?.height && hash === head.hash) isAsSeen = true
         previous = hash
         from++
       }
@@ -314,8 +327,7 @@ export class PeerRecords {
           { node },
         )
     }
-    if (head && from <= head.height)
-      throw damaged(node, `ends before the height ${head.height}, which the third node has seen`)
+    if (!isAsSeen) onOther()
   }
 
   /** Returns how long a peer's record may be, by what the other peer has seen of it. */

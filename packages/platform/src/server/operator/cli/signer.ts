@@ -156,6 +156,7 @@ interface Restored {
   not_in_backup: number
   dropped: string[]
   not_read?: { node: number; missing: string; rules: string[] }
+  other_records: number[]
   only_at_one_peer: {
     kinds: Record<string, number>
     listed: { id: string; kind: string; text: string }[]
@@ -163,13 +164,18 @@ interface Restored {
 }
 
 /** Lines about what one peer alone has, and about a peer whose record is not read. */
-function peerLines({ only_at_one_peer: only, dropped, not_read: absent }: Restored): string[] {
+function peerLines(it: Restored): string[] {
+  const { only_at_one_peer: only, dropped, not_read: absent, other_records: others } = it
   const kinds = Object.entries(only.kinds).map(([kind, count]) => `${count} ${kind}`)
   const kept = only.listed.filter(({ id }) => !dropped.includes(id))
   return [
     ...(kinds.length === 0 ? [] : [`restrictions that one peer alone has: ${kinds.join(', ')}`]),
     ...kept.map(({ id, kind, text }) => `kept: ${id} ${kind}, ${text}`),
     ...dropped.map((id) => `dropped: ${id}`),
+    ...others.map(
+      (node) =>
+        `signer ${node} sent another record than the third node has seen: it was restored, or hides entries`,
+    ),
     ...(absent === undefined
       ? []
       : [
