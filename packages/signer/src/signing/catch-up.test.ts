@@ -35,7 +35,7 @@ test('a leader waits at most 1.5 seconds for what the third node knows of an acc
     leftover: { address: '0x1', amount: 5n },
   } as unknown as Verdict
   const catchUp = new CatchUp(parts as unknown as Parts)
-  await catchUp.prepare(verdict)
+  await catchUp.prepare(verdict, { nonceOf: () => null })
   assert.deepEqual(asked.map(({ call }) => call).sort(), [
     '/peer/fuelled',
     '/peer/fuelled',

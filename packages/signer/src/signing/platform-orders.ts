@@ -96,7 +96,9 @@ export class PlatformOrders {
   /** Compared with the host's clock, because the record's never goes back after a leap. */
   #assertTimely({ issued_at: issuedAt, expires_at: expiresAt }: OrderAuthorisation): void {
     const now = this.#environment.now()
+    // A restored node does not know which earlier orders were withdrawn.
     const isTimely =
+      issuedAt >= this.#store.state.notBefore &&
       expiresAt - issuedAt <= ORDER_LIFETIME_MS &&
       issuedAt - ORDER_SKEW_MS <= now &&
       now <= expiresAt + ORDER_SKEW_MS
