@@ -7,6 +7,7 @@ import { errorAnswer } from '../../../../signer/src/errors.ts'
 import { PolicyExchange } from '../../../../signer/src/governance/exchange.ts'
 import { Policies } from '../../../../signer/src/governance/policies.ts'
 import { nodesHash } from '../../../../signer/src/governance/word.ts'
+import type { Log } from '../../../../signer/src/log.ts'
 import type { NodeContext } from '../../../../signer/src/node-context.ts'
 import { OwnAddresses } from '../../../../signer/src/policy/governed/own-addresses.ts'
 import { PolicyJudge } from '../../../../signer/src/policy/governed/policy-judge.ts'
@@ -24,8 +25,10 @@ import { registry } from '../../../../signer/testing/signer-cluster.ts'
 import { bytesOf } from '../seeded-random.ts'
 import { NODES, type ClusterKeys } from './cluster-keys.ts'
 import type { Endpoint, Network } from './network.ts'
+import type { FirstDocument } from './policy-document.ts'
 import type { Signatures } from './signatures.ts'
 import { Process, type VirtualClock } from './virtual-clock.ts'
+import { SUB_ACCOUNT } from './wallets.ts'
 
 /** Fee caps that the fees of fuel and sweeps of a workspace may reach in 24 hours. */
 export const BUDGET_FEE_CAPS = 4
@@ -82,6 +85,20 @@ export class HonestNode implements SimulatedNode {
       this.#context = this.#connect()
       void this.#keepPinging(process)
     })
+  }
+
+  /** Enters the first policy of a workspace, as the operator of this node does. */
+  async enterPolicy(first: FirstDocument): Promise<void> {
+    const { workspace, document, possessions } = first
+    const { exchange } = this.#context.governance
+    this.store.append('sub-account', { workspace, name: `sub-${SUB_ACCOUNT}`, index: SUB_ACCOUNT })
+    exchange.type({ kind: 'first', workspace, document, possessions })
+    await exchange.announce()
+  }
+
+  /** Whether the first policy is in force. */
+  isGoverned(workspace: string): boolean {
+    return this.#context.governance.policies.held(workspace).governance !== null
   }
 
   /** Ends the process at any moment: entries that are not on disk are lost. */
@@ -145,7 +162,10 @@ export class HonestNode implements SimulatedNode {
       environment.now,
       environment.monotonic,
     )
-    const log = (): void => {}
+    const log: Log = (level, message, fields) => {
+      if (level === 'error' || level === 'alert')
+        this.#around.log(`${this.name}: ${message} ${JSON.stringify(fields ?? {})}`)
+    }
     const bans = new Bans({ config, store, log })
     const peers = new Peers({
       config,

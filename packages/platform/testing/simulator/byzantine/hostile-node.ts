@@ -18,8 +18,10 @@ const FINAL = ['SHAPE', 'AMOUNT_MISMATCH', 'NOT_EXCLUSIVE', 'POLICY_DENIED'] as 
 const TEMPORARY = ['TOO_BUSY', 'BUDGET', 'POLICY_STOPPED', 'RESTORING'] as const
 /** Refusals after which the platform builds the transaction again. */
 const REBUILDING = ['POLICY_WINDOW', 'POLICY_APPROVAL', 'NONCE_GAP', 'TOO_BUSY'] as const
+/** Sweeps that it opens at most at each node. */
+const SWEEPS = 60
 /** Sessions that a flood opens and ends. */
-const FLOOD = 250
+const FLOOD = 150
 /** Interval of the hostile node's own actions. */
 const ACTION_MS = 20_000
 const NEVER_MS = 10_000_000
@@ -75,6 +77,11 @@ export class HostileNode implements SimulatedNode {
     this.#protocol = new HostileProtocol(node, around, bytesOf('hostile node'))
   }
 
+  /** Lets it state the policy that is in force. */
+  set policyHash(hash: string) {
+    this.#protocol.policyHash = hash
+  }
+
   get #others(): number[] {
     return NODES.filter((node) => node !== this.node)
   }
@@ -112,6 +119,7 @@ export class HostileNode implements SimulatedNode {
       'split',
       'replay',
       'attribution',
+      'variants',
     ])
     if (attack) this.#note(`${attack} as leader`)
     switch (attack) {
@@ -126,6 +134,9 @@ export class HostileNode implements SimulatedNode {
         return refusal(this.#random.of(FINAL), { node: partner })
       case 'replay':
         return this.#refuseUntouched(partner)
+      case 'variants':
+        await this.#openVariant()
+        return refusal('TOO_BUSY')
       default:
     }
     return this.#lead(orders, partner, extras, attack)
@@ -276,18 +287,28 @@ export class HostileNode implements SimulatedNode {
   async #opened(header: Header, body: Opening): Promise<Buffer> {
     const { order, orders, fresh: _fresh, epoch: _epoch, spending: _s, policy: _p, ...extras } = body
     for (const each of orders ?? [order!]) this.#seen.push({ order: each, extras })
-    const attack = this.#draw(['silence', 'garbage', 'refuse', 'withhold', 'split', 'attribution'])
+    const attack = this.#draw([
+      'silence',
+      'garbage',
+      'refuse',
+      'withhold',
+      'split',
+      'attribution',
+      'variants',
+    ])
     if (attack) this.#note(`${attack} as partner`)
+    if (attack === 'variants') await this.#openVariant()
     switch (attack) {
       case 'silence':
         await this.#around.clock.sleep(NEVER_MS)
         break
       case 'garbage':
         return this.#protocol.answer(header, 200, { fresh: 'none' })
+      case 'variants':
       case 'refuse':
       case 'attribution': {
         const code = this.#random.of(FINAL)
-        const node = attack === 'refuse' ? this.node : header.from
+        const node = attack === 'attribution' ? header.from : this.node
         return this.#protocol.answer(header, 409, { error: code, rule: 0, message: code, node })
       }
       default:
@@ -356,8 +377,9 @@ export class HostileNode implements SimulatedNode {
   /** Opens another transaction of an order that it has seen, which cannot confirm. */
   async #openVariant(): Promise<void> {
     const payments = this.#seen.filter(({ order }) => order.purpose.kind === 'pay')
-    if (payments.length === 0) return
-    const { order, extras } = this.#random.of(payments)
+    const [newest] = payments.slice(-1)
+    if (!newest) return
+    const { order, extras } = this.#random.below(2) === 0 ? newest : this.#random.of(payments)
     const known = this.#known(order)
     const code = order.unsigned.network as Code
     const unsigned = this.#variantOf(code, known)
@@ -387,7 +409,7 @@ export class HostileNode implements SimulatedNode {
   /** Uses up the budget of the sub-account for sweeps, by sweeps of empty addresses. */
   async #openSweep(): Promise<void> {
     let fee = BigInt(this.#wallets.network('ETH').fee_cap)
-    for (let tries = 0; tries < 24 && fee > 1_000_000_000n; tries++) {
+    while (this.#sweeps < SWEEPS && fee > 1_000_000_000n) {
       const index = 1000 + this.#sweeps++
       const unsigned = this.#wallets.sweep(index, fee, fee)
       this.#around.signatures.note(unsigned, `hostile sweep ${index}`)

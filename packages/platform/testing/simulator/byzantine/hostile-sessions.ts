@@ -20,6 +20,7 @@ import {
 import { roundsOf, withRounds } from '../../../../signer/src/signing/rounds.ts'
 import { registry } from '../../../../signer/testing/signer-cluster.ts'
 import type { Surroundings } from './honest-node.ts'
+import { RULE } from './policy-document.ts'
 
 /** An answer of a peer: status 200, or a refusal. */
 export interface PeerAnswer {
@@ -116,11 +117,16 @@ function shapeOf({ keys }: Surroundings, orders: readonly Order[], node: number,
   return { verdicts, items, binding, participants }
 }
 
+const withRule = (order: Order): Order =>
+  order.purpose.kind === 'pay' ? { ...order, policy: { ...order.policy, via: RULE } } : order
+
 /** The peer protocol as a node speaks it that judges and records nothing. */
 export class HostileProtocol {
   readonly node: number
   readonly #around: Surroundings
   readonly #random: (length: number) => Uint8Array
+  /** Hash of the policy in force; null: the workspace has none. */
+  policyHash: string | null = null
 
   constructor(node: number, around: Surroundings, random: (length: number) => Uint8Array) {
     this.node = node
@@ -210,11 +216,12 @@ export class HostileProtocol {
   ): Promise<HostileSession | PeerAnswer> {
     const fresh = hex(this.#random(32))
     const { binding } = shapeOf(this.#around, orders, this.node, to)
-    const subject = orders.length === 1 ? { order: orders[0] } : { orders }
+    const allowed = this.policyHash === null ? orders : orders.map(withRule)
+    const subject = allowed.length === 1 ? { order: allowed[0] } : { orders: allowed }
     const answer = await this.call(
       to,
       '/peer/sign/open',
-      { ...extras, ...subject, fresh, epoch: 0 },
+      { ...extras, ...subject, fresh, epoch: 0, ...this.#told() },
       binding,
     )
     const theirs = answer.body['fresh']
@@ -229,6 +236,17 @@ export class HostileProtocol {
     await session.start()
     await session.receive(roundsOf(answer.body['messages'] as number[][][], answer.bytes), to)
     return session
+  }
+
+  /** What a leader sends about its record and its policy; this node has recorded nothing. */
+  #told(): object {
+    if (this.policyHash === null) return {}
+    const clock = this.#around.clock.nowMs
+    const nothing = { generation: 0, height: 0 }
+    return {
+      spending: { clock, generation: 0, known: nothing, from: 0, to: 0, steps: [], pending: [] },
+      policy: { position: nothing, hash: this.policyHash },
+    }
   }
 
   /** Opens the session that a peer leads, and returns the answer to its first message. */

@@ -2,6 +2,7 @@ import { assemble, type SignedTransaction } from '@custody/chains'
 import { verify } from 'node:crypto'
 import { Unreachable } from '../../../../signer/src/transport/client.ts'
 import { registry } from '../../../../signer/testing/signer-cluster.ts'
+import { waitMs } from '../../../src/custody/approvals/judge-again.ts'
 import { isHeldByPolicy } from '../../../src/core/signing/refusal.ts'
 import {
   RUN_MAX,
@@ -23,6 +24,7 @@ import { Process } from './virtual-clock.ts'
 import type { Code, Coin, Wallets } from './wallets.ts'
 
 const RETRY_MS = 2000
+const RETRY_MS_MAX = 60_000
 const POLL_MS = 1000
 const CONFIRM_POLL_MS = 5000
 const SIGNED_ELSEWHERE_RETRY_MS = 60_000
@@ -176,16 +178,19 @@ export class Platform {
       }
       transfer.isLeased = true
       const before = transfer.state
-      let waitMs = RETRY_MS
+      let pauseMs = RETRY_MS
       try {
-        waitMs = await this.#step(transfer)
+        pauseMs = await this.#step(transfer)
       } catch (error) {
         transfer.lastError = (error as Error).message
       }
       transfer.isLeased = false
-      if (transfer.state !== before)
+      if (transfer.state !== before) {
+        transfer.retries = 0
         this.#log(`${transfer.name}: ${before} -> ${transfer.state} ${transfer.lastError}`)
-      await clock.sleep(waitMs)
+      }
+      // A transfer that fails again and again is tried less often, which keeps a run short.
+      await clock.sleep(Math.max(pauseMs, Math.min(pauseMs * 1.3 ** transfer.retries++, RETRY_MS_MAX)))
     }
   }
 
@@ -354,7 +359,7 @@ export class Platform {
     if (outcome.kind === 'unavailable') {
       if (isUntouched && isHeldByPolicy(outcome.code) && this.#unbuild(transfer, built, true)) {
         transfer.state = 'QUEUED'
-        return RETRY_MS
+        return waitMs(outcome.freesAt, this.#around.clock.nowMs)
       }
       if (isUntouched || outcome.isUnrecorded) built.isShown = false
       return RETRY_MS

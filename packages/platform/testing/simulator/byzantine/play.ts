@@ -13,6 +13,7 @@ import { HostileNode } from './hostile-node.ts'
 import { Network, NO_FAULTS } from './network.ts'
 import { Oracle, type Problem } from './oracle.ts'
 import { Platform } from './platform.ts'
+import { firstDocument } from './policy-document.ts'
 import { Signatures } from './signatures.ts'
 import type { Planned } from './transfers.ts'
 import { Process, VirtualClock } from './virtual-clock.ts'
@@ -22,7 +23,11 @@ const START_MS = Date.UTC(2030, 0, 1)
 /** Time with faults and new orders, and time afterwards in which everything must end. */
 const FAULTY_MS = 8 * 60_000
 const CALM_MS = 20 * 60_000
+/** The same under a policy, until its window has room for the last payment. */
+const GOVERNED_CALM_MS = 5 * 3600_000
 const CHECK_MS = 60_000
+/** Time in which the operators enter the policy. */
+const SET_UP_MS = 10_000
 const COINS = 12
 
 /** What a run tests. */
@@ -33,9 +38,16 @@ export interface Options {
   hasAllAttacks: boolean
   /** Whether callers cancel some of their payments. */
   hasCancellations: boolean
+  /** Whether the workspace has a policy with a window; null: a third of the seeds. */
+  isGoverned: boolean | null
 }
 
-const DEFAULTS: Options = { attacks: WITHSTOOD, hasAllAttacks: false, hasCancellations: false }
+const DEFAULTS: Options = {
+  attacks: WITHSTOOD,
+  hasAllAttacks: false,
+  hasCancellations: false,
+  isGoverned: null,
+}
 
 export interface ByzantineReport {
   failure: string | null
@@ -75,6 +87,7 @@ class ByzantineRun {
   readonly #random: SeededRandom
   readonly #options: Options
   readonly #attacks: readonly Attack[] | null
+  readonly #isGoverned: boolean
   readonly #home = mkdtempSync(join(tmpdir(), 'byzantine-'))
   readonly #faults = new Map<string, number>()
   readonly #log: string[] = []
@@ -95,6 +108,8 @@ class ByzantineRun {
     this.#random = random
     this.#options = options
     this.#attacks = this.#drawAttacks()
+    const isDrawn = random.below(3) === 0
+    this.#isGoverned = options.isGoverned ?? isDrawn
     this.#keys = new ClusterKeys(seed)
     this.#wallets = new Wallets(this.#keys)
     this.#network = new Network(this.clock, random, (fault) => this.#noted(fault))
@@ -188,7 +203,7 @@ class ByzantineRun {
     const planned: Planned[] = []
     for (let at = 0; at < count; at++) {
       const code = random.of(used)
-      const atMs = START_MS + random.below(FAULTY_MS)
+      const atMs = START_MS + SET_UP_MS + random.below(FAULTY_MS - SET_UP_MS)
       const amount = amountOf[code] * BigInt(at + 1)
       const nonce = `nonce-${at}`
       const request = await this.#request(code, { atMs, amount, nonce })
@@ -249,6 +264,7 @@ class ByzantineRun {
         sub_account_name: `sub-${SUB_ACCOUNT}`,
       })
     }
+    if (this.#isGoverned) await this.#installPolicy()
     this.#hostile?.start()
     this.clock.as(new Process('chain'), () => void this.#chain.mine())
     for (const each of planned) this.#platform.accept(each)
@@ -264,10 +280,23 @@ class ByzantineRun {
     this.#note('the faults stop')
     this.#network.faults = NO_FAULTS
     for (const node of this.#honest) if (!node.process) node.start()
-    await this.#runUntil(START_MS + FAULTY_MS + CALM_MS)
+    await this.#runUntil(
+      START_MS + FAULTY_MS + (this.#isGoverned ? GOVERNED_CALM_MS : CALM_MS),
+    )
     this.#oracle.checkSafety()
     if (this.#oracle.problems.length === 0) this.#oracle.checkLiveness()
     return this.#report()
+  }
+
+  async #installPolicy(): Promise<void> {
+    const first = firstDocument(this.#keys, this.#apiKey)
+    if (this.#hostile) this.#hostile.policyHash = first.hash
+    for (const node of this.#honest)
+      this.clock.as(node.process!, () => void node.enterPolicy(first))
+    await this.clock.runUntil(START_MS)
+    await this.clock.runUntil(START_MS + SET_UP_MS)
+    if (!this.#honest.every((node) => node.isGoverned(WORKSPACE)))
+      throw new Error('the first policy is not in force')
   }
 
   #orderSweep(): void {

@@ -44,6 +44,8 @@ export class Transfer {
   isCancelled = false
   /** Why the platform ended it. */
   reason: string | null = null
+  /** Steps since the state changed. */
+  retries = 0
   /** Message of the last failure. */
   lastError = ''
 

@@ -65,7 +65,7 @@ export class VirtualClock {
 
   #add(afterMs: number, ring: () => void): Timer {
     const timer = {
-      atMs: this.nowMs + Math.max(0, afterMs),
+      atMs: this.nowMs + Math.max(0, Math.round(afterMs)),
       order: this.#orders++,
       process: this.#current.getStore(),
       ring,
