@@ -14,7 +14,7 @@ export async function* inThisProcess(
   process.once('SIGINT', ended(130))
   process.once('SIGTERM', ended(143))
   try {
-    if (!terms.isHostile) await databaseServer.start()
+    if (terms.mode === 'faults') await databaseServer.start()
     for (let seed = first; seed < first + count; seed++)
       yield await playSeed(databaseServer, seed, terms)
   } finally {

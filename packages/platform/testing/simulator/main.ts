@@ -3,16 +3,22 @@
 // - `npm run simulate -- --seed S --seeds N --jobs J`: N simulations, from seed S on, J at a time
 // - `npm run simulate -- --seed S --draws F`: uses the draws of a file in place of the seed's
 // - `npm run simulate -- --hostile --seed S --seeds N`: a hostile platform with three nodes
+// - `npm run simulate -- --byzantine --seed S --seeds N`: an honest platform with a hostile third node
 import { existsSync, readFileSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { parseArgs } from 'node:util'
+import { ATTACKS, WITHSTOOD, type Attack } from './byzantine/attacks.ts'
 import { inProcesses, inThisProcess } from './jobs.ts'
+import type { SeedOptions } from './play-seed.ts'
 
-const USAGE = `Usage: npm run simulate -- [--seed S] [--seeds N] [--jobs J] [--hostile] [--brief] [--shrink SECONDS] [--draws FILE]
+const USAGE = `Usage: npm run simulate -- [--seed S] [--seeds N] [--jobs J] [--hostile | --byzantine [--attacks LIST]] [--brief] [--shrink SECONDS] [--draws FILE]
   --seed S      the first seed (1)
   --seeds N     how many seeds are played, from S on (1)
   --jobs J      how many processes play them (1)
   --hostile     a platform that asks three signer nodes for whatever chance makes up, in place of an honest one in a storm
+  --byzantine   an honest platform with two honest signer nodes and a hostile one, on a simulated clock
+  --attacks L   with --byzantine: kinds of attacks, separated by commas, or "none" for an honest third node
+                (${WITHSTOOD.join(',')}); all kinds: ${ATTACKS.join(',')}
   --brief       tell of seeds that fail, every hundredth, and of the sums
   --shrink T    where a seed fails, look T seconds for a shorter story that fails too (0)
   --draws FILE  the draws of a failure that was kept, in place of the seed's`
@@ -21,6 +27,17 @@ function wholeNumber(name: string, text: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text)
   console.error(`--${name}: "${text}" is not a whole number.\n${USAGE}`)
   process.exit(2)
+}
+
+/** Reads the kinds of attacks; null: the third node is honest. */
+function attacksOf(text: string): Attack[] | null {
+  if (text === 'none') return null
+  return text.split(',').map((name) => {
+    const attack = ATTACKS.find((each) => each === name)
+    if (attack) return attack
+    console.error(`--attacks: "${name}" is not a kind of attack.\n${USAGE}`)
+    process.exit(2)
+  })
 }
 
 function options() {
@@ -33,6 +50,8 @@ function options() {
         shrink: { type: 'string', default: '0' },
         jobs: { type: 'string', default: '1' },
         hostile: { type: 'boolean', default: false },
+        byzantine: { type: 'boolean', default: false },
+        attacks: { type: 'string' },
         brief: { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },
       },
@@ -53,8 +72,14 @@ const count = wholeNumber('seeds', values.seeds)
 const jobs = wholeNumber('jobs', values.jobs)
 const draws =
   values.draws === undefined ? null : (JSON.parse(readFileSync(values.draws, 'utf8')) as number[])
-const terms = {
-  isHostile: values.hostile,
+if (values.hostile && values.byzantine) {
+  console.error(`--hostile and --byzantine exclude each other.\n${USAGE}`)
+  process.exit(2)
+}
+const attacks = values.attacks === undefined ? WITHSTOOD : attacksOf(values.attacks)
+const terms: SeedOptions = {
+  mode: values.byzantine ? 'byzantine' : values.hostile ? 'hostile' : 'faults',
+  attacks,
   shrinkMs: wholeNumber('shrink', values.shrink) * 1000,
   keepIn: tmpdir(),
   draws,

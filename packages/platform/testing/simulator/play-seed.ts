@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SimulatedServer } from './setup-mode.ts'
+import type { Attack } from './byzantine/attacks.ts'
+import { playByzantine } from './byzantine/play.ts'
 import { playHostile } from './hostile/play.ts'
 import { shrink, type Run } from './shrink.ts'
 import { simulate } from './simulate.ts'
@@ -18,12 +20,14 @@ export interface SeedResult {
 }
 
 /**
- * Options of simulations besides their seeds. `isHostile`: a hostile platform with three nodes,
- * instead of a platform with injected faults; `keepIn`: folder for the data of failures; `given`:
- * draws that replace those of the seed.
+ * Options of simulations besides their seeds. `mode`: a platform with injected faults, a hostile
+ * platform with three honest nodes, or an honest platform with a hostile node; `attacks`: those of the
+ * hostile node, or null for an honest one; `keepIn`: folder for the data of failures; `draws`: replace
+ * those of the seed.
  */
 export interface SeedOptions {
-  isHostile: boolean
+  mode: 'faults' | 'hostile' | 'byzantine'
+  attacks: readonly Attack[] | null
   shrinkMs: number
   keepIn: string
   draws: readonly number[] | null
@@ -66,6 +70,22 @@ async function hostile(seed: number, draws: readonly number[] | null): Promise<P
   }
 }
 
+async function byzantine(
+  seed: number,
+  draws: readonly number[] | null,
+  attacks: readonly Attack[] | null,
+): Promise<Played> {
+  const report = await playByzantine(seed, draws, { attacks })
+  const { events, orders, signed } = report
+  return {
+    ...report,
+    counts: { events, orders, signed },
+    trace: report.log,
+    lines: [],
+    summary: `${events} events, ${orders} orders, ${signed} signed`,
+  }
+}
+
 /** Writes all data about a failure to files. */
 function keep(seed: number, { draws, trace, lines }: Played, keepIn: string): string {
   const folder = mkdtempSync(join(keepIn, `custody-seed-${seed}-`))
@@ -78,10 +98,13 @@ function keep(seed: number, { draws, trace, lines }: Played, keepIn: string): st
 export async function playSeed(
   databaseServer: SimulatedServer,
   seed: number,
-  { isHostile, shrinkMs, keepIn, draws }: SeedOptions,
+  { mode, attacks, shrinkMs, keepIn, draws }: SeedOptions,
 ): Promise<SeedResult> {
-  const play = (draws: readonly number[] | null) =>
-    isHostile ? hostile(seed, draws) : playFriendly(databaseServer, seed, draws)
+  const play = (draws: readonly number[] | null): Promise<Played> => {
+    if (mode === 'hostile') return hostile(seed, draws)
+    if (mode === 'byzantine') return byzantine(seed, draws, attacks)
+    return playFriendly(databaseServer, seed, draws)
+  }
   const began = performance.now()
   let played = await play(draws)
   const tookMs = performance.now() - began
@@ -94,7 +117,9 @@ export async function playSeed(
       `FAILED: ${played.failure}`,
       `  its draws, what happened and the log: ${keep(seed, played, keepIn)}`,
     )
-    lines.push(`  again: npm run simulate -- --seed ${seed}${isHostile ? ' --hostile' : ''}`)
+    const again = mode === 'faults' ? '' : ` --${mode}`
+    const only = mode === 'byzantine' ? ` --attacks ${attacks?.join(',') ?? 'none'}` : ''
+    lines.push(`  again: npm run simulate -- --seed ${seed}${again}${only}`)
   }
   return { seed, isHeld, text: lines.join('\n'), counts, faults: [...faults] }
 }

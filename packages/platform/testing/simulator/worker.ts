@@ -14,7 +14,7 @@ async function end(): Promise<void> {
 // The process ends when the process that sent the seeds ends, for any reason.
 process.once('disconnect', () => void end())
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void end())
-if (!terms.isHostile) await databaseServer.start()
+if (terms.mode === 'faults') await databaseServer.start()
 process.on('message', (seed: number | 'end') => {
   if (seed === 'end') return void end()
   playSeed(databaseServer, seed, terms).then(

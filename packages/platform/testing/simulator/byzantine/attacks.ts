@@ -8,7 +8,8 @@
  * sessions and ends them, many times. `replay`: it refuses an order as if no node had begun to sign
  * it, and has it signed later. `attribution`: it states that another node refuses. `false-voids`: it
  * confirms voids of payments that it can finish. `policy-position`: it claims to have policies on
- * record that it does not send.
+ * record that it does not send. `platform`: the platform is hostile too, and orders further
+ * transactions of payments at any pair of nodes.
  */
 export const ATTACKS = [
   'silence',
@@ -23,6 +24,7 @@ export const ATTACKS = [
   'attribution',
   'false-voids',
   'policy-position',
+  'platform',
 ] as const
 export type Attack = (typeof ATTACKS)[number]
 
@@ -30,4 +32,4 @@ export type Attack = (typeof ATTACKS)[number]
  * Attacks that the nodes and the platform withstand. The simulator also finds the effect of each
  * other attack; an attack is added here once nothing is found any more.
  */
-export const WITHSTOOD: readonly Attack[] = ['silence', 'garbage', 'refuse', 'withhold', 'split']
+export const WITHSTOOD: readonly Attack[] = ['silence', 'refuse', 'withhold', 'split', 'platform']

@@ -33,8 +33,10 @@ import { SUB_ACCOUNT } from './wallets.ts'
 /** Fee caps that the fees of fuel and sweeps of a workspace may reach in 24 hours. */
 export const BUDGET_FEE_CAPS = 4
 export const TIMEOUTS_MS = { round: 5000, keygen: 60_000, sign: 30_000 }
+/** Deposit addresses of a sub-account that a node counts as its own. */
+const DEPOSITS = 4
 /** Interval of the pings to peers; a node process pings more often. */
-const PING_MS = 120_000
+const PING_MS = 300_000
 
 /** A node as the platform and its peers call it. */
 export interface SimulatedNode extends Endpoint {
@@ -185,7 +187,7 @@ export class HonestNode implements SimulatedNode {
         store,
         ...governance,
         known: () => spending.known(),
-        own: new OwnAddresses({ registry, store, keyOf, log }),
+        own: new OwnAddresses({ registry, store, keyOf, log }, { deposits: DEPOSITS }),
       }),
     )
     const parts: SigningParts = {

@@ -25,6 +25,7 @@ const FLOOD = 150
 /** Interval of the hostile node's own actions. */
 const ACTION_MS = 20_000
 const NEVER_MS = 10_000_000
+const CALL_MS = 10_000
 
 /** An order that the hostile node has seen, with further fields of the message that contained it. */
 interface SeenOrder {
@@ -75,6 +76,7 @@ export class HostileNode implements SimulatedNode {
     this.#chain = o.chain
     this.#wallets = o.wallets
     this.#protocol = new HostileProtocol(node, around, bytesOf('hostile node'))
+    if (this.#attacks.has('policy-position')) this.#protocol.policyPosition.height = 1_000_000
   }
 
   /** Lets it state the policy that is in force. */
@@ -257,7 +259,7 @@ export class HostileNode implements SimulatedNode {
 
   #plainAnswer(call: string, body: unknown): unknown {
     const isLying = this.#attacks.has('policy-position')
-    const policy = { generation: 0, height: 1_000_000 }
+    const policy = this.#protocol.policyPosition
     switch (call) {
       case '/peer/ping':
         return { clock: this.#around.clock.nowMs, ...(isLying ? { policy } : {}) }
@@ -345,11 +347,12 @@ export class HostileNode implements SimulatedNode {
     for (;;) {
       await this.#around.clock.sleep(1 + this.#random.below(ACTION_MS))
       this.#publish()
-      const attack = this.#draw(['variants', 'sweeps', 'flood', 'replay'])
+      const attack = this.#draw(['variants', 'sweeps', 'flood', 'replay', 'platform'])
       if (attack === 'variants') await this.#openVariant()
       if (attack === 'sweeps') await this.#openSweep()
       if (attack === 'flood') await this.#flood()
       if (attack === 'replay') await this.#replay()
+      if (attack === 'platform') await this.#orderAsPlatform()
     }
   }
 
@@ -390,6 +393,47 @@ export class HostileNode implements SimulatedNode {
       const outcome = await this.#sign([{ ...order, unsigned }], to, { extras, stopAfter: 0 })
       this.#around.log(`hostile: ${String(outcome?.constructor === Object ? (outcome as PeerAnswer).body['error'] : 'opened')}`)
     }
+  }
+
+  /** Orders a transaction that could confirm beside an earlier one, in the platform's name. */
+  async #orderAsPlatform(): Promise<void> {
+    const payments = this.#seen.filter(({ order }) => order.purpose.kind === 'pay')
+    if (payments.length === 0) return
+    const { order } = this.#random.of(payments)
+    const known = this.#known(order)
+    const unsigned = this.#alternativeOf(order.unsigned.network as Code, known)
+    this.#around.signatures.note(unsigned, known.step)
+    const leader = this.#random.of(NODES)
+    const partner = this.#random.of(NODES.filter((node) => node !== leader))
+    const { purpose, workspace } = order
+    this.#note(`orders another transaction of ${known.step} at ${leader} and ${partner}`)
+    if (leader === this.node) {
+      await this.#sign([{ ...order, unsigned }], partner, {})
+      return
+    }
+    const { network, nodes } = this.#around
+    const text = JSON.stringify({ workspace, purpose, unsigned, partner })
+    await network
+      .call(
+        () => nodes.get(leader)!,
+        () => nodes.get(leader)!.platform('/sign', text),
+        CALL_MS,
+      )
+      .catch(() => {})
+  }
+
+  /** Returns a transaction of a payment with another input that exists, or with a later nonce. */
+  #alternativeOf(code: Code, { decoded, unsigned }: Known): Order['unsigned'] {
+    const next = this.#chain.nextNonce(code, this.#wallets.address(code))
+    if (decoded.nonce !== null)
+      return orderSchema.shape.unsigned.parse(
+        this.#wallets.renumbered(unsigned, next + BigInt(this.#random.below(2))),
+      )
+    const coin = this.#wallets.coin()
+    this.#chain.addCoin(coin.outpoint)
+    const place = { nonce: null, coins: [coin], validUntil: null }
+    const { amount } = decoded.payments[0]!
+    return orderSchema.shape.unsigned.parse(this.#wallets.pay(code, amount, place))
   }
 
   #variantOf(code: Code, { decoded, unsigned }: Known): Order['unsigned'] | null {

@@ -127,6 +127,8 @@ export class HostileProtocol {
   readonly #random: (length: number) => Uint8Array
   /** Hash of the policy in force; null: the workspace has none. */
   policyHash: string | null = null
+  /** Position up to which it claims to have policies on record. */
+  policyPosition = { generation: 0, height: 0 }
 
   constructor(node: number, around: Surroundings, random: (length: number) => Uint8Array) {
     this.node = node
@@ -243,9 +245,10 @@ export class HostileProtocol {
     if (this.policyHash === null) return {}
     const clock = this.#around.clock.nowMs
     const nothing = { generation: 0, height: 0 }
+    const position = this.policyPosition
     return {
       spending: { clock, generation: 0, known: nothing, from: 0, to: 0, steps: [], pending: [] },
-      policy: { position: nothing, hash: this.policyHash },
+      policy: { position, hash: this.policyHash },
     }
   }
 

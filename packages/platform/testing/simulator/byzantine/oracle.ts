@@ -57,6 +57,7 @@ export class Oracle {
     for (const [step, list] of byStep)
       for (const [at, one] of list.entries())
         for (const two of list.slice(at + 1)) this.#checkPair(step, one, two)
+    if (this.#parts.isPlatformHostile) return
     for (const transfer of platform.transfers) {
       if (transfer.state !== 'FAILED' && transfer.state !== 'CANCELLED') continue
       const isCancellation = (known: Known): boolean =>

@@ -24,7 +24,7 @@ import { Process } from './virtual-clock.ts'
 import type { Code, Coin, Wallets } from './wallets.ts'
 
 const RETRY_MS = 2000
-const RETRY_MS_MAX = 60_000
+const RETRY_MS_MAX = 240_000
 const POLL_MS = 1000
 const CONFIRM_POLL_MS = 5000
 const SIGNED_ELSEWHERE_RETRY_MS = 60_000

@@ -25,7 +25,7 @@ const FAULTY_MS = 8 * 60_000
 const CALM_MS = 20 * 60_000
 /** The same under a policy, until its window has room for the last payment. */
 const GOVERNED_CALM_MS = 5 * 3600_000
-const CHECK_MS = 60_000
+const CHECK_MS = 300_000
 /** Time in which the operators enter the policy. */
 const SET_UP_MS = 10_000
 const COINS = 12
@@ -38,7 +38,7 @@ export interface Options {
   hasAllAttacks: boolean
   /** Whether callers cancel some of their payments. */
   hasCancellations: boolean
-  /** Whether the workspace has a policy with a window; null: a third of the seeds. */
+  /** Whether the workspace has a policy with a window; null: a sixth of the seeds. */
   isGoverned: boolean | null
 }
 
@@ -108,7 +108,7 @@ class ByzantineRun {
     this.#random = random
     this.#options = options
     this.#attacks = this.#drawAttacks()
-    const isDrawn = random.below(3) === 0
+    const isDrawn = random.below(6) === 0
     this.#isGoverned = options.isGoverned ?? isDrawn
     this.#keys = new ClusterKeys(seed)
     this.#wallets = new Wallets(this.#keys)
@@ -136,7 +136,7 @@ class ByzantineRun {
         chain: this.#chain,
         platform: this.#platform,
         honest: this.#honest,
-        isPlatformHostile: false,
+        isPlatformHostile: this.#isPlatformHostile,
       },
       () => this.clock.events,
     )
@@ -188,6 +188,10 @@ class ByzantineRun {
 
   #note(line: string): void {
     this.#log.push(`${((this.clock.nowMs - START_MS) / 1000).toFixed(3)} ${line}`)
+  }
+
+  get #isPlatformHostile(): boolean {
+    return this.#attacks?.includes('platform') ?? false
   }
 
   #noted(fault: string): void {
@@ -284,7 +288,8 @@ class ByzantineRun {
       START_MS + FAULTY_MS + (this.#isGoverned ? GOVERNED_CALM_MS : CALM_MS),
     )
     this.#oracle.checkSafety()
-    if (this.#oracle.problems.length === 0) this.#oracle.checkLiveness()
+    if (this.#oracle.problems.length === 0 && !this.#isPlatformHostile)
+      this.#oracle.checkLiveness()
     return this.#report()
   }
 
@@ -327,7 +332,8 @@ class ByzantineRun {
     for (;;) {
       const next = Math.min(untilMs, this.clock.nowMs + CHECK_MS)
       await this.clock.runUntil(next)
-      this.#oracle.checkGrowth((this.clock.nowMs - START_MS) / 60_000)
+      if (!this.#isPlatformHostile)
+        this.#oracle.checkGrowth((this.clock.nowMs - START_MS) / 60_000)
       if (next === untilMs || this.#oracle.problems.length > 0) return
     }
   }
