@@ -23,7 +23,10 @@ const SWEEPS = 60
 /** Sessions that a flood opens and ends. */
 const FLOOD = 150
 /** Interval of the hostile node's own actions. */
-const ACTION_MS = 20_000
+const ACTION_MS = 30_000
+/** Number of its own actions after which they become rare, which keeps a run short. */
+const ACTIONS = 40
+const RARE_ACTION_MS = 600_000
 const NEVER_MS = 10_000_000
 const CALL_MS = 10_000
 
@@ -72,7 +75,7 @@ export class HostileNode implements SimulatedNode {
     this.#around = around
     this.#random = o.random
     this.#attacks = new Set(o.attacks)
-    this.#isStubborn = o.random.below(4) === 0
+    this.#isStubborn = o.random.below(3) === 0
     this.#chain = o.chain
     this.#wallets = o.wallets
     this.#protocol = new HostileProtocol(node, around, bytesOf('hostile node'))
@@ -122,6 +125,7 @@ export class HostileNode implements SimulatedNode {
       'replay',
       'attribution',
       'variants',
+      'false-voids',
     ])
     if (attack) this.#note(`${attack} as leader`)
     switch (attack) {
@@ -139,6 +143,10 @@ export class HostileNode implements SimulatedNode {
       case 'variants':
         await this.#openVariant()
         return refusal('TOO_BUSY')
+      case 'false-voids':
+        // The first message suffices to finish; the platform is to give the payment up.
+        await this.#sign(orders, partner, { extras, stopAfter: 1 })
+        return refusal(this.#random.of(FINAL), { node: partner })
       default:
     }
     return this.#lead(orders, partner, extras, attack)
@@ -297,6 +305,7 @@ export class HostileNode implements SimulatedNode {
       'split',
       'attribution',
       'variants',
+      'false-voids',
     ])
     if (attack) this.#note(`${attack} as partner`)
     if (attack === 'variants') await this.#openVariant()
@@ -307,6 +316,7 @@ export class HostileNode implements SimulatedNode {
       case 'garbage':
         return this.#protocol.answer(header, 200, { fresh: 'none' })
       case 'variants':
+      case 'false-voids':
       case 'refuse':
       case 'attribution': {
         const code = this.#random.of(FINAL)
@@ -335,6 +345,7 @@ export class HostileNode implements SimulatedNode {
     const session = this.#sessions.get(header.session)
     if (!session) return this.#protocol.answer(header, 503, { error: 'SESSION_ABORTED' })
     await session.receive(roundsOf(messages, bytes), header.from)
+    if (session.isFinished && session.unsent.length > 0) this.#note('finishes before the leader can')
     const { isSplit, stopAfter } = session.manner
     if (session.round++ >= stopAfter) await this.#around.clock.sleep(NEVER_MS)
     const rounds = session.unsent.splice(0, isSplit ? 1 : session.unsent.length)
@@ -344,8 +355,9 @@ export class HostileNode implements SimulatedNode {
   // Its own actions.
 
   async #act(): Promise<void> {
-    for (;;) {
-      await this.#around.clock.sleep(1 + this.#random.below(ACTION_MS))
+    for (let count = 0; ; count++) {
+      const pauseMs = count < ACTIONS ? ACTION_MS : RARE_ACTION_MS
+      await this.#around.clock.sleep(1 + this.#random.below(pauseMs))
       this.#publish()
       const attack = this.#draw(['variants', 'sweeps', 'flood', 'replay', 'platform'])
       if (attack === 'variants') await this.#openVariant()
@@ -370,11 +382,14 @@ export class HostileNode implements SimulatedNode {
   async #replay(): Promise<void> {
     if (this.#seen.length === 0) return
     const stopAfter = this.#random.below(4) === 0 ? this.#random.below(3) : Infinity
-    const { order, extras } = this.#random.of(this.#seen)
-    const to = this.#random.of(this.#others)
-    this.#note(`orders ${this.#known(order).hash.slice(0, 6)} again at node ${to}`)
-    const outcome = await this.#sign([order], to, { extras, stopAfter })
-    this.#around.log(`hostile: ${typeof outcome === 'object' ? String(outcome?.body['error']) : outcome}`)
+    const unsigned = this.#seen.filter(({ order }) => this.#known(order).signedAtMs === null)
+    const { order, extras } = this.#random.of(unsigned.length > 0 ? unsigned : this.#seen)
+    for (const to of this.#others) {
+      this.#note(`orders ${this.#known(order).hash.slice(0, 6)} again at node ${to}`)
+      const outcome = await this.#sign([order], to, { extras, stopAfter })
+      const answer = outcome !== null && typeof outcome === 'object' ? outcome.body['error'] : outcome
+      this.#around.log(`hostile: ${String(answer)}`)
+    }
   }
 
   /** Opens another transaction of an order that it has seen, which cannot confirm. */
