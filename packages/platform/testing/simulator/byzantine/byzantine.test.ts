@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { SeededRandom } from '../seeded-random.ts'
+import { ATTACKS, WITHSTOOD, type Attack } from './attacks.ts'
+import { Chain } from './chain.ts'
+import { ClusterKeys } from './cluster-keys.ts'
+import type { HonestNode } from './honest-node.ts'
+import { Oracle } from './oracle.ts'
+import { playByzantine, type Options } from './play.ts'
+import type { Platform } from './platform.ts'
+import { Signatures } from './signatures.ts'
+import { VirtualClock } from './virtual-clock.ts'
+import { amountOf, Wallets } from './wallets.ts'
+
+/** Effects of the attacks that are not withstood, and in which runs they are found soon. */
+const EFFECTS: Partial<Record<Attack, { effect: RegExp; options?: Partial<Options> }>> = {
+  garbage: { effect: /^liveness.*(wrong signatures|Cannot read properties)/m },
+  variants: { effect: /^liveness.*NOT_EXCLUSIVE/m },
+  sweeps: { effect: /^liveness.*sweep 1 is not signed.*BUDGET/m },
+  flood: { effect: /^growth.*the record of node . has/m },
+  replay: { effect: /^safety.*can both confirm/m, options: { isGoverned: true } },
+  attribution: { effect: /^liveness.*failed without a cause/m },
+  'false-voids': { effect: /^safety.*is FAILED, and can still confirm/m },
+  'policy-position': {
+    effect: /^liveness.*does not end: SIGNING/m,
+    options: { isGoverned: true },
+  },
+}
+/** Seeds of which at least one shows the effect of an attack. */
+const TRIES = 12
+const SEEDS_HONEST = 50
+const SEEDS_WITHSTOOD = 20
+
+for (const attack of ATTACKS.filter((each) => !WITHSTOOD.includes(each)))
+  test(`finds the effect of the attack "${attack}" of a hostile node`, async () => {
+    const { effect, options } = EFFECTS[attack]!
+    for (let seed = 1; seed <= TRIES; seed++) {
+      const all = { attacks: [attack], hasAllAttacks: true, isGoverned: false, ...options }
+      const { failure } = await playByzantine(seed, null, all)
+      if (failure !== null && effect.test(failure)) return
+    }
+    assert.fail(`no problem in ${TRIES} seeds: if the nodes withstand it, add it to WITHSTOOD`)
+  })
+
+test('finds no problem in runs with the attacks that the nodes withstand', async () => {
+  for (let seed = 1; seed <= SEEDS_WITHSTOOD; seed++)
+    assert.equal((await playByzantine(seed)).failure, null, `seed ${seed}`)
+})
+
+test('finds no problem in runs with an honest third node', async () => {
+  for (let seed = 1; seed <= SEEDS_HONEST; seed++) {
+    const options = { attacks: null, hasCancellations: seed % 2 === 0 }
+    assert.equal((await playByzantine(seed, null, options)).failure, null, `seed ${seed}`)
+  }
+})
+
+test('gives the same run for the same seed', async () => {
+  const options = { attacks: ATTACKS, hasCancellations: true }
+  for (const seed of [1, 2, 3]) {
+    const first = await playByzantine(seed, null, options)
+    const again = await playByzantine(seed, null, options)
+    assert.deepEqual(again.log, first.log, `seed ${seed}`)
+    assert.equal(again.events, first.events)
+    assert.deepEqual((await playByzantine(seed, first.draws, options)).log, first.log)
+  }
+})
+
+/** Returns an oracle with transactions that are signed, and transfers in given states. */
+function fixture({ isPlatformHostile = false, orders = 0 } = {}) {
+  const keys = new ClusterKeys(1)
+  const clock = new VirtualClock(Date.UTC(2030, 0, 1))
+  const chain = new Chain(clock, new SeededRandom(1))
+  const signatures = new Signatures(keys, () => clock.nowMs)
+  const transfers: { name: string; state: string; attempts: never[] }[] = []
+  const honest: HonestNode[] = [2, 3].map((node) => ({ node, name: `node ${node}` }) as HonestNode)
+  const platform = { transfers, sweeps: [], orders } as unknown as Platform
+  const oracle = new Oracle({ signatures, chain, platform, honest, isPlatformHostile }, () => 0)
+  const wallets = new Wallets(keys)
+  const coin = () => {
+    const made = wallets.coin()
+    chain.addCoin(made.outpoint)
+    return made
+  }
+  const signed = (place: Parameters<Wallets['pay']>[2], signers: readonly number[] = []) => {
+    const code = place.nonce === null ? 'BTC' : 'ETH'
+    const known = signatures.note(wallets.pay(code, amountOf[code], place), 'transfer 1')
+    known.signedAtMs = clock.nowMs
+    for (const node of signers) known.signers.add(node)
+    return known
+  }
+  const found = () => {
+    oracle.checkSafety()
+    return oracle.problems.map(({ text }) => text)
+  }
+  return { oracle, honest, transfers, coin, invented: () => wallets.coin(), signed, found }
+}
+const withCoins = (...coins: ReturnType<Wallets['coin']>[]) => ({
+  nonce: null,
+  coins,
+  validUntil: null,
+})
+const withNonce = (nonce: bigint) => ({ nonce, coins: [], validUntil: null })
+
+test('the oracle finds two transactions of a payment that do not exclude each other', () => {
+  const coins = fixture()
+  coins.signed(withCoins(coins.coin()))
+  coins.signed(withCoins(coins.coin()))
+  assert.deepEqual(coins.found(), ['two transactions of transfer 1 can both confirm'])
+  const nonces = fixture()
+  nonces.signed(withNonce(0n))
+  nonces.signed(withNonce(1n))
+  assert.deepEqual(nonces.found(), ['two transactions of transfer 1 can both confirm'])
+})
+
+test('the oracle accepts transactions that share an input, or that spend an invented one', () => {
+  const { coin, invented, signed, found } = fixture()
+  const shared = coin()
+  signed(withCoins(shared))
+  signed(withCoins(shared, coin()))
+  signed(withCoins(invented()))
+  assert.deepEqual(found(), [])
+})
+
+test('with a hostile platform, each honest node may sign one transaction of a payment', () => {
+  const { coin, signed, found } = fixture({ isPlatformHostile: true })
+  signed(withCoins(coin()), [1, 2])
+  signed(withCoins(coin()), [1, 3])
+  assert.deepEqual(found(), [])
+  signed(withCoins(coin()), [2, 3])
+  assert.deepEqual(found(), [
+    'node 2 signed two transactions of transfer 1 that can both confirm',
+    'node 3 signed two transactions of transfer 1 that can both confirm',
+  ])
+})
+
+test('the oracle finds a failed payment that can still confirm', () => {
+  const { coin, signed, found, transfers } = fixture()
+  transfers.push({ name: 'transfer 1', state: 'FAILED', attempts: [] })
+  assert.deepEqual(found(), [])
+  signed(withCoins(coin()))
+  assert.deepEqual(found(), ['transfer 1 is FAILED, and can still confirm'])
+})
