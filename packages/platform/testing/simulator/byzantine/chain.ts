@@ -82,7 +82,8 @@ export class Chain {
   #block(): void {
     for (let next = this.#next(); next; next = this.#next()) {
       const { decoded } = next
-      if (decoded.nonce === null) for (const outpoint of decoded.consumes) this.#coins.delete(outpoint)
+      if (decoded.nonce === null)
+        for (const outpoint of decoded.consumes) this.#coins.delete(outpoint)
       else this.#nonces.set(`${decoded.network} ${decoded.from[0]!}`, decoded.nonce + 1n)
       this.#mempool.delete(next)
       this.confirmed.add(next)

@@ -31,8 +31,8 @@ import { Process, type VirtualClock } from './virtual-clock.ts'
 import { SUB_ACCOUNT } from './wallets.ts'
 
 /** Fee caps that the fees of fuel and sweeps of a workspace may reach in 24 hours. */
-export const BUDGET_FEE_CAPS = 4
-export const TIMEOUTS_MS = { round: 5000, keygen: 60_000, sign: 30_000 }
+const BUDGET_FEE_CAPS = 4
+const TIMEOUTS_MS = { round: 5000, keygen: 60_000, sign: 30_000 }
 /** Deposit addresses of a sub-account that a node counts as its own. */
 const DEPOSITS = 4
 /** Interval of the pings to peers; a node process pings more often. */
@@ -56,6 +56,8 @@ export interface Surroundings {
   home: string
   nodes: ReadonlyMap<number, SimulatedNode>
   log: (line: string) => void
+  /** Called with an error that an honest node did not expect. */
+  failed: (text: string) => void
 }
 
 /**
@@ -165,8 +167,9 @@ export class HonestNode implements SimulatedNode {
       environment.monotonic,
     )
     const log: Log = (level, message, fields) => {
-      if (level === 'error' || level === 'alert')
-        this.#around.log(`${this.name}: ${message} ${JSON.stringify(fields ?? {})}`)
+      const text = `${this.name}: ${message} ${JSON.stringify(fields ?? {})}`
+      if (level === 'error') this.#around.failed(text)
+      if (level === 'alert') this.#around.log(text)
     }
     const bans = new Bans({ config, store, log })
     const peers = new Peers({
@@ -239,7 +242,11 @@ export class HonestNode implements SimulatedNode {
   }: Pick<SigningParts, 'store' | 'peers' | 'log'>): NodeContext['governance'] {
     const { clock, keys } = this.#around
     const place = { mode: 'local', nodes: nodesHash(keys.identities) } as const
-    const policies = new Policies({ store, rules: { registry: policyRegistry(registry), place }, log })
+    const policies = new Policies({
+      store,
+      rules: { registry: policyRegistry(registry), place },
+      log,
+    })
     const exchange = new PolicyExchange({
       node: this.node,
       identity: keys.identityOf(this.node),
@@ -264,7 +271,7 @@ export class HonestNode implements SimulatedNode {
       return await platformCall(this.#context, 'POST', path, text)
     } catch (error) {
       const answer = errorAnswer(error)
-      if (answer.status === 500) this.#around.log(`${this.name} failed: ${(error as Error).stack}`)
+      if (answer.status === 500) this.#around.failed(`${this.name}: ${(error as Error).stack}`)
       return answer
     }
   }

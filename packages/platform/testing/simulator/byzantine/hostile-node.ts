@@ -6,12 +6,12 @@ import { roundsOf, withRounds } from '../../../../signer/src/signing/rounds.ts'
 import { bytesOf, type SeededRandom } from '../seeded-random.ts'
 import type { Attack } from './attacks.ts'
 import type { Chain } from './chain.ts'
-import { NODES } from './cluster-keys.ts'
+import { NODES, WORKSPACE } from './cluster-keys.ts'
 import { HostileProtocol, HostileSession, type PeerAnswer } from './hostile-sessions.ts'
 import type { SimulatedNode, Surroundings } from './honest-node.ts'
 import type { Known } from './signatures.ts'
 import { Process } from './virtual-clock.ts'
-import { SUB_ACCOUNT, type Code, type Wallets } from './wallets.ts'
+import { SUB_ACCOUNT, type Code, type Place, type Wallets } from './wallets.ts'
 
 /** Refusals that are final for a pair, and those that are temporary. */
 const FINAL = ['SHAPE', 'AMOUNT_MISMATCH', 'NOT_EXCLUSIVE', 'POLICY_DENIED'] as const
@@ -34,6 +34,14 @@ const CALL_MS = 10_000
 interface SeenOrder {
   order: Order
   extras: object
+}
+
+/** A payment that a hostile platform orders as it likes. */
+export interface OfferedPayment {
+  code: Code
+  amount: bigint
+  purpose: object
+  step: string
 }
 
 interface Answer {
@@ -64,12 +72,22 @@ export class HostileNode implements SimulatedNode {
   /** Whether it never follows the protocol where an attack fits. */
   readonly #isStubborn: boolean
   readonly counts = new Map<string, number>()
+  /** Payments that callers requested, and that only a hostile platform orders. */
+  readonly offered: readonly OfferedPayment[]
 
   constructor(
     node: number,
     around: Surroundings,
-    o: { random: SeededRandom; attacks: readonly Attack[]; chain: Chain; wallets: Wallets },
+    o: {
+      random: SeededRandom
+      attacks: readonly Attack[]
+      chain: Chain
+      wallets: Wallets
+      offered: readonly OfferedPayment[]
+    },
   ) {
+    this.offered = o.offered
+
     this.node = node
     this.name = `node ${node} (hostile)`
     this.#around = around
@@ -242,13 +260,18 @@ export class HostileNode implements SimulatedNode {
       rule: null,
       height: 1,
       voided_at: Math.floor(this.#around.clock.nowMs / 1000),
-      signed: [...new Set(signed.flatMap(({ orders }) => orders.map((each) => this.#known(each).hash)))],
+      signed: [
+        ...new Set(signed.flatMap(({ orders }) => orders.map((each) => this.#known(each).hash))),
+      ],
       unfinished: isLying ? 0 : about.length - signed.length,
     }
     const keys = Object.keys(record) as (keyof typeof record)[]
     const bytes = canonicalBytes('void', keys, record)
     const signature = signBytes(this.#around.keys.identityOf(this.node), bytes)
-    return { status: 200, body: { voided: true, record, signature, signed_hashes: [], unfinished: 0 } }
+    return {
+      status: 200,
+      body: { voided: true, record, signature, signed_hashes: [], unfinished: 0 },
+    }
   }
 
   // The peers' calls.
@@ -295,7 +318,15 @@ export class HostileNode implements SimulatedNode {
   }
 
   async #opened(header: Header, body: Opening): Promise<Buffer> {
-    const { order, orders, fresh: _fresh, epoch: _epoch, spending: _s, policy: _p, ...extras } = body
+    const {
+      order,
+      orders,
+      fresh: _fresh,
+      epoch: _epoch,
+      spending: _s,
+      policy: _p,
+      ...extras
+    } = body
     for (const each of orders ?? [order!]) this.#seen.push({ order: each, extras })
     const attack = this.#draw([
       'silence',
@@ -333,7 +364,10 @@ export class HostileNode implements SimulatedNode {
     )
     this.#all.push(session)
     this.#sessions.set(session.id, session)
-    session.manner = { isSplit, stopAfter: attack === 'withhold' ? this.#random.below(2) : Infinity }
+    session.manner = {
+      isSplit,
+      stopAfter: attack === 'withhold' ? this.#random.below(2) : Infinity,
+    }
     return answer
   }
 
@@ -345,7 +379,8 @@ export class HostileNode implements SimulatedNode {
     const session = this.#sessions.get(header.session)
     if (!session) return this.#protocol.answer(header, 503, { error: 'SESSION_ABORTED' })
     await session.receive(roundsOf(messages, bytes), header.from)
-    if (session.isFinished && session.unsent.length > 0) this.#note('finishes before the leader can')
+    if (session.isFinished && session.unsent.length > 0)
+      this.#note('finishes before the leader can')
     const { isSplit, stopAfter } = session.manner
     if (session.round++ >= stopAfter) await this.#around.clock.sleep(NEVER_MS)
     const rounds = session.unsent.splice(0, isSplit ? 1 : session.unsent.length)
@@ -354,9 +389,13 @@ export class HostileNode implements SimulatedNode {
 
   // Its own actions.
 
+  get #actionMs(): number {
+    return this.#attacks.has('platform') ? ACTION_MS / 10 : ACTION_MS
+  }
+
   async #act(): Promise<void> {
     for (let count = 0; ; count++) {
-      const pauseMs = count < ACTIONS ? ACTION_MS : RARE_ACTION_MS
+      const pauseMs = count > ACTIONS ? RARE_ACTION_MS : this.#actionMs
       await this.#around.clock.sleep(1 + this.#random.below(pauseMs))
       this.#publish()
       const attack = this.#draw(['variants', 'sweeps', 'flood', 'replay', 'platform'])
@@ -364,7 +403,7 @@ export class HostileNode implements SimulatedNode {
       if (attack === 'sweeps') await this.#openSweep()
       if (attack === 'flood') await this.#flood()
       if (attack === 'replay') await this.#replay()
-      if (attack === 'platform') await this.#orderAsPlatform()
+      if (attack === 'platform' && this.offered.length > 0) await this.#orderAsPlatform()
     }
   }
 
@@ -387,7 +426,8 @@ export class HostileNode implements SimulatedNode {
     for (const to of this.#others) {
       this.#note(`orders ${this.#known(order).hash.slice(0, 6)} again at node ${to}`)
       const outcome = await this.#sign([order], to, { extras, stopAfter })
-      const answer = outcome !== null && typeof outcome === 'object' ? outcome.body['error'] : outcome
+      const answer =
+        outcome !== null && typeof outcome === 'object' ? outcome.body['error'] : outcome
       this.#around.log(`hostile: ${String(answer)}`)
     }
   }
@@ -406,49 +446,48 @@ export class HostileNode implements SimulatedNode {
     for (const to of this.#others) {
       this.#note(`opens another transaction of ${known.step} at node ${to}`)
       const outcome = await this.#sign([{ ...order, unsigned }], to, { extras, stopAfter: 0 })
-      this.#around.log(`hostile: ${String(outcome?.constructor === Object ? (outcome as PeerAnswer).body['error'] : 'opened')}`)
+      this.#around.log(
+        `hostile: ${String(outcome?.constructor === Object ? (outcome as PeerAnswer).body['error'] : 'opened')}`,
+      )
     }
   }
 
   /** Orders a transaction that could confirm beside an earlier one, in the platform's name. */
   async #orderAsPlatform(): Promise<void> {
-    const payments = this.#seen.filter(({ order }) => order.purpose.kind === 'pay')
-    if (payments.length === 0) return
-    const { order } = this.#random.of(payments)
-    const known = this.#known(order)
-    const unsigned = this.#alternativeOf(order.unsigned.network as Code, known)
-    this.#around.signatures.note(unsigned, known.step)
-    const leader = this.#random.of(NODES)
-    const partner = this.#random.of(NODES.filter((node) => node !== leader))
-    const { purpose, workspace } = order
-    this.#note(`orders another transaction of ${known.step} at ${leader} and ${partner}`)
+    const { code, amount, purpose, step } = this.#random.of(this.offered)
+    const place = this.#placeOf(code)
+    const unsigned = orderSchema.shape.unsigned.parse(this.#wallets.pay(code, amount, place))
+    this.#around.signatures.note(unsigned, step)
+    // The more interesting pairs are those of which the hostile node is one.
+    const nodes =
+      this.#random.below(4) === 0 ? this.#others : [this.node, this.#random.of(this.#others)]
+    const [leader, partner] = (this.#random.below(3) === 0 ? nodes : nodes.reverse()) as [
+      number,
+      number,
+    ]
+    this.#note(`orders a transaction of ${step} at ${leader} and ${partner}`)
+    const order = { workspace: WORKSPACE, purpose, unsigned } as Order
     if (leader === this.node) {
-      await this.#sign([{ ...order, unsigned }], partner, {})
+      await this.#sign([order], partner, {})
       return
     }
-    const { network, nodes } = this.#around
-    const text = JSON.stringify({ workspace, purpose, unsigned, partner })
-    await network
-      .call(
-        () => nodes.get(leader)!,
-        () => nodes.get(leader)!.platform('/sign', text),
-        CALL_MS,
-      )
-      .catch(() => {})
+    const { network } = this.#around
+    const target = () => this.#around.nodes.get(leader)!
+    const text = JSON.stringify({ ...order, partner })
+    await network.call(target, () => target().platform('/sign', text), CALL_MS).catch(() => {})
   }
 
-  /** Returns a transaction of a payment with another input that exists, or with a later nonce. */
-  #alternativeOf(code: Code, { decoded, unsigned }: Known): Order['unsigned'] {
-    const next = this.#chain.nextNonce(code, this.#wallets.address(code))
-    if (decoded.nonce !== null)
-      return orderSchema.shape.unsigned.parse(
-        this.#wallets.renumbered(unsigned, next + BigInt(this.#random.below(2))),
-      )
+  /** Returns another input that exists, or a nonce from the next one on. */
+  #placeOf(code: Code): Place {
+    const { nowMs } = this.#around.clock
+    const validUntil = this.#wallets.validUntil(code, nowMs)
+    if (this.#wallets.hasNonces(code)) {
+      const next = this.#chain.nextNonce(code, this.#wallets.address(code))
+      return { nonce: next + BigInt(this.#random.below(2)), coins: [], validUntil }
+    }
     const coin = this.#wallets.coin()
     this.#chain.addCoin(coin.outpoint)
-    const place = { nonce: null, coins: [coin], validUntil: null }
-    const { amount } = decoded.payments[0]!
-    return orderSchema.shape.unsigned.parse(this.#wallets.pay(code, amount, place))
+    return { nonce: null, coins: [coin], validUntil }
   }
 
   #variantOf(code: Code, { decoded, unsigned }: Known): Order['unsigned'] | null {
@@ -473,7 +512,7 @@ export class HostileNode implements SimulatedNode {
       const unsigned = this.#wallets.sweep(index, fee, fee)
       this.#around.signatures.note(unsigned, `hostile sweep ${index}`)
       const order = {
-        workspace: this.#workspace,
+        workspace: WORKSPACE,
         purpose: { kind: 'sweep', sub_account: SUB_ACCOUNT, asset: 'ETH', address_index: index },
         unsigned,
       } as unknown as Order
@@ -484,10 +523,6 @@ export class HostileNode implements SimulatedNode {
       }
       if (results.every((each) => each !== null)) fee /= 2n
     }
-  }
-
-  get #workspace(): string {
-    return this.#seen[0]?.order.workspace ?? 'acme'
   }
 
   /** Opens sessions about one order, and ends them. */

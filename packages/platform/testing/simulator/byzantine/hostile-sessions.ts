@@ -2,7 +2,6 @@ import { signing, type SigningItem } from '@custody/chains'
 import type { Session, SignResult } from '@custody/threshold'
 import { hex } from '../../../../signer/src/canonical.ts'
 import {
-
   NO_BINDING,
   open,
   seal,
@@ -185,7 +184,11 @@ export class HostileProtocol {
   }
 
   /** Opens a call of a peer. */
-  read(from: number, call: string, sealed: Buffer): { header: Header; body: unknown; bytes: Buffer } {
+  read(
+    from: number,
+    call: string,
+    sealed: Buffer,
+  ): { header: Header; body: unknown; bytes: Buffer } {
     const identity = this.#around.keys.identities.get(from)!
     return open(sealed, { from, to: this.node, call, response: false, identity })
   }
@@ -200,7 +203,12 @@ export class HostileProtocol {
         request: header.request,
         response: true,
         status,
-        ...{ session, round, key, path, digest, participants },
+        session,
+        round,
+        key,
+        path,
+        digest,
+        participants,
       }),
       body,
     )
@@ -293,4 +301,3 @@ export class HostileProtocol {
     })
   }
 }
-

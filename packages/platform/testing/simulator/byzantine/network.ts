@@ -49,10 +49,12 @@ export class Network {
       const cancel = this.#clock.later(timeoutMs, () =>
         reject(new Unreachable(`${name} did not answer within ${timeoutMs} ms`)),
       )
-      const end = <R>(settle: (value: R) => void) => (value: R) => {
-        cancel()
-        settle(value)
-      }
+      const end =
+        <R>(settle: (value: R) => void) =>
+        (value: R) => {
+          cancel()
+          settle(value)
+        }
       void this.#deliver(to, serve).then(
         (answer) => {
           if (answer !== LOST) end(resolve)(answer)
@@ -61,7 +63,10 @@ export class Network {
       )
       if (this.#random.rarely(this.faults.repeated)) {
         this.#noted('a message was delivered twice')
-        this.#clock.later(this.#random.below(SLOW_MS), () => void this.#deliver(to, serve).catch(() => {}))
+        this.#clock.later(
+          this.#random.below(SLOW_MS),
+          () => void this.#deliver(to, serve).catch(() => {}),
+        )
       }
     })
   }

@@ -97,8 +97,7 @@ export class Oracle {
   /** Checks the records of the honest nodes. @param minutes of simulated time */
   checkGrowth(minutes: number): void {
     const { honest, platform } = this.#parts
-    const most =
-      ENTRIES_FREE + ENTRIES_PER_ORDER * platform.orders + ENTRIES_PER_MINUTE * minutes
+    const most = ENTRIES_FREE + ENTRIES_PER_ORDER * platform.orders + ENTRIES_PER_MINUTE * minutes
     for (const node of honest) {
       if (!node.process) continue
       const { store } = node

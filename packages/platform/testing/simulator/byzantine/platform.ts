@@ -83,7 +83,12 @@ export class Platform {
       call: (node: number, _method: string, path: string, body: unknown, timeoutMs: number) =>
         this.#call(node, path, body, timeoutMs),
       verify: (node: number, message: string, signature: string) =>
-        verify(null, Buffer.from(message), keys.identities.get(node)!, Buffer.from(signature, 'hex')),
+        verify(
+          null,
+          Buffer.from(message),
+          keys.identities.get(node)!,
+          Buffer.from(signature, 'hex'),
+        ),
       penalise: (node: number, untilMs: number) => void this.#penalties.set(node, untilMs),
       isPenalised: (node: number) => (this.#penalties.get(node) ?? 0) > clock.nowMs,
     } as unknown as SignerNodes
@@ -190,7 +195,9 @@ export class Platform {
         this.#log(`${transfer.name}: ${before} -> ${transfer.state} ${transfer.lastError}`)
       }
       // A transfer that fails again and again is tried less often, which keeps a run short.
-      await clock.sleep(Math.max(pauseMs, Math.min(pauseMs * 1.3 ** transfer.retries++, RETRY_MS_MAX)))
+      await clock.sleep(
+        Math.max(pauseMs, Math.min(pauseMs * 1.3 ** transfer.retries++, RETRY_MS_MAX)),
+      )
     }
   }
 
@@ -511,8 +518,7 @@ export class Platform {
       { workspace: WORKSPACE, purpose, unsigned },
       this.#account(transfer, payment),
     )
-    const signed =
-      outcome.kind === 'signed' ? this.#assembled(unsigned, outcome.signatures) : null
+    const signed = outcome.kind === 'signed' ? this.#assembled(unsigned, outcome.signatures) : null
     if (!signed) return
     transfer.attempts.push({ ...payment, unsigned, signed, isCancellation: true })
   }

@@ -9,7 +9,7 @@ import { WITHSTOOD, type Attack } from './attacks.ts'
 import { Chain } from './chain.ts'
 import { ClusterKeys, NODES, WORKSPACE } from './cluster-keys.ts'
 import { HonestNode, type SimulatedNode, type Surroundings } from './honest-node.ts'
-import { HostileNode } from './hostile-node.ts'
+import { HostileNode, type OfferedPayment } from './hostile-node.ts'
 import { Network, NO_FAULTS } from './network.ts'
 import { Oracle, type Problem } from './oracle.ts'
 import { Platform } from './platform.ts'
@@ -97,6 +97,7 @@ class ByzantineRun {
   readonly #signatures: Signatures
   readonly #nodes = new Map<number, SimulatedNode>()
   readonly #honest: HonestNode[] = []
+  readonly #offered: OfferedPayment[] = []
   readonly #hostile: HostileNode | null
   readonly #chain: Chain
   readonly #platform: Platform
@@ -127,6 +128,7 @@ class ByzantineRun {
       home: this.#home,
       nodes: this.#nodes,
       log: (line) => this.#note(line),
+      failed: (text) => this.#oracle.find('error', text),
     }
     this.#hostile = this.#createNodes()
     this.#platform = this.#createPlatform()
@@ -166,6 +168,7 @@ class ByzantineRun {
           attacks: this.#attacks!,
           chain: this.#chain,
           wallets: this.#wallets,
+          offered: this.#offered,
         })
         this.#nodes.set(node, hostile)
       } else {
@@ -224,7 +227,17 @@ class ByzantineRun {
           : null,
       })
     }
+    if (this.#isPlatformHostile) for (const at of [1, 2]) await this.#offer(random.of(used), at)
     return planned
+  }
+
+  /** Lets a caller request a payment that only a hostile platform orders. */
+  async #offer(code: Code, at: number): Promise<void> {
+    const amount = amountOf[code] * BigInt(10 + at)
+    const nonce = `offered-${at}`
+    const request = await this.#request(code, { atMs: START_MS, amount, nonce })
+    const purpose = { kind: 'pay', request }
+    this.#offered.push({ code, amount, purpose, step: `offered payment ${at}` })
   }
 
   #sign(uri: string, body: object, atMs: number, nonce: string) {
@@ -284,12 +297,9 @@ class ByzantineRun {
     this.#note('the faults stop')
     this.#network.faults = NO_FAULTS
     for (const node of this.#honest) if (!node.process) node.start()
-    await this.#runUntil(
-      START_MS + FAULTY_MS + (this.#isGoverned ? GOVERNED_CALM_MS : CALM_MS),
-    )
+    await this.#runUntil(START_MS + FAULTY_MS + (this.#isGoverned ? GOVERNED_CALM_MS : CALM_MS))
     this.#oracle.checkSafety()
-    if (this.#oracle.problems.length === 0 && !this.#isPlatformHostile)
-      this.#oracle.checkLiveness()
+    if (this.#oracle.problems.length === 0 && !this.#isPlatformHostile) this.#oracle.checkLiveness()
     return this.#report()
   }
 
@@ -332,8 +342,7 @@ class ByzantineRun {
     for (;;) {
       const next = Math.min(untilMs, this.clock.nowMs + CHECK_MS)
       await this.clock.runUntil(next)
-      if (!this.#isPlatformHostile)
-        this.#oracle.checkGrowth((this.clock.nowMs - START_MS) / 60_000)
+      if (!this.#isPlatformHostile) this.#oracle.checkGrowth((this.clock.nowMs - START_MS) / 60_000)
       if (next === untilMs || this.#oracle.problems.length > 0) return
     }
   }
@@ -342,13 +351,18 @@ class ByzantineRun {
     const { problems } = this.#oracle
     for (const [what, times] of this.#hostile?.counts ?? []) {
       const kind = what.replace(/ (of|at|[0-9a-f]{6} again).*/, '')
-      this.#faults.set(`hostile node: ${kind}`, (this.#faults.get(`hostile node: ${kind}`) ?? 0) + times)
+      this.#faults.set(
+        `hostile node: ${kind}`,
+        (this.#faults.get(`hostile node: ${kind}`) ?? 0) + times,
+      )
     }
     return {
       failure:
         problems.length === 0
           ? null
-          : problems.map(({ guarantee, text, events }) => `${guarantee}, event ${events}: ${text}`).join('\n'),
+          : problems
+              .map(({ guarantee, text, events }) => `${guarantee}, event ${events}: ${text}`)
+              .join('\n'),
       problems,
       draws: this.#random.draws,
       events: this.clock.events,

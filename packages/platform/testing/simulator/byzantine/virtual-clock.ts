@@ -104,9 +104,7 @@ export class VirtualClock {
         this.#add(ms, () => (process ? this.as(process, () => ring(...args)) : ring(...args))),
       )
     }
-    globalThis.setTimeout = Object.assign(replacement, {
-      __promisify__: set.__promisify__,
-    }) as unknown as typeof setTimeout
+    globalThis.setTimeout = replacement as unknown as typeof setTimeout
     globalThis.clearTimeout = ((handle: unknown) => {
       if (handle instanceof TimerHandle) this.#remove(handle.timer)
       else clear(handle as NodeJS.Timeout)
@@ -125,7 +123,11 @@ export class VirtualClock {
       for (let at = this.#timers.length - 1; at >= 0; at--) {
         const timer = this.#timers[at]!
         if (timer.process?.hasEnded) this.#timers.splice(at, 1)
-        else if (!next || timer.atMs < next.atMs || (timer.atMs === next.atMs && timer.order < next.order))
+        else if (
+          !next ||
+          timer.atMs < next.atMs ||
+          (timer.atMs === next.atMs && timer.order < next.order)
+        )
           next = timer
       }
       if (!next || next.atMs > untilMs) break

@@ -19,7 +19,7 @@ export const NETWORKS = ['ETH', 'BTC', 'XLM'] as const
 export type Code = (typeof NETWORKS)[number]
 /** The sub-account of all payments. */
 export const SUB_ACCOUNT = 1
-export const CHANGE_INDEX = 0x7fffffff
+const CHANGE_INDEX = 0x7fffffff
 
 /** An unspent output of the wallet. */
 export interface Coin {
@@ -94,11 +94,21 @@ export class Wallets {
     const address = this.address('BTC')
     const funding = new Transaction()
     funding.version = 2
-    const source = createHash('sha256').update(`coin ${this.#coins++}`).digest()
+    const source = createHash('sha256')
+      .update(`coin ${this.#coins++}`)
+      .digest()
     funding.addInput(source, 0, 0xfffffffd)
     funding.addOutput(utxo.scriptOf(this.network('BTC'), address), COIN)
     const txid = funding.getId()
-    return { outpoint: `${txid}:0`, txid, vout: 0, value: COIN, path, address, previous: funding.toHex() }
+    return {
+      outpoint: `${txid}:0`,
+      txid,
+      vout: 0,
+      value: COIN,
+      path,
+      address,
+      previous: funding.toHex(),
+    }
   }
 
   validUntil(code: Code, nowMs: number): number | null {
@@ -157,7 +167,14 @@ export class Wallets {
     return withNonce(registry.network(unsigned.network)!, unsigned, nonce)
   }
 
-  #evm(o: { to: string; amount: bigint; path: number[]; asset: Asset; nonce: bigint; fee: bigint }) {
+  #evm(o: {
+    to: string
+    amount: bigint
+    path: number[]
+    asset: Asset
+    nonce: bigint
+    fee: bigint
+  }) {
     const price = o.fee / GAS
     return evm.buildTransfer(this.network('ETH'), {
       ...o,
