@@ -1,8 +1,8 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import type { Curve } from '@custody/chains'
-import { engines, type KeyMaterial } from '@custody/threshold'
 import type { CertifiedKey } from '../../../../signer/src/keys/keyring.ts'
 import { WholeKeys } from '../../../../signer/testing/whole-keys.ts'
+import type { KeyMaterial } from './engine-types.ts'
 
 export const NODES = [1, 2, 3] as const
 export const WORKSPACE = 'acme'
@@ -47,8 +47,8 @@ export class ClusterKeys {
     const curve = keyId === this.certified.ed25519.key_id ? 'ed25519' : 'secp256k1'
     const { publicKey, chainCode } = this.certified[curve]
     return {
-      engine: engines[curve].id,
-      engineVersion: engines[curve].version,
+      engine: curve === 'ed25519' ? 'frost-ed25519' : 'dkls23-secp256k1',
+      engineVersion: 'double',
       curve,
       keyId,
       epoch: 0,

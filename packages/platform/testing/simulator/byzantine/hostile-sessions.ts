@@ -1,5 +1,4 @@
 import { signing, type SigningItem } from '@custody/chains'
-import type { Session, SignResult } from '@custody/threshold'
 import { hex } from '../../../../signer/src/canonical.ts'
 import {
   NO_BINDING,
@@ -18,6 +17,7 @@ import {
 } from '../../../../signer/src/signing/items.ts'
 import { roundsOf, withRounds } from '../../../../signer/src/signing/rounds.ts'
 import { registry } from '../../../../signer/testing/signer-cluster.ts'
+import type { SignSession, Vault } from './engine-types.ts'
 import type { Surroundings } from './honest-node.ts'
 import { RULE } from './policy-document.ts'
 
@@ -38,7 +38,7 @@ export class HostileSession {
   readonly orders: readonly Order[]
   readonly binding: Binding
   readonly items: readonly SigningItem[]
-  readonly #runs: Session<SignResult>[]
+  readonly #runs: SignSession[]
   /** Rounds that this side has computed and not sent. */
   readonly unsent: RoundMessages[] = []
   readonly id: string
@@ -72,7 +72,7 @@ export class HostileSession {
     const engine = around.signatures.engineOf(node)
     this.#runs = items.map((item, at) =>
       engine.startSign({
-        vault: {} as never,
+        vault: {} as Vault,
         key: around.keys.shareOf(node, keyId),
         sessionId: new Uint8Array(ids[at]!),
         participants,

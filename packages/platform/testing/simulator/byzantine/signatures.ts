@@ -1,19 +1,19 @@
 import { decode, signing, type DecodedTransaction, type UnsignedTransaction } from '@custody/chains'
-import type { SignResult } from '@custody/threshold'
 import type { Engine } from '../../../../signer/src/sessions/engine.ts'
 import { hashOfUnsigned } from '../../../../signer/src/policy/order.ts'
 import { engineDouble } from '../../../../signer/testing/engine-double.ts'
 import { registry } from '../../../../signer/testing/signer-cluster.ts'
 import type { ClusterKeys } from './cluster-keys.ts'
+import type { SignOptions, SignResult } from './engine-types.ts'
 
-/** A transaction that somebody ordered, and who can publish it. */
+/** A transaction of a run, and whether it is signed. */
 export interface Known {
   hash: string
   unsigned: UnsignedTransaction
   decoded: DecodedTransaction
   /** Name of the payment or sweep that it is for. */
   step: string
-  /** Results by item; null: nobody has the signature of that item. */
+  /** Results by item; null: no node has the signature of that item. */
   results: (SignResult | null)[]
   /** Nodes that took part in the sessions that made the signatures. */
   signers: Set<number>
@@ -82,15 +82,11 @@ export class Signatures {
   }
 
   #complete(
-    {
-      message,
-      path,
-      participants,
-    }: Pick<Parameters<Engine['startSign']>[0], 'message' | 'path' | 'participants'>,
+    { message, path, participants }: Pick<SignOptions, 'message' | 'path' | 'participants'>,
     result: SignResult,
   ): void {
     const item = this.#items.get(nameOf(message, path))
-    if (!item) throw new Error('a transaction was signed that nobody registered')
+    if (!item) throw new Error('an unregistered transaction was signed')
     const { known, at } = item
     known.results[at] ??= result
     for (const node of participants) known.signers.add(node)
