@@ -1,7 +1,7 @@
 // Checks everything that is shipped for known vulnerabilities: npm packages with the registry's
 // database, and Rust crates with `cargo audit` (cargo install cargo-audit --locked), whose database
 // is a public repository. A database that cannot be reached is reported as not checked, which is
-// not a failure.
+// not a failure; a missing cargo-audit is one.
 //   npm run release-check -- --only advisories
 import { spawnSync } from 'node:child_process'
 import { dirname, join } from 'node:path'
@@ -37,8 +37,10 @@ report(
 const cargo = findCargo()
 const hasAudit = cargo !== undefined && run(cargo, ['audit', '--version'], root).status === 0
 for (const { name, native } of ADDONS) {
-  if (!hasAudit) parts.push(`${name} crates: not checked, cargo-audit is not installed`)
-  else
+  if (!hasAudit) {
+    parts.push(`${name} crates: not checked; install cargo-audit (cargo install cargo-audit)`)
+    isFailed = true
+  } else
     report(
       `${name} crates`,
       run(cargo, ['audit', '--file', join(native, 'Cargo.lock')], root),

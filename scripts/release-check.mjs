@@ -54,6 +54,12 @@ Usage: npm run release-check -- [--only NAME…] [--list] [--out FOLDER] [--seed
 const { seeds, seed, transfers, jobs } = values
 const npm = (...words) => ['npm', 'run', '--silent', ...words]
 /** Name, command, and a function that summarizes the output. */
+const simulation = (name, count, ...kind) => [
+  name,
+  npm('simulate', '--', ...kind, '--seed', seed, '--seeds', count, '--jobs', jobs, '--brief'),
+  lastLine,
+]
+
 const PARTS = [
   ['engine', npm('engine'), null],
   ['advisories', ['node', 'scripts/advisories.mjs'], lastLine],
@@ -64,27 +70,9 @@ const PARTS = [
   ['random-order', ['npm', 'test', '--silent', '--', '--all', `--order=${seed}`], totals],
   ['long-tests', ['npm', 'test', '--silent', '--', '--long', '.long.'], totals],
   ['calendar', npm('calendar', '--', '--all'), totals],
-  [
-    'simulation',
-    npm('simulate', '--', '--seed', seed, '--seeds', seeds, '--jobs', jobs, '--brief'),
-    lastLine,
-  ],
-  [
-    'hostile',
-    npm(
-      'simulate',
-      '--',
-      '--hostile',
-      '--seed',
-      seed,
-      '--seeds',
-      values['hostile-seeds'],
-      '--jobs',
-      jobs,
-      '--brief',
-    ),
-    lastLine,
-  ],
+  simulation('simulation', seeds),
+  simulation('hostile', values['hostile-seeds'], '--hostile'),
+  simulation('byzantine', '1000', '--byzantine'),
   ['chaos', npm('chaos', '--', '--seed', seed, '--transfers', transfers), lastLine],
   ...['disk', 'clock', 'descriptors', 'database'].map((kind) => [
     `chaos-${kind}`,

@@ -153,7 +153,6 @@ export const MODULES = {
     mutate: ['packages/signer/src/policy/exclusivity.ts', 'packages/signer/src/policy/nonce.ts'],
     tests: signer(
       'policy/exclusive',
-      'policy/nonce',
       'store/written-down',
       'intent/amend',
       'policy/xrp',

@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { loadRegistry, policyRegistry } from '@custody/chains'
 import { readFileSync, rmSync } from 'node:fs'
 import type { Server } from 'node:http'
@@ -216,7 +217,7 @@ function connectLimits({
   'catchUp' | 'spending' | 'slots' | 'reservations' | 'platformOrders'
 > {
   const platformOrders = new PlatformOrders({
-    platformCertificate: config.platform_certificate,
+    platformKey: new X509Certificate(config.platform_certificate).publicKey,
     nodes: nodesHash(keyring.identities),
     store,
     environment,

@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 
 /**
- * Moments of a signature, in their order. `opened`: the partner has recorded the transaction.
- * `round`: the coordinator has recorded it too. `answered`: the partner has sent its last share, which
- * the coordinator has not received. `finished`: the coordinator has the signature, and the partner
- * does not.
+ * Moments of a signature, in their order. `opened`: the partner has judged the transaction. `round`: the
+ * coordinator has sent its first rounds. `answered`: the partner has recorded the transaction and sent
+ * its last share, which the coordinator has not received. `finished`: the coordinator has recorded the
+ * transaction and has the signature, and the partner does not.
  */
 export const MOMENTS = ['opened', 'round', 'answered', 'finished'] as const
 export type Moment = (typeof MOMENTS)[number]

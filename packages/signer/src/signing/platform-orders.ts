@@ -1,4 +1,4 @@
-import { X509Certificate, type KeyObject } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
 import {
   isAuthorised,
   ORDER_LIFETIME_MS,
@@ -29,14 +29,14 @@ export class PlatformOrders {
   /** IDs of authorisations that a leader has used, with the end of their validity in Unix ms. */
   readonly #used = new Map<string, number>()
 
-  /** @param o.nodes hash of the identities of the three nodes */
+  /** @param o.platformKey the platform's public key. @param o.nodes hash of the three identities */
   constructor(o: {
-    platformCertificate: string
+    platformKey: KeyObject
     nodes: string
     store: Store
     environment: Pick<Environment, 'now'>
   }) {
-    this.#key = new X509Certificate(o.platformCertificate).publicKey
+    this.#key = o.platformKey
     this.#nodes = o.nodes
     this.#store = o.store
     this.#environment = o.environment

@@ -234,7 +234,10 @@ export async function signTogether(
     orders.push({ purpose: await askPurpose(services, row), unsigned: built.unsigned, policy })
   }
   const startMs = services.environment.now()
-  const outcome = await signRun(services, workspace, orders, account)
+  const { at: key } = await services.keys.get(first.row.workspace_id, network.curve)
+  const outcome = await signRun(services, workspace, orders, account, (unsigned, signatures) =>
+    assemble(services.registry, unsigned, signatures, key),
+  )
   // The trace of the first transaction contains the session; the others refer to it.
   const reported = { together_with: first.row.id, payments: run.length, outcome: outcome.kind }
   for (const { row } of run.slice(1))
@@ -256,14 +259,5 @@ export async function signTogether(
           code: outcome.code,
         }
   }
-  if (outcome.signatures.length !== run.length)
-    throw new Error('the signer nodes returned results for another number of transactions')
-  const { at: key } = await services.keys.get(first.row.workspace_id, network.curve)
-  return {
-    kind: 'signed',
-    nodes: outcome.nodes,
-    signed: run.map(({ built }, at) =>
-      assemble(services.registry, built.unsigned, outcome.signatures[at] ?? [], key),
-    ),
-  }
+  return outcome
 }

@@ -75,7 +75,11 @@ export async function signBuilt(
   const path = ASKED_FOR.has(row.kind) ? paths.get(row.id) : [...paths.values()][0]
   const policy = await orderPolicy(services.database, row, { approves, path })
   const order = { workspace, purpose, unsigned, policy }
-  const outcome = await signOrder(services, order, nonce === null ? null : account)
+  const { curve } = services.networks.get(row.network).network
+  const { at: key } = await services.keys.get(row.workspace_id, curve)
+  const outcome = await signOrder(services, order, nonce === null ? null : account, (of, made) =>
+    assemble(services.registry, of, made, key),
+  )
   if (outcome.kind === 'unavailable' && row.attempts === 1) {
     services.log.warn(
       { transaction: row.id, reason: outcome.message },
@@ -83,16 +87,8 @@ export async function signBuilt(
     )
   }
   if (outcome.kind !== 'signed') return outcome
-  const key = await services.keys.get(
-    row.workspace_id,
-    services.networks.get(row.network).network.curve,
-  )
-  return {
-    kind: 'signed',
-    nodes: outcome.nodes,
-    signed: assemble(services.registry, built.unsigned, outcome.signatures, key.at),
-    decoded: decode(services.registry, built.unsigned, key.at),
-  }
+  const { nodes, signed } = outcome
+  return { kind: 'signed', nodes, signed, decoded: decode(services.registry, unsigned, key) }
 }
 
 /** Stores the signed bytes of a built transaction and the nodes that signed it. */

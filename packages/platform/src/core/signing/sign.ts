@@ -1,6 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { SignedRequest } from '@custody/request-auth'
-import type { SignatureBytes, TronAction, UnsignedTransaction } from '@custody/chains'
+import type {
+  SignatureBytes,
+  SignedTransaction,
+  TronAction,
+  UnsignedTransaction,
+} from '@custody/chains'
+import { z } from 'zod'
 import type { OrderPolicy } from './approvals.ts'
 import type { Signing } from './signing.ts'
 import { NodeRefused, NodeUnavailable } from './nodes.ts'
@@ -46,13 +52,22 @@ export interface SignOrder {
 type Account = string | null
 
 export type SignOutcome =
-  | { kind: 'signed'; signatures: SignatureBytes[]; nodes: [number, number] }
+  | { kind: 'signed'; signed: SignedTransaction; nodes: [number, number] }
   | NotSigned
 
-/** Result of signing a run: the signatures of each transaction. */
+/** Result of signing a run: each signed transaction. */
 export type RunOutcome =
-  | { kind: 'signed'; signatures: SignatureBytes[][]; nodes: [number, number] }
+  | { kind: 'signed'; signed: SignedTransaction[]; nodes: [number, number] }
   | NotSigned
+
+/**
+ * Returns a transaction with its signatures, which it verifies.
+ * @throws if a signature is wrong
+ */
+export type Assemble = (
+  unsigned: UnsignedTransaction,
+  signatures: SignatureBytes[],
+) => SignedTransaction
 
 type NotSigned =
   /** Two nodes refused, because their rules do not allow the transaction. */
@@ -133,31 +148,38 @@ function pairs(services: Signing, account: string | null): [number, number][] {
   return all.sort((a, b) => cost(a[0]) + cost(a[1]) - cost(b[0]) - cost(b[1]))
 }
 
-interface WireAnswer {
-  signatures: { signature: string; recovery_id: number | null }[]
-}
-const read = ({ signatures }: WireAnswer): SignatureBytes[] =>
-  signatures.map((each) => ({
-    signature: new Uint8Array(Buffer.from(each.signature, 'hex')),
-    recoveryId: each.recovery_id,
-  }))
+const signaturesShape = z.array(
+  z.object({
+    signature: z
+      .string()
+      .regex(/^[0-9a-f]{128}$/)
+      .transform((text) => new Uint8Array(Buffer.from(text, 'hex'))),
+    recovery_id: z.int().min(0).max(3).nullable(),
+  }),
+)
+const answerShape = z.object({ signatures: signaturesShape })
+const runShape = z.array(answerShape)
+const read = (answer: z.output<typeof answerShape>): SignatureBytes[] =>
+  answer.signatures.map(({ signature, recovery_id: recoveryId }) => ({ signature, recoveryId }))
 
 /** Requests the signatures of one unsigned transaction from pairs of nodes until one pair signs. */
 export async function signOrder(
   services: Signing,
   order: SignOrder,
   account: Account,
+  assemble: Assemble,
 ): Promise<SignOutcome> {
-  const answer = await callPairs<WireAnswer>(services, {
+  const answer = await callPairs(services, {
     path: '/sign',
     body: order,
     transactions: [order.unsigned],
     inputs: order.unsigned.inputs.length,
     account,
+    accept: (body) => [assemble(order.unsigned, read(answerShape.parse(body)))],
   })
   if (answer.kind !== 'answered') return answer
   services.metrics.signatures.labels('signed').inc()
-  return { kind: 'signed', nodes: answer.nodes, signatures: read(answer.body) }
+  return { kind: 'signed', nodes: answer.nodes, signed: answer.signed[0]! }
 }
 
 /**
@@ -175,17 +197,22 @@ export async function signRun(
   workspace: string,
   run: readonly Omit<SignOrder, 'workspace'>[],
   account: Account,
+  assemble: Assemble,
 ): Promise<RunOutcome> {
-  const answer = await callPairs<{ run: WireAnswer[] }>(services, {
+  const answer = await callPairs(services, {
     path: '/sign-run',
     body: { workspace, run },
     transactions: run.map(({ unsigned }) => unsigned),
     inputs: run.length,
     account,
+    accept: (body) => {
+      const answers = runShape.length(run.length).parse((body as { run?: unknown }).run)
+      return run.map(({ unsigned }, at) => assemble(unsigned, read(answers[at]!)))
+    },
   })
   if (answer.kind !== 'answered') return answer
   services.metrics.signatures.labels('signed').inc(run.length)
-  return { kind: 'signed', nodes: answer.nodes, signatures: answer.body.run.map(read) }
+  return { kind: 'signed', nodes: answer.nodes, signed: answer.signed }
 }
 
 /**
@@ -206,7 +233,11 @@ async function silentOf({ signers }: Signing, first: number, second: number): Pr
   return gone.length > 0 ? gone : [first]
 }
 
-type PairResult<T> = { kind: 'answered'; nodes: [number, number]; body: T } | NotSigned
+interface Answered {
+  kind: 'answered'
+  nodes: [number, number]
+  signed: SignedTransaction[]
+}
 
 /** A call that orders signatures. `inputs`: number of requested signatures. */
 interface SigningCall {
@@ -215,13 +246,15 @@ interface SigningCall {
   transactions: readonly UnsignedTransaction[]
   inputs: number
   account: Account
+  /** Returns what an answer contains. @throws if it is not what was ordered */
+  accept: (body: unknown) => SignedTransaction[]
 }
 
 /** Calls pairs of nodes until one responds, and withdraws the orders if none has signed. */
-async function callPairs<T>(services: Signing, call: SigningCall): Promise<PairResult<T>> {
+async function callPairs(services: Signing, call: SigningCall): Promise<Answered | NotSigned> {
   const { environment, metrics } = services
   const began = environment.now()
-  const calls = new PairCalls<T>(services, call)
+  const calls = new PairCalls(services, call)
   const answer = await calls.run()
   const outcome = answer.kind === 'answered' ? 'signed' : answer.kind
   metrics.signingSeconds.labels(outcome).observe(Math.max(0, environment.now() - began) / 1000)
@@ -240,7 +273,7 @@ type Unsigned =
   | Omit<Extract<NotSigned, { kind: 'unavailable' }>, keyof Withdrawn>
 
 /** Calls each pair of nodes at most once, and at most four pairs, until one signs. */
-class PairCalls<T> {
+class PairCalls {
   /** Nodes that may have received the order. */
   readonly asked = new Set<number>()
   readonly #services: Signing
@@ -262,7 +295,7 @@ class PairCalls<T> {
     this.#call = call
   }
 
-  async run(): Promise<{ kind: 'answered'; nodes: [number, number]; body: T } | Unsigned> {
+  async run(): Promise<Answered | Unsigned> {
     const { signers, metrics } = this.#services
     const { path, body, inputs, account } = this.#call
     // A node that has refused by itself is the partner only of a node whose own answer is missing.
@@ -277,21 +310,40 @@ class PairCalls<T> {
       if (calls >= 4 || this.#isExcluded(first, second)) continue
       calls++
       try {
-        const answer = await signers.call<T>(
+        const answer = await signers.call(
           first,
           'POST',
           path,
           { ...body, partner: second },
           SIGN_TIMEOUT_MS + SIGN_TIMEOUT_PER_INPUT_MS * inputs,
         )
+        const signed = this.#accepted(first, second, answer)
+        if (signed === null) continue
         for (const node of this.#refusedBy) metrics.disputedRefusals.labels(String(node)).inc()
-        return { kind: 'answered', nodes: [first, second], body: answer }
+        return { kind: 'answered', nodes: [first, second], signed }
       } catch (error) {
         if (!(error instanceof NodeUnavailable) || error.isSent) this.asked.add(first).add(second)
         await this.#note(first, second, error)
       }
     }
     return this.#result()
+  }
+
+  /** Returns the signed transactions of an answer; null if it is not what was ordered. */
+  #accepted(first: number, second: number, answer: unknown): SignedTransaction[] | null {
+    try {
+      return this.#call.accept(answer)
+    } catch (error) {
+      const { signers, environment, log } = this.#services
+      const reason = error instanceof Error ? error.message : String(error)
+      log.error({ node: first, reason }, 'a signer node returned wrong signatures')
+      this.asked.add(first).add(second)
+      this.#unavailable = `signer ${first}: returned wrong signatures`
+      this.#failedPairs.add(nameOf(first, second))
+      this.#away.add(first)
+      signers.penalise(first, environment.now() + PENALTY_MS)
+      return null
+    }
   }
 
   #isExcluded(first: number, second: number): boolean {

@@ -6,7 +6,7 @@ import { hashOfUnsigned } from '@custody/request-auth/orders'
 import { systemEnvironment } from '../environment.ts'
 import { createMetrics } from '../metrics.ts'
 import { NodeRefused, NodeUnavailable } from './nodes.ts'
-import { signOrder, type SignOrder, type SignOutcome } from './sign.ts'
+import { signOrder, type Assemble, type SignOrder, type SignOutcome } from './sign.ts'
 import type { Signing } from './signing.ts'
 
 const unsigned = { network: 'ETH', bytes: '02aa', inputs: [{ path: [1, 60, 0] }] }
@@ -16,7 +16,21 @@ const KEYS = new Map([1, 2, 3].map((node) => [node, generateKeyPairSync('ed25519
 const ACCOUNTS = Array.from({ length: 20 }, (_, at) => `account ${at}`)
 
 /** A leader's answer to an order: signatures, a refusal, or none. */
-type Answer = 'signed' | { error: string; node?: number } | 'not sent' | 'no answer'
+type Answer =
+  | 'signed'
+  | 'wrong'
+  | 'garbage'
+  | { error: string; node?: number }
+  | 'not sent'
+  | 'no answer'
+const SIGNATURE = { signature: 'cd'.repeat(64), recovery_id: 0 }
+const SIGNED = { network: 'ETH', raw: 'ff', hash: 'ee' }
+/** Accepts {@link SIGNATURE} only. */
+const assembled: Assemble = (_unsigned, [made]) => {
+  if (Buffer.from(made!.signature).toString('hex') !== SIGNATURE.signature)
+    throw new Error('the signature does not verify')
+  return SIGNED
+}
 /** What a node states about a withdrawn order; null: nothing. */
 type Statement = {
   signed?: string[]
@@ -44,7 +58,9 @@ async function outcomeOf(
     const partner = body['partner'] as number
     pairs.push([node, partner])
     const answer = answers(node, partner)
-    if (answer === 'signed') return { signatures: [] }
+    if (answer === 'signed') return { signatures: [SIGNATURE] }
+    if (answer === 'garbage') return { signatures: 'none' }
+    if (answer === 'wrong') return { signatures: [{ ...SIGNATURE, signature: 'ab'.repeat(64) }] }
     if (answer === 'no answer') throw new NodeUnavailable(node, 'no response')
     if (answer === 'not sent') throw new NodeUnavailable(node, 'is away', null, false)
     throw new NodeRefused(node, 409, { ...answer, message: 'refused' })
@@ -57,8 +73,9 @@ async function outcomeOf(
       verify(null, Buffer.from(text), KEYS.get(node)!.publicKey, Buffer.from(signature, 'hex')),
     call,
   }
-  const services = { signers, environment: systemEnvironment(), metrics }
-  const outcome = await signOrder(services as unknown as Signing, ORDER, account)
+  const log = { error: () => {} }
+  const services = { signers, environment: systemEnvironment(), metrics, log }
+  const outcome = await signOrder(services as unknown as Signing, ORDER, account, assembled)
   return {
     outcome,
     pairs,
@@ -160,12 +177,24 @@ test('attack (G8): a leader that refuses by itself fails no transfer, and is cou
   }
 })
 
+test('attack: a node that leads with wrong or malformed signatures delays no transfer', async () => {
+  for (const hostile of [1, 2, 3])
+    for (const account of ACCOUNTS)
+      for (const answer of ['wrong', 'garbage'] as const) {
+        const { outcome, pairs } = await outcomeOf(account, (leader) =>
+          leader === hostile ? answer : 'signed',
+        )
+        assert.deepEqual(outcome.kind === 'signed' && outcome.signed, SIGNED)
+        assert.notEqual(pairs.at(-1)![0], hostile)
+      }
+})
+
 test('what two nodes refuse by themselves is refused', async () => {
   for (const account of ACCOUNTS) {
     const { outcome, pairs } = await outcomeOf(account, () => ({ error: 'SHAPE' }))
     assert.equal(outcome.kind, 'refused')
     assert.equal(pairs.length, 2)
-    // The third node signs alone with nobody; two that do not know the caller refuse.
+    // Two nodes that do not know the caller refuse, and the third one cannot sign alone.
     const partly = await outcomeOf(account, (leader, partner) =>
       leader === 1 ? { error: 'NOT_ENROLLED', node: partner } : { error: 'NOT_ENROLLED' },
     )

@@ -329,6 +329,7 @@ test('a node on an unreachable host is tried once, because each attempt lasts th
           typeof signOrder
         >[1],
         `account ${account}`,
+        () => ({ network: 'ETH', raw: '', hash: '' }),
       )
       assert.equal(outcome.kind, 'signed')
       assert.ok(waits.length <= 1, `${gone} is gone: ${waits.join(', ')}`)

@@ -32,4 +32,4 @@ export type Attack = (typeof ATTACKS)[number]
  * Attacks that the nodes and the platform withstand. The simulator also finds the effect of each
  * other attack; an attack is added here once nothing is found any more.
  */
-export const WITHSTOOD: readonly Attack[] = ['silence', 'refuse', 'withhold', 'split', 'platform']
+export const WITHSTOOD: readonly Attack[] = ATTACKS.filter((attack) => attack !== 'false-voids')

@@ -1,4 +1,10 @@
-import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+} from 'node:crypto'
 import type { Curve } from '@custody/chains'
 import type { CertifiedKey } from '../../../../signer/src/keys/keyring.ts'
 import { WholeKeys } from '../../../../signer/testing/whole-keys.ts'
@@ -6,6 +12,11 @@ import type { KeyMaterial } from './engine-types.ts'
 
 export const NODES = [1, 2, 3] as const
 export const WORKSPACE = 'acme'
+/** The platform's key. Its signatures are random, and no line of a log contains one. */
+export const PLATFORM = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+export const PLATFORM_PEM = Buffer.from(
+  PLATFORM.privateKey.export({ type: 'pkcs8', format: 'pem' }),
+)
 
 /** Keys of the three nodes of a seed, and the workspace's key. */
 export class ClusterKeys {

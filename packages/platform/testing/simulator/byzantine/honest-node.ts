@@ -15,6 +15,8 @@ import { Bans } from '../../../../signer/src/sessions/bans.ts'
 import { CatchUp } from '../../../../signer/src/signing/catch-up.ts'
 import { Coordinator, type SigningParts } from '../../../../signer/src/signing/coordinator.ts'
 import { Participant } from '../../../../signer/src/signing/participant.ts'
+import { PlatformOrders } from '../../../../signer/src/signing/platform-orders.ts'
+import { Reservations } from '../../../../signer/src/signing/reservations.ts'
 import { SharedSpending } from '../../../../signer/src/signing/shared-spending.ts'
 import { Slots } from '../../../../signer/src/signing/slots.ts'
 import { Store } from '../../../../signer/src/store/index.ts'
@@ -22,7 +24,7 @@ import { HostClock } from '../../../../signer/src/transport/host-clock.ts'
 import { Peers, type PeerLink } from '../../../../signer/src/transport/peers.ts'
 import { registry } from '../../../../signer/testing/signer-cluster.ts'
 import { bytesOf } from '../seeded-random.ts'
-import { NODES, type ClusterKeys } from './cluster-keys.ts'
+import { NODES, PLATFORM, type ClusterKeys } from './cluster-keys.ts'
 import type { Vault } from './engine-types.ts'
 import type { Endpoint, Network } from './network.ts'
 import type { FirstDocument } from './policy-document.ts'
@@ -42,7 +44,11 @@ const PING_MS = 300_000
 export interface SimulatedNode extends Endpoint {
   readonly node: number
   /** Handles a call of the platform. */
-  platform(path: string, text: string): Promise<{ status: number; body: unknown }>
+  platform(
+    path: string,
+    text: string,
+    order: string | undefined,
+  ): Promise<{ status: number; body: unknown }>
   /** Handles an encrypted call of a peer. */
   peer(from: number, call: string, sealed: Buffer): Promise<Buffer>
 }
@@ -166,6 +172,7 @@ export class HonestNode implements SimulatedNode {
       environment.now,
       environment.monotonic,
     )
+    if (store.record.height === 0) store.append('orders-authorised', {})
     const log: Log = (level, message, fields) => {
       const text = `${this.name}: ${message} ${JSON.stringify(fields ?? {})}`
       if (level === 'error') this.#around.failed(text)
@@ -207,6 +214,13 @@ export class HonestNode implements SimulatedNode {
       catchUp: new CatchUp({ config, store, peers, log }),
       slots: new Slots(environment.monotonic),
       spending,
+      reservations: new Reservations(spending),
+      platformOrders: new PlatformOrders({
+        platformKey: PLATFORM.publicKey,
+        nodes: nodesHash(keys.identities),
+        store,
+        environment,
+      }),
       policies: governance.exchange,
       log,
     }
@@ -265,10 +279,14 @@ export class HonestNode implements SimulatedNode {
     return { policies, exchange }
   }
 
-  async platform(path: string, text: string): Promise<{ status: number; body: unknown }> {
+  async platform(
+    path: string,
+    text: string,
+    order: string | undefined,
+  ): Promise<{ status: number; body: unknown }> {
     if (path === '/status') return { status: 200, body: {} }
     try {
-      return await platformCall(this.#context, 'POST', path, text)
+      return await platformCall(this.#context, 'POST', path, text, order)
     } catch (error) {
       const answer = errorAnswer(error)
       if (answer.status === 500) this.#around.failed(`${this.name}: ${(error as Error).stack}`)

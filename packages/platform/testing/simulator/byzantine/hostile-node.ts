@@ -1,3 +1,5 @@
+import { fromHeader, ORDER_HEADER } from '@custody/request-auth/orders'
+import { OrderHeaders } from '../../../src/core/signing/order-header.ts'
 import { orderSchema, type Order } from '../../../../signer/src/policy/order.ts'
 import { canonicalBytes, hex, signBytes } from '../../../../signer/src/canonical.ts'
 import { Attached, type Header } from '../../../../signer/src/envelope.ts'
@@ -5,7 +7,7 @@ import { roundsOf, withRounds } from '../../../../signer/src/signing/rounds.ts'
 import { bytesOf, type SeededRandom } from '../seeded-random.ts'
 import type { Attack } from './attacks.ts'
 import type { Chain } from './chain.ts'
-import { NODES, WORKSPACE } from './cluster-keys.ts'
+import { NODES, PLATFORM_PEM, WORKSPACE } from './cluster-keys.ts'
 import type { SignResult } from './engine-types.ts'
 import { HostileProtocol, HostileSession, type PeerAnswer } from './hostile-sessions.ts'
 import type { SimulatedNode, Surroundings } from './honest-node.ts'
@@ -128,11 +130,14 @@ export class HostileNode implements SimulatedNode {
 
   // The platform's calls.
 
-  async platform(path: string, text: string): Promise<Answer> {
+  async platform(path: string, text: string, order: string | undefined): Promise<Answer> {
     if (path === '/status') return { status: 200, body: {} }
     const body = JSON.parse(text) as Record<string, unknown>
     if (path === '/void') return this.#void(body)
-    const { orders, partner, extras } = ordersOf(body)
+    if (path === '/withdraw') return this.#withdraw(body)
+    const { orders, partner, ...rest } = ordersOf(body)
+    const authorisation = fromHeader(order)
+    const extras = { ...rest.extras, ...(authorisation ? { authorisation } : {}) }
     for (const order of orders) this.#seen.push({ order, extras })
     const attack = this.#draw([
       'silence',
@@ -244,6 +249,14 @@ export class HostileNode implements SimulatedNode {
   }
 
   // Voids.
+
+  /** States that it has signed nothing, whatever it can finish. */
+  #withdraw({ hashes, until }: Record<string, unknown>): Answer {
+    const statement = { node: this.node, hashes, until, signed: [], complete_since: 0 }
+    const bytes = Buffer.from(`custody/order-withdrawn/v1\n${JSON.stringify(statement)}`)
+    const signature = signBytes(this.#around.keys.identityOf(this.node), bytes)
+    return { status: 200, body: { statement, signature } }
+  }
 
   #void(body: Record<string, unknown>): Answer {
     const request = body['request'] as { token: string } | undefined
@@ -467,14 +480,19 @@ export class HostileNode implements SimulatedNode {
     ]
     this.#note(`orders a transaction of ${step} at ${leader} and ${partner}`)
     const order = { workspace: WORKSPACE, purpose, unsigned } as Order
+    const { network, keys, clock } = this.#around
+    const headers = new OrderHeaders(PLATFORM_PEM, keys.identities, () => clock.nowMs)
+    const call = { ...order, partner }
+    const header = headers.of(leader, '/sign', call, CALL_MS)[ORDER_HEADER]
     if (leader === this.node) {
-      await this.#sign([order], partner, {})
+      await this.#sign([order], partner, { extras: { authorisation: fromHeader(header) } })
       return
     }
-    const { network } = this.#around
     const target = () => this.#around.nodes.get(leader)!
-    const text = JSON.stringify({ ...order, partner })
-    await network.call(target, () => target().platform('/sign', text), CALL_MS).catch(() => {})
+    const text = JSON.stringify(call)
+    await network
+      .call(target, () => target().platform('/sign', text, header), CALL_MS)
+      .catch(() => {})
   }
 
   /** Returns another input that exists, or a nonce from the next one on. */

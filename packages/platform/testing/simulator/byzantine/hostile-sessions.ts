@@ -7,7 +7,8 @@ import {
   type Binding,
   type Header,
 } from '../../../../signer/src/envelope.ts'
-import { hashOfUnsigned, type Order, type Verdict } from '../../../../signer/src/policy/order.ts'
+import { hashOfUnsigned } from '@custody/request-auth/orders'
+import { type Order, type Verdict } from '../../../../signer/src/policy/order.ts'
 import { isSilent, type RoundMessages } from '../../../../signer/src/sessions/batch.ts'
 import {
   bindingOf,

@@ -1,4 +1,5 @@
 import { assemble, type SignedTransaction } from '@custody/chains'
+import { ORDER_HEADER } from '@custody/request-auth/orders'
 import { verify } from 'node:crypto'
 import { Unreachable } from '../../../../signer/src/transport/client.ts'
 import { registry } from '../../../../signer/testing/signer-cluster.ts'
@@ -8,15 +9,17 @@ import {
   RUN_MAX,
   signOrder,
   signRun,
+  type Assemble,
   type Purpose,
   type SignOutcome,
 } from '../../../src/core/signing/sign.ts'
+import { OrderHeaders } from '../../../src/core/signing/order-header.ts'
 import { NodeRefused, NodeUnavailable, type SignerNodes } from '../../../src/core/signing/nodes.ts'
 import type { Signing } from '../../../src/core/signing/signing.ts'
 import { voidIntent } from '../../../src/core/signing/void.ts'
 import { bytesOf } from '../seeded-random.ts'
 import type { Chain } from './chain.ts'
-import { NODES, WORKSPACE } from './cluster-keys.ts'
+import { NODES, PLATFORM_PEM, WORKSPACE } from './cluster-keys.ts'
 import type { Surroundings } from './honest-node.ts'
 import type { Known } from './signatures.ts'
 import { Transfer, type Attempt, type Planned } from './transfers.ts'
@@ -29,7 +32,6 @@ const POLL_MS = 1000
 const CONFIRM_POLL_MS = 5000
 const SIGNED_ELSEWHERE_RETRY_MS = 60_000
 const LEASED_POLL_MS = 500
-const WRONG = 'the nodes returned wrong signatures'
 
 type NotSigned = Exclude<SignOutcome, { kind: 'signed' }>
 
@@ -58,6 +60,7 @@ export class Platform {
   readonly #coins: Coin[]
   readonly #services: Signing
   readonly #penalties = new Map<number, number>()
+  readonly #orderHeaders: OrderHeaders
 
   constructor(around: Surroundings, chain: Chain, wallets: Wallets, coins: Coin[]) {
     this.#around = around
@@ -65,13 +68,15 @@ export class Platform {
     this.#wallets = wallets
     this.#coins = coins
     const random = bytesOf('platform')
+    const { identities } = around.keys
+    this.#orderHeaders = new OrderHeaders(PLATFORM_PEM, identities, () => around.clock.nowMs)
     const count = { labels: () => ({ inc() {}, observe() {} }) }
     this.#services = {
       signers: this.#signers(),
       environment: { now: () => around.clock.nowMs, bytes: random },
-      metrics: { signatures: count, signingSeconds: count },
+      metrics: { signatures: count, signingSeconds: count, disputedRefusals: count },
       database: null,
-      log: null,
+      log: { error: () => {} },
     } as unknown as Signing
   }
 
@@ -98,10 +103,11 @@ export class Platform {
   async #call(node: number, path: string, body: unknown, timeoutMs: number): Promise<unknown> {
     const { network, nodes } = this.#around
     const target = () => nodes.get(node)!
+    const { [ORDER_HEADER]: order } = this.#orderHeaders.of(node, path, body, timeoutMs)
     const text = JSON.stringify(body ?? null)
     if (path !== '/status') this.orders += (body as { run?: unknown[] }).run?.length ?? 1
     const answer = await network
-      .call(target, () => target().platform(path, text), timeoutMs)
+      .call(target, () => target().platform(path, text, order), timeoutMs)
       .catch((error: unknown) => {
         if (!(error instanceof Unreachable)) throw error
         throw new NodeUnavailable(node, error.message)
@@ -167,9 +173,8 @@ export class Platform {
   async #signSweep(sweep: Sweep, account: string): Promise<void> {
     const { purpose, unsigned } = sweep
     const order = { workspace: WORKSPACE, purpose, unsigned }
-    const outcome = await signOrder(this.#services, order, account)
+    const outcome = await signOrder(this.#services, order, account, this.#assemble)
     if (outcome.kind !== 'signed') throw new Error(outcome.message)
-    if (!this.#assembled(unsigned, outcome.signatures)) throw new Error(WRONG)
     sweep.isSigned = true
   }
 
@@ -319,17 +324,9 @@ export class Platform {
     return nonce === null ? null : this.#wallets.address(transfer.code)
   }
 
-  /** Returns the signed transaction; null if the signatures are wrong. */
-  #assembled(
-    unsigned: Attempt['unsigned'],
-    signatures: Parameters<typeof assemble>[2],
-  ): SignedTransaction | null {
+  readonly #assemble: Assemble = (unsigned, signatures) => {
     const { curve } = registry.network(unsigned.network)!
-    try {
-      return assemble(registry, unsigned, signatures, this.#around.keys.whole.at[curve])
-    } catch {
-      return null
-    }
+    return assemble(registry, unsigned, signatures, this.#around.keys.whole.at[curve])
   }
 
   async #sign(transfer: Transfer): Promise<number> {
@@ -342,14 +339,13 @@ export class Platform {
       this.#services,
       { workspace: WORKSPACE, purpose: this.#purposeOf(transfer), unsigned: built.unsigned },
       this.#account(transfer, built),
+      this.#assemble,
     )
     if (outcome.kind === 'signed') {
-      const signed = this.#assembled(built.unsigned, outcome.signatures)
-      if (!signed) throw new Error(WRONG)
-      this.#keepSigned(transfer, built, signed)
+      this.#keepSigned(transfer, built, outcome.signed)
       return 0
     }
-    const isUntouched = isNew && run.isUntouched && outcome.isUntouched
+    const isUntouched = outcome.isUnsigned || (isNew && run.isUntouched && outcome.isUntouched)
     return this.#notSigned(transfer, built, { ...outcome, isUntouched })
   }
 
@@ -368,7 +364,7 @@ export class Platform {
         transfer.state = 'QUEUED'
         return waitMs(outcome.freesAt, this.#around.clock.nowMs)
       }
-      if (isUntouched || outcome.isUnrecorded) built.isShown = false
+      if (isUntouched) built.isShown = false
       return RETRY_MS
     }
     if (outcome.code === 'POLICY_APPROVAL') {
@@ -411,12 +407,10 @@ export class Platform {
             unsigned: each.built.unsigned,
           })),
           this.#account(transfer, built),
+          this.#assemble,
         )
         if (outcome.kind === 'signed') {
-          const signed = members.map((each, at) =>
-            this.#assembled(each.built.unsigned, outcome.signatures[at] ?? []),
-          )
-          if (signed.includes(null)) throw new Error(WRONG)
+          const { signed } = outcome
           members.forEach((each, at) => this.#keepSigned(each.transfer, each.built, signed[at]!))
           return 'done'
         }
@@ -425,20 +419,20 @@ export class Platform {
         const at = outcome.kind === 'refused' ? outcome.body['at'] : outcome.at
         const isOfOne = outcome.kind === 'refused' || (typeof at === 'number' && at > 0)
         if (!isOfOne) {
-          const isUnrecorded = outcome.kind === 'unavailable' && outcome.isUnrecorded
-          this.#release(followers, { isUntouched, isUnrecorded })
+          const { isUnsigned } = outcome
+          this.#release(followers, { isUntouched, isUnsigned })
           followers = []
           if (isHeldByPolicy(outcome.code)) break
-          if (isUnrecorded || (isNew && isUntouched)) built.isShown = false
+          if (isUnsigned || (isNew && isUntouched)) built.isShown = false
           return 'done'
         }
         const kept = typeof at === 'number' ? Math.max(0, at - 1) : 0
-        this.#release(followers.slice(kept), { isUntouched, isUnrecorded: false })
+        this.#release(followers.slice(kept), { isUntouched, isUnsigned: false })
         followers = followers.slice(0, kept)
       }
       return { isUntouched }
     } finally {
-      this.#release(followers, { isUntouched: false, isUnrecorded: false })
+      this.#release(followers, { isUntouched: false, isUnsigned: false })
     }
   }
 
@@ -459,10 +453,10 @@ export class Platform {
 
   #release(
     followers: readonly Follower[],
-    { isUntouched, isUnrecorded }: { isUntouched: boolean; isUnrecorded: boolean },
+    { isUntouched, isUnsigned }: { isUntouched: boolean; isUnsigned: boolean },
   ): void {
     for (const { transfer, built, isNew } of followers) {
-      if (isUnrecorded || (isUntouched && isNew)) built.isShown = built.state !== 'BUILT'
+      if (isUnsigned || (isUntouched && isNew)) built.isShown = built.state !== 'BUILT'
       transfer.isLeased = false
     }
   }
@@ -517,9 +511,10 @@ export class Platform {
       this.#services,
       { workspace: WORKSPACE, purpose, unsigned },
       this.#account(transfer, payment),
+      this.#assemble,
     )
-    const signed = outcome.kind === 'signed' ? this.#assembled(unsigned, outcome.signatures) : null
-    if (!signed) return
+    if (outcome.kind !== 'signed') return
+    const { signed } = outcome
     transfer.attempts.push({ ...payment, unsigned, signed, isCancellation: true })
   }
 

@@ -1,6 +1,6 @@
 import { decode, signing, type DecodedTransaction, type UnsignedTransaction } from '@custody/chains'
 import type { Engine } from '../../../../signer/src/sessions/engine.ts'
-import { hashOfUnsigned } from '../../../../signer/src/policy/order.ts'
+import { hashOfUnsigned } from '@custody/request-auth/orders'
 import { engineDouble } from '../../../../signer/testing/engine-double.ts'
 import { registry } from '../../../../signer/testing/signer-cluster.ts'
 import type { ClusterKeys } from './cluster-keys.ts'
