@@ -15,7 +15,7 @@ import type { Peers } from '../transport/peers.ts'
 import { readyBytes, signReady, type KeyReady } from './certificate.ts'
 import type { PairTests, ShareName, Subject } from './pair-tests.ts'
 import { refreshRefusal } from './refresh-rules.ts'
-import { RateLimit } from './rate-limit.ts'
+import { RateLimit, RUNS } from './rate-limit.ts'
 
 const freshSchema = z.string().regex(/^[0-9a-f]{64}$/)
 const keyIdSchema = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/)
@@ -76,12 +76,6 @@ const UNUSED_KEYS_MAX = 150
  * kept, because the other two nodes may have certified them.
  */
 const UNCERTIFIED_MAX = 50
-/**
- * Number of key generations and refreshes that a peer may lead in a burst, and the interval in
- * milliseconds after which one more is allowed. Each one writes several entries of the record.
- */
-export const RUNS = { burst: 200, everyMs: 2000 }
-
 /** Time in milliseconds after a signature for which key generations have a lower priority. */
 const SIGNING_MS = 5000
 

@@ -164,14 +164,3 @@ test('a ceremony that a hostile leader began leaves no share and causes no ban',
   const { status, body } = await cluster.get(2, '/status')
   assert.deepEqual([status, body.bans], [200, []])
 })
-
-test('attack (K3): a peer begins refreshes at the rate of key generations', async () => {
-  let begun = 0
-  let answer: Json
-  do {
-    answer = await say('ceremony/open', opening())
-    begun++
-  } while (answer.error === undefined && begun < 1000)
-  assert.equal(answer.error, 'TOO_BUSY')
-  assert.match(answer.message, /generates or refreshes keys too often/)
-})

@@ -11,6 +11,7 @@ import type { Engine } from '../sessions/engine.ts'
 import { verifyItems } from '../sessions/verify.ts'
 import type { Store } from '../store/index.ts'
 import type { Peers } from '../transport/peers.ts'
+import { RateLimit, TESTS } from './rate-limit.ts'
 
 const freshSchema = z.string().regex(/^[0-9a-f]{64}$/)
 /**
@@ -70,6 +71,7 @@ export class PairTests {
   }
   readonly #tests = new Map<string, Test>()
   readonly #opening = new Map<number, number>()
+  readonly #pace: ReadonlyMap<number, RateLimit>
   readonly #sources: ((name: ShareName) => Promise<Subject | null>)[] = []
   /** Maximum number of concurrent tests for each partner. */
   static readonly testsMax = 4
@@ -85,6 +87,7 @@ export class PairTests {
   }) {
     this.#parts = parts
     const { peers } = parts
+    this.#pace = new Map(peers.nodes.map((node) => [node, new RateLimit(TESTS)]))
     peers.handle('/peer/test/open', async (node, body) =>
       this.#opened(node, openSchema.parse(body)),
     )
@@ -221,6 +224,8 @@ export class PairTests {
     const open = [...this.#tests.values()].filter((test) => test.partner === partner).length
     if (open + opening >= PairTests.testsMax)
       throw new Refusal('TOO_BUSY', 'Too many tests are open')
+    if (this.#pace.get(partner)?.take() === false)
+      throw new Refusal('TOO_BUSY', `Node ${partner} begins tests too often`)
     this.#opening.set(partner, opening + 1)
     let subject: Subject
     try {

@@ -1,4 +1,12 @@
 /**
+ * Number of key generations and refreshes that a peer may lead in a burst, and the interval in
+ * milliseconds after which one more is allowed. Each one writes several entries of the record.
+ */
+export const RUNS = { burst: 200, everyMs: 2000 }
+/** The same for test signatures that a peer begins: a run has up to two. */
+export const TESTS = { burst: 400, everyMs: 1000 }
+
+/**
  * Allows a burst, and one more call after each interval. Uses the process's monotonic clock,
  * because the machine's clock may be set back.
  */

@@ -5,7 +5,7 @@ import { Refusal, shapeOfAnswer } from '../errors.ts'
 import { reason, type Log } from '../log.ts'
 import type { Store } from '../store/index.ts'
 import type { Peers } from '../transport/peers.ts'
-import { RUNS, type Ceremonies } from './ceremony.ts'
+import type { Ceremonies } from './ceremony.ts'
 import type { Keyring } from './keyring.ts'
 import {
   abandonRefusal,
@@ -14,6 +14,7 @@ import {
   switchRefusal,
   type Switched,
 } from './refresh-rules.ts'
+import { RUNS } from './rate-limit.ts'
 import { shareNameSchema, type PairTests, type ShareName, type Subject } from './pair-tests.ts'
 
 const nameSchema = shareNameSchema.extend({ epoch: z.int().min(1) })

@@ -567,4 +567,22 @@ describe('honest nodes record a step when a signature of it can exist', () => {
     const [first, second] = scene.node.rounds.slice(-2)
     assert.ok(second!.height > first!.height, JSON.stringify(scene.node.rounds))
   })
+
+  test('attack (K3): a peer begins refreshes at the rate of key generations', async () => {
+    const opening = () => ({
+      run: randomBytes(32).toString('hex'),
+      kind: 'refresh',
+      curve: 'secp256k1',
+      key_id: scene.workspace.set.key_id,
+      epoch: 0,
+    })
+    let begun = 0
+    let answer: Json
+    do {
+      answer = (await scene.node.say(2, '/peer/ceremony/open', opening())).body
+      begun++
+    } while (answer.error === undefined && begun < 1000)
+    assert.equal(answer.error, 'TOO_BUSY', JSON.stringify(answer))
+    assert.match(answer.message, /generates or refreshes keys too often/)
+  })
 })

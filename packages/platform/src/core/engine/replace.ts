@@ -16,7 +16,7 @@ import type { Logger } from 'pino'
 import type { Kinds } from './interfaces/kind.ts'
 import type { Tanks } from './interfaces/tanks.ts'
 import { markSubmitted } from './submission.ts'
-import { noteSigned, signBuilt, UNAVAILABLE_RETRY_MS } from './sign.ts'
+import { noteSigned, retryMsOf, signBuilt } from './sign.ts'
 import { isForward, NO_REPLACEMENT, type TransactionRow } from './transaction.ts'
 
 interface Services {
@@ -137,7 +137,7 @@ async function signReplacement(
     return advance(services.database, row, {
       waits: 'SIGNER_NODES',
       last_error: outcome.message,
-      run_in_ms: UNAVAILABLE_RETRY_MS,
+      run_in_ms: retryMsOf(outcome),
     })
   }
   if (outcome.kind === 'refused') return giveUp(services, row, replacement, refusalReason(outcome))

@@ -45,7 +45,11 @@ interface Services {
  * Milliseconds until signing is retried while signer nodes are unavailable. Their clocks may need
  * to advance, or a peer may need to return.
  */
-export const UNAVAILABLE_RETRY_MS = 2000
+const UNAVAILABLE_RETRY_MS = 2000
+/** The same for what a budget, a stop or a missing approval holds; nodes write an entry for each attempt. */
+const HELD_RETRY_MS = 20_000
+export const retryMsOf = ({ code }: { code?: string | undefined }): number =>
+  code === 'BUDGET' || isHeldByPolicy(code) ? HELD_RETRY_MS : UNAVAILABLE_RETRY_MS
 
 type Signed =
   | {
@@ -142,7 +146,7 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
     return advance(services.database, row, {
       waits: waitCodeOf(outcome),
       last_error: outcome.message,
-      run_in_ms: UNAVAILABLE_RETRY_MS,
+      run_in_ms: retryMsOf(outcome),
     })
   }
   if (outcome.kind === 'refused') return refuse(services, row, built, { ...outcome, isUntouched })
@@ -250,7 +254,7 @@ async function signRunOf(
         await advance(services.database, row, {
           waits: waitCodeOf(outcome),
           last_error: outcome.message,
-          run_in_ms: UNAVAILABLE_RETRY_MS,
+          run_in_ms: retryMsOf(outcome),
         })
         return 'done'
       }

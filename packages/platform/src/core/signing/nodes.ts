@@ -173,9 +173,10 @@ export class SignerNodes {
    * @param folder the platform's folder as the nodes' setup wrote it: tls.key, tls.crt, peers.json
    * @param clock returns the current time in milliseconds since the Unix epoch, for checking
    *   certificates
+   * @param orderClock the same, for orders; default: `clock`
    * @throws if the folder has no peers.json
    */
-  constructor(folder: string, clock: () => number = Date.now) {
+  constructor(folder: string, clock: () => number = Date.now, orderClock = clock) {
     if (!existsSync(join(folder, 'peers.json'))) {
       const needs = `${folder} must contain peers.json, tls.key and tls.crt as the nodes' set-up wrote them (packages/signer/README.md)`
       throw new Error(
@@ -196,7 +197,7 @@ export class SignerNodes {
       this.#agents.set(peer.node, new PinnedAgent({ key, own, peer, now: clock, onPresented }))
       this.#identities.set(peer.node, createPublicKey(peer.identity))
     }
-    this.#orders = new OrderHeaders(key, this.#identities, clock)
+    this.#orders = new OrderHeaders(key, this.#identities, orderClock)
   }
 
   /**

@@ -91,7 +91,7 @@ export async function assemble(options: StartOptions): Promise<RunningPlatform> 
   const devnetUrl = isLocal
     ? (settings.localChains ?? local?.devnetUrl ?? (await devnetUrlOf(settings.home)))
     : null
-  const signers = new SignerNodes(identityFolder(settings.home))
+  const signers = new SignerNodes(identityFolder(settings.home), Date.now, () => environment.now())
   undo.push(() => signers.close())
   const parts = { database, registry, signers, devnetUrl, notifiers }
   const services = await createApplication({ ...options, ...parts })
