@@ -171,7 +171,7 @@ test('two nodes restored from backups sign only what both operators ordered', as
     purpose: pay(paid),
     unsigned: eth(path, { value: 10n ** 18n }),
   })
-  assert.equal(smuggled.body.error, 'RESTORING')
+  assert.equal(smuggled.body.error, 'NOT_AUTHORISED')
 
   // No record contains the account's next nonce, and none is required.
   for (const [unsigned, more] of [

@@ -398,6 +398,8 @@ const SAMPLES: readonly NewEntry[] = [
     },
   },
   { kind: 'nonce', body: { account: '["ETH","a"]', nonce: '12', from: 3 } },
+  { kind: 'orders-authorised', body: {} },
+  { kind: 'withdrawn', body: { hashes: ['ab', 'cd'], until: 1_894_708_800_000 } },
   { kind: 'void', body: { keys: ['i'], transaction_id: null, signed_hashes: [] } },
   { kind: 'ban', body: { node: 2, reason: 'drill' } },
   { kind: 'ban', body: { node: 2, reason: 'drill', identity: session } },
@@ -556,13 +558,16 @@ test('property: refuses to read or write an entry with an extra, missing or mist
       ({ entry, at }, pick, change) => {
         const body = plain(entry.body)
         const object = inside(body, at)
-        const name = Object.keys(object)[pick % Object.keys(object).length] as string
+        const name = Object.keys(object)[pick % Object.keys(object).length]
+        // Skipped: an object without fields has none to leave out.
+        if (change !== 'more' && name === undefined) return
         // Skipped: without such a field the entry is another valid shape, and so is other content
         // of a map.
-        if (change === 'less' && (optional.has(name) || ABSENT[entry.kind]?.includes(name))) return
+        if (change === 'less' && (optional.has(name!) || ABSENT[entry.kind]?.includes(name!)))
+          return
         if (change === 'more') object['unheard_of'] = 1
-        else if (change === 'less') delete object[name]
-        else object[name] = typeof object[name] === 'object' ? true : { other: true }
+        else if (change === 'less') delete object[name!]
+        else object[name!] = typeof object[name!] === 'object' ? true : { other: true }
         assert.throws(
           () => read(entry.kind, body),
           (error: Error) =>
