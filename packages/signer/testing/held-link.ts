@@ -67,12 +67,16 @@ export class HeldLink {
     const partner = connect(this.target, '127.0.0.1')
     /** Number of messages of a signature that were forwarded. */
     let count = 0
+    /** The side that has sent last, and its bytes since the other one. A message may come in parts. */
+    let last = { from: coordinator, bytes: 0 }
     const pass = (from: Socket, to: Socket): void => {
       this.#sockets.add(from)
       from.on('data', (chunk: Buffer) => {
         if (this.#isHeld) return
+        if (last.from !== from) last = { from, bytes: 0 }
+        last.bytes += chunk.length
         const isNext = (from === partner) === (count % 2 === 0)
-        const isOfSignature = chunk.length >= ROUND_BYTES_MIN || count === MOMENTS.length - 1
+        const isOfSignature = last.bytes >= ROUND_BYTES_MIN || count === MOMENTS.length - 1
         if (this.#hold && isNext && isOfSignature) {
           if (MOMENTS[count] === this.#hold.moment) return this.#reached()
           count++

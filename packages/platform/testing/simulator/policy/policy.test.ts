@@ -246,7 +246,7 @@ test('a randomized run with a policy gives the same trace each time', async () =
   try {
     await databaseServer.start()
     const runs = []
-    for (let count = 0; count < 2; count++) runs.push(await simulate(databaseServer, 11))
+    for (let count = 0; count < 2; count++) runs.push(await simulate(databaseServer, 15))
     assert.deepEqual(
       runs.map(({ failure }) => failure),
       [null, null],
