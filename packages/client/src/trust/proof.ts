@@ -29,7 +29,7 @@ export type OwnRequest = { apiKey?: string; nonce: string } | { id: string } | {
 export interface FailureProof {
   /**
    * Two pinned nodes signed that nothing was and nothing will be signed for the transfer, so the
-   * amount can be paid another way.
+   * amount can be paid another way. If the nodes are three, this holds although one is hostile.
    */
   proven: boolean
   /** Nodes whose statements are valid. */

@@ -214,6 +214,8 @@ async function refuse(
     { transaction: row.id, code, reason: message },
     'the signer nodes reject the transaction',
   )
+  // A separate commit, so that no two locks are held at a time.
+  if (isUntouched) await markNotSubmitted(services.database, row, built.id)
   await services.database.transaction((tx) =>
     startFailing(services, tx, row, refusalReason({ code, message })),
   )

@@ -44,12 +44,22 @@ function isVoid(signers: SignerNodes, node: number, reported: SignedVoid): boole
   return reported.record.node === node && signers.verify(node, text, reported.signature)
 }
 
+/** What nodes answered to a void. `signed`: hashes that they have signed and that may be included. */
 export interface VoidOutcome {
   held: number
   needed: number
-  enough: boolean
   signed: string[]
   voids: SignedVoid[]
+}
+
+/**
+ * Transactions of an intent that are known to be dead: the hashes of those that were signed, and the number of
+ * those of which no signature is known. `harmless`: hashes of other transactions that pay nobody else.
+ */
+export interface Dead {
+  hashes: readonly string[]
+  unsigned: number
+  harmless: readonly string[]
 }
 
 type Intent =
@@ -106,18 +116,19 @@ export async function askForVoid(
 
 /**
  * Voids a request, or one forward of a rule, at the signer nodes, so that nothing more can be
- * signed for it. Two nodes must store the void before `failed` is reported. If a node started
- * signing and does not know the result, all nodes must store it, because another node may have the
- * finished signature.
- * @returns `signed`: hashes that a node has already signed, except those in `dead`
- * @param dead hashes that can no longer be included on their chain
+ * signed for it. The caller must know before, by {@link endOpen}, that no transaction of it can still be
+ * included: the void of a node proves nothing about what it has signed with another one. Two nodes must
+ * store the void before `failed` is reported, and all of them if one states that it has begun to sign a
+ * transaction that the caller does not know.
  */
 export async function voidIntent(
   services: Signing,
   intent: Intent,
-  dead: readonly string[] = [],
+  dead: Dead = { hashes: [], unsigned: 0, harmless: [] },
 ): Promise<VoidOutcome> {
   const { signers } = services
+  const known = new Set([...dead.hashes, ...dead.harmless])
+  const unknownOf = (hashes: readonly string[]) => hashes.filter((hash) => !known.has(hash))
   const ask = async (node: number, force: boolean) => {
     const answer = (await askForVoid(signers, node, intent, force)) as VoidAnswer
     const reported = voidShape.safeParse({ record: answer.record, signature: answer.signature })
@@ -130,31 +141,27 @@ export async function voidIntent(
     signers.peers.map(({ node }) =>
       ask(node, false).catch((error: unknown) => {
         const hashes = payingHashes(error)
-        // Signing was started and never finished, or only transactions that can never be included
-        // were signed. Once two nodes store the void, no pair can sign more.
-        if (hashes?.every((hash) => dead.includes(hash))) return ask(node, true)
+        // Only transactions that can never be included were signed, or begun.
+        if (hashes && unknownOf(hashes).length <= dead.unsigned) return ask(node, true)
         throw error
       }),
     ),
   )
-  let needed = VOIDS_NEEDED
   const signed: string[] = []
   const voids: SignedVoid[] = []
+  let needed = VOIDS_NEEDED
   for (const answer of answers) {
     if (answer.status === 'fulfilled') {
       const { proof, voided } = answer.value
       // A void without a valid signature does not count, because the caller would receive no proof.
       if (!voided || !proof) continue
-      if (proof.record.unfinished > 0) needed = signers.peers.length
       voids.push(proof)
-      signed.push(...proof.record.signed)
-    } else signed.push(...(payingHashes(answer.reason) ?? []))
+      const { signed: reported, unfinished } = proof.record
+      const others = unknownOf(reported)
+      const unsigned = dead.hashes.filter((hash) => !reported.includes(hash)).length + dead.unsigned
+      if (others.length > dead.unsigned) signed.push(...others)
+      else if (others.length + unfinished > unsigned) needed = signers.peers.length
+    } else signed.push(...unknownOf(payingHashes(answer.reason) ?? []))
   }
-  return {
-    held: voids.length,
-    needed,
-    enough: voids.length >= needed,
-    signed: signed.filter((hash) => !dead.includes(hash)),
-    voids,
-  }
+  return { held: voids.length, needed, signed, voids }
 }

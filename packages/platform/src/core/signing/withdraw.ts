@@ -24,6 +24,15 @@ export interface Withdrawn {
   isUnsigned: boolean
 }
 
+/** A transaction that was submitted to the signer nodes, and of which the platform has no signature. */
+export interface OpenTransaction {
+  unsigned: UnsignedTransaction
+  /** When it was submitted first, Unix milliseconds. */
+  submittedAtMs: number
+  /** Whether the chain can never include it, by what a final block contains. */
+  isDead: () => Promise<boolean>
+}
+
 const TIMEOUT_MS = 1500
 
 /**
@@ -61,6 +70,28 @@ export async function withdrawOrders(
     isUnsigned:
       signers.peers.length > 0 && signers.peers.every(({ node }) => knownSince.get(node) === 0),
   }
+}
+
+/**
+ * Returns whether open transactions have ended: all nodes state that they have signed nothing of them, or
+ * the chain has excluded them. Two nodes are not enough, because a signature of the third node with either
+ * of them may exist.
+ * @returns those that no node has signed, and those that only the chain excludes; null: one may still be
+ *   included
+ */
+export async function endOpen<Open extends OpenTransaction>(
+  services: Pick<Signing, 'signers' | 'environment'>,
+  open: readonly Open[],
+): Promise<{ unsigned: Open[]; excluded: Open[] } | null> {
+  const asked = new Set(services.signers.peers.map(({ node }) => node))
+  const ended: { unsigned: Open[]; excluded: Open[] } = { unsigned: [], excluded: [] }
+  for (const each of open) {
+    const o = { transactions: [each.unsigned], asked, sinceMs: each.submittedAtMs }
+    if ((await withdrawOrders(services, o)).isUntouched) ended.unsigned.push(each)
+    else if (await each.isDead()) ended.excluded.push(each)
+    else return null
+  }
+  return ended
 }
 
 /** Returns whether a node states, with its signature, that it has signed none of the transactions. */

@@ -77,7 +77,7 @@ const statesOf = (services: Services): readonly StateRule<StakingKind>[] => [
       'FAILED',
     ],
   },
-  { state: 'VOIDING', run: 'void', next: ['FAILED', 'PARTIAL'] },
+  { state: 'VOIDING', run: 'void', next: ['CONFIRMING', 'FAILED', 'PARTIAL'] },
   { state: 'CONFIRMED', next: [] },
   { state: 'REVERTED', next: [] },
   { state: 'PARTIAL', next: [] },

@@ -112,7 +112,7 @@ const statesOf = (services: Services): readonly StateRule<'WITHDRAWAL'>[] => [
   },
   { state: 'REPLACING', run: 'replace', next: ['BROADCASTING'] },
   // Back to signing if the nodes had just signed it; its cancellation then competes on the chain.
-  { state: 'VOIDING', run: 'void', next: ['FAILED', 'CANCELLED', 'SIGNING'] },
+  { state: 'VOIDING', run: 'void', next: ['FAILED', 'CANCELLED', 'SIGNING', 'CONFIRMING'] },
   { state: 'CONFIRMED', next: [] },
   { state: 'REVERTED', next: [] },
   { state: 'CANCELLED', next: [] },

@@ -27,9 +27,3 @@ export const ATTACKS = [
   'platform',
 ] as const
 export type Attack = (typeof ATTACKS)[number]
-
-/**
- * Attacks that the nodes and the platform withstand. The simulator also finds the effect of each
- * other attack; an attack is added here once nothing is found any more.
- */
-export const WITHSTOOD: readonly Attack[] = ATTACKS.filter((attack) => attack !== 'false-voids')

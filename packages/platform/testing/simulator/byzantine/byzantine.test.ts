@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SeededRandom } from '../seeded-random.ts'
-import { ATTACKS, WITHSTOOD, type Attack } from './attacks.ts'
+import { ATTACKS, type Attack } from './attacks.ts'
 import { Chain } from './chain.ts'
 import { ClusterKeys } from './cluster-keys.ts'
 import type { HonestNode } from './honest-node.ts'
@@ -14,8 +14,8 @@ import { amountOf, Wallets } from './wallets.ts'
 
 /** Attacks whose effect is found soon under a policy only. */
 const GOVERNED: readonly Attack[] = ['replay', 'policy-position']
-/** Runs with cancellations of which at least one shows the effect of false voids. */
-const TRIES = 40
+/** Runs with cancellations, in which voids of two nodes did not suffice. */
+const CANCELLED = [11, 25, 35]
 
 /** Returns the problem of a run in which the hostile node makes one attack at every opportunity. */
 async function problemOf(
@@ -28,19 +28,15 @@ async function problemOf(
   return (await playByzantine(seed, null, options)).failure
 }
 
-for (const attack of WITHSTOOD)
+for (const attack of ATTACKS)
   test(`nodes and platform withstand the attack "${attack}" of a hostile node`, async () => {
     for (let seed = 1; seed <= 4; seed++)
       assert.equal(await problemOf(seed, attack), null, `seed ${seed}`)
   })
 
-test('finds a cancelled transfer that a hostile node can still publish', async () => {
-  for (let seed = 1; seed <= TRIES; seed++) {
-    const failure = await problemOf(seed, 'false-voids', true)
-    if (failure !== null && /^safety.*is (FAILED|CANCELLED), and can still confirm/m.test(failure))
-      return
-  }
-  assert.fail(`no problem in ${TRIES} seeds: if the nodes withstand it, add it to WITHSTOOD`)
+test('no cancelled transfer can still be published by a hostile node', async () => {
+  for (const seed of CANCELLED)
+    assert.equal(await problemOf(seed, 'false-voids', true), null, `seed ${seed}`)
 })
 
 test('gives the same run for the same seed', async () => {

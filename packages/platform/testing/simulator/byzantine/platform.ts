@@ -17,6 +17,7 @@ import { OrderHeaders } from '../../../src/core/signing/order-header.ts'
 import { NodeRefused, NodeUnavailable, type SignerNodes } from '../../../src/core/signing/nodes.ts'
 import type { Signing } from '../../../src/core/signing/signing.ts'
 import { voidIntent } from '../../../src/core/signing/void.ts'
+import { endOpen } from '../../../src/core/signing/withdraw.ts'
 import { bytesOf } from '../seeded-random.ts'
 import type { Chain } from './chain.ts'
 import { NODES, PLATFORM_PEM, WORKSPACE } from './cluster-keys.ts'
@@ -31,6 +32,7 @@ const RETRY_MS_MAX = 240_000
 const POLL_MS = 1000
 const CONFIRM_POLL_MS = 5000
 const SIGNED_ELSEWHERE_RETRY_MS = 60_000
+const MAY_BE_PAID_RETRY_MS = 20_000
 const LEASED_POLL_MS = 500
 
 type NotSigned = Exclude<SignOutcome, { kind: 'signed' }>
@@ -278,6 +280,7 @@ export class Platform {
       unsigned,
       state: 'BUILT',
       isShown: false,
+      submittedAtMs: 0,
       isCancellation: false,
       signed: null,
     })
@@ -305,8 +308,13 @@ export class Platform {
         if (last && last !== transfer) return false
       }
     }
-    built.isShown = true
+    this.#show(built)
     return true
+  }
+
+  #show(attempt: Attempt): void {
+    if (!attempt.isShown) attempt.submittedAtMs = this.#around.clock.nowMs
+    attempt.isShown = true
   }
 
   #renumber(transfer: Transfer, built: Attempt, nonce: bigint): void {
@@ -446,7 +454,7 @@ export class Platform {
       const attempt = next.built!
       next.isLeased = true
       followers.push({ transfer: next, built: attempt, isNew: !attempt.isShown })
-      attempt.isShown = true
+      this.#show(attempt)
     }
     return followers
   }
@@ -520,26 +528,56 @@ export class Platform {
 
   /** As `voidAndFail`. */
   async #void(transfer: Transfer): Promise<number> {
-    const dead = transfer.attempts.flatMap(({ state, signed }) =>
-      state === 'EXPIRED' && signed ? [signed.hash] : [],
+    const open = transfer.attempts.filter(
+      ({ isShown, signed, state }) => isShown && !signed && state !== 'EXPIRED',
     )
+    const ended = await endOpen(
+      this.#services,
+      open.map((attempt) => ({
+        ...attempt,
+        attempt,
+        isDead: async () => !this.#chain.mayConfirm(this.#known(transfer, attempt.unsigned)),
+      })),
+    )
+    if (!ended) return this.#mayBePaid(transfer, open)
+    for (const { attempt } of ended.unsigned) attempt.isShown = false
+    for (const { attempt } of ended.excluded) attempt.state = 'EXPIRED'
+    const expired = transfer.attempts.filter(({ state }) => state === 'EXPIRED')
+    const hashes = expired.flatMap(({ signed }) => (signed ? [signed.hash] : []))
+    const unsigned = expired.length - hashes.length
     const { request } = transfer.planned
+    const dead = { hashes, unsigned, harmless: [] }
     const outcome = await voidIntent(this.#services, { request }, dead)
     if (outcome.signed.length > 0) {
       transfer.lastError = 'the nodes have already signed it'
-      if (transfer.isCancelled && transfer.built) {
-        transfer.state = 'SIGNING'
-        transfer.isCancelled = false
-        return 0
-      }
       return SIGNED_ELSEWHERE_RETRY_MS
     }
-    if (!outcome.enough)
+    if (outcome.held < outcome.needed)
       throw new Error(`only ${outcome.held} of ${outcome.needed} nodes have stored the void`)
     for (const attempt of transfer.attempts)
       if (attempt.state === 'BUILT' || attempt.state === 'EXPIRED') attempt.state = 'VOID'
     transfer.state = transfer.isCancelled ? 'CANCELLED' : 'FAILED'
     return 0
+  }
+
+  /** As `adoptPublished` and `mayBePaid`. */
+  #mayBePaid(transfer: Transfer, open: readonly Attempt[]): number {
+    const published = open.find(({ unsigned }) =>
+      this.#chain.confirmed.has(this.#known(transfer, unsigned)),
+    )
+    if (published) {
+      published.state = 'SIGNED'
+      transfer.state = 'CONFIRMED'
+      return 0
+    }
+    if (transfer.isCancelled && transfer.built && transfer.code !== 'XLM') {
+      transfer.state = 'SIGNING'
+      transfer.isCancelled = false
+      return 0
+    }
+    for (const attempt of open)
+      if (attempt.validUntil === null && attempt.state === 'BUILT') attempt.state = 'VOID'
+    return MAY_BE_PAID_RETRY_MS
   }
 }
 

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import { signRequest, transactionId } from '@custody/request-auth'
 import { PRIVATE_KEY, PUBLIC_KEY } from '../caller-key.ts'
 import { SeededRandom } from '../seeded-random.ts'
-import { WITHSTOOD, type Attack } from './attacks.ts'
+import { ATTACKS, type Attack } from './attacks.ts'
 import { Chain } from './chain.ts'
 import { ClusterKeys, NODES, WORKSPACE } from './cluster-keys.ts'
 import { HonestNode, type SimulatedNode, type Surroundings } from './honest-node.ts'
@@ -36,16 +36,16 @@ export interface Options {
   attacks: readonly Attack[] | null
   /** Whether a seed switches on all of them, instead of drawing some. */
   hasAllAttacks: boolean
-  /** Whether callers cancel some of their payments. */
-  hasCancellations: boolean
+  /** Whether callers cancel some of their payments; null: with every second seed. */
+  hasCancellations: boolean | null
   /** Whether the workspace has a policy with a window; null: a sixth of the seeds. */
   isGoverned: boolean | null
 }
 
 const DEFAULTS: Options = {
-  attacks: WITHSTOOD,
+  attacks: ATTACKS,
   hasAllAttacks: false,
-  hasCancellations: false,
+  hasCancellations: null,
   isGoverned: null,
 }
 
@@ -71,7 +71,11 @@ export async function playByzantine(
   draws: readonly number[] | null = null,
   options: Partial<Options> = {},
 ): Promise<ByzantineReport> {
-  const run = new ByzantineRun(seed, new SeededRandom(seed, draws), { ...DEFAULTS, ...options })
+  const run = new ByzantineRun(seed, new SeededRandom(seed, draws), {
+    ...DEFAULTS,
+    ...options,
+    hasCancellations: options.hasCancellations ?? seed % 2 === 0,
+  })
   const planned = await run.plan()
   const restore = run.clock.replaceGlobalTimers()
   try {

@@ -20,6 +20,8 @@ export interface Attempt extends Place {
   state: 'BUILT' | 'SIGNED' | 'EXPIRED' | 'VOID'
   /** Whether it was submitted to a signer node. */
   isShown: boolean
+  /** When it was submitted first. */
+  submittedAtMs: number
   isCancellation: boolean
   signed: SignedTransaction | null
 }

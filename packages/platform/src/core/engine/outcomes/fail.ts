@@ -1,8 +1,18 @@
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable, Database } from '../../database/pool.ts'
 import { emit } from '../../ledger/post.ts'
-import { voidIntent } from '../../signing/void.ts'
+import { voidIntent, type Dead } from '../../signing/void.ts'
+import { endOpen } from '../../signing/withdraw.ts'
 import { recordEnd } from './record-end.ts'
+import {
+  adoptPublished,
+  giveWay,
+  isBuilt,
+  noteEnded,
+  openTransactions,
+  type Open,
+  type OpenServices,
+} from './open-transactions.ts'
 import { advance, wakePolicy } from '../lease.ts'
 import { wakeNextNonce } from '../nonce-order.ts'
 import { presentTransaction } from '../present.ts'
@@ -23,6 +33,8 @@ interface Services {
   log: Logger
   kinds: Kinds
 }
+
+type VoidServices = Services & OpenServices
 
 const RETURN_RETRY_MS = 30_000
 
@@ -70,11 +82,12 @@ function voidedBy(row: TransactionRow): Parameters<typeof voidIntent>[1] {
 }
 
 /**
- * Selects the hashes of signed transactions that do not prevent a transfer from failing: expired
+ * Selects the transactions that do not prevent a transfer from failing: expired
  * ones, completed staking steps, and the transfer's fuel, which went to a platform address and is
  * booked separately. Any other signed transaction may still move money.
  */
-const HARMLESS = `select hash from chain_transactions where workspace_id = $2 and hash is not null
+const HARMLESS = `select hash, transaction_id = $1 own from chain_transactions
+  where workspace_id = $2 and (hash is not null or transaction_id = $1 and state = 'EXPIRED')
     and transaction_id = any(array(
     select $1::uuid union select id from transactions where workspace_id = $2 and parent_id = $1
       and source_type = 'GAS_TANK'
@@ -82,34 +95,50 @@ const HARMLESS = `select hash from chain_transactions where workspace_id = $2 an
   and (transaction_id <> $1 or state in ('EXPIRED', 'VOID') or step is not null
     and state = 'CONFIRMED')`
 
-/** VOIDING → FAILED, once two signer nodes have stored the void. */
-export async function voidAndFail(services: Services, row: TransactionRow): Promise<void> {
-  const harmless = await services.database.query<{ hash: string }>(HARMLESS, [
+async function deadOf(
+  { database }: Services,
+  row: TransactionRow,
+  excluded: readonly Open[],
+): Promise<Dead> {
+  const rows = await database.query<{ hash: string | null; own: boolean }>(HARMLESS, [
     row.id,
     row.workspace_id,
   ])
+  const hashesOf = (own: boolean) =>
+    rows.flatMap((each) => (each.own === own && each.hash !== null ? [each.hash] : []))
+  return {
+    hashes: hashesOf(true),
+    harmless: hashesOf(false),
+    unsigned:
+      rows.filter(({ hash }) => hash === null).length +
+      excluded.filter(({ valid_until: end }) => end === null).length,
+  }
+}
+
+/**
+ * Milliseconds until the next check of a transfer that is to fail and may still be paid, and of one that
+ * only people can end.
+ */
+const MAY_BE_PAID_RETRY_MS = 20_000
+const RECONCILE_RETRY_MS = 60_000
+
+/**
+ * VOIDING → FAILED, once nothing of the transfer can be included any more, and two signer nodes have
+ * stored the void.
+ */
+export async function voidAndFail(services: VoidServices, row: TransactionRow): Promise<void> {
+  const open = await openTransactions(services, row)
+  const ended = await endOpen(services, open)
+  if (!ended) {
+    if (await adoptPublished(services, row, open)) return
+    return mayBePaid(services, row)
+  }
+  if (open.length > 0) await services.database.transaction((tx) => noteEnded(tx, row, ended))
   const outcome = await voidIntent(
     services,
     voidedBy(row),
-    harmless.map(({ hash }) => hash),
+    await deadOf(services, row, ended.excluded),
   )
-  if (outcome.signed.length > 0 && row.plan.cancel) {
-    // The signer nodes completed the signature just before the void. The transfer continues, and
-    // its cancellation competes with it on the chain.
-    const built = await services.database.one(
-      `select 1 from chain_transactions where workspace_id = $2 and transaction_id = $1
-        and state = 'BUILT'`,
-      [row.id, row.workspace_id],
-    )
-    if (built) {
-      return advance(services.database, row, {
-        state: 'SIGNING',
-        plan: { cancel: null, reason: null },
-        last_error: null,
-        run_in_ms: 0,
-      })
-    }
-  }
   if (outcome.signed.length > 0) {
     // The signer nodes have signed for this request but this database does not have the signature,
     // probably because an old backup was restored. Money may have moved.
@@ -121,13 +150,12 @@ export async function voidAndFail(services: Services, row: TransactionRow): Prom
       state: 'VOIDING',
       waits: 'INTERNAL',
       last_error: `the signer nodes have already signed it: ${outcome.signed.join(', ')}`,
-      run_in_ms: 60_000,
+      run_in_ms: RECONCILE_RETRY_MS,
     })
   }
-  if (!outcome.enough)
-    throw new Error(
-      `only ${outcome.held} signer nodes have stored the void; ${outcome.needed} are required`,
-    )
+  const { held, needed } = outcome
+  if (held < needed)
+    throw new Error(`only ${held} signer nodes have stored the void; ${needed} are required`)
   const voided = { ...row, voids: outcome.voids }
   await services.database.transaction(async (tx) => {
     await finish(services, tx, voided, row.plan.reason ?? 'failed')
@@ -140,6 +168,38 @@ export async function voidAndFail(services: Services, row: TransactionRow): Prom
     ])
   })
   services.environment.checkpoint('transaction.failed')
+}
+
+/**
+ * Handles a transfer that is to fail while a signer node may have a signature of it. A cancelled one
+ * continues where the chain lets its cancellation compete with it: the nodes sign the same transaction
+ * again. Otherwise it waits until it expires; if it never does, until another transfer has used its nonce or
+ * its coins, which are released for that.
+ */
+async function mayBePaid(services: VoidServices, row: TransactionRow): Promise<void> {
+  const { database, networks, log } = services
+  const isReplaceable = networks.get(row.network).replaceable !== null
+  await database.transaction(async (tx) => {
+    if (row.plan.cancel && isReplaceable && (await isBuilt(tx, row)))
+      return advance(tx, row, {
+        state: 'SIGNING',
+        plan: { cancel: null, reason: null },
+        last_error: null,
+        run_in_ms: 0,
+      })
+    if (await giveWay(tx, row))
+      log.warn(
+        { transaction: row.id },
+        'a transfer that is to fail may have been signed; its nonce or coins were released to exclude it',
+      )
+    return advance(tx, row, {
+      state: 'VOIDING',
+      waits: 'SIGNER_NODES',
+      last_error:
+        'a signer node may have signed it, so it fails once another transaction excludes it or it expires',
+      run_in_ms: MAY_BE_PAID_RETRY_MS,
+    })
+  })
 }
 
 /**
