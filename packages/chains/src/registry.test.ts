@@ -134,6 +134,14 @@ test('reports an error in the file with its line', () => {
       },
       /^USDC: local_price must be/,
     ],
+    ...[undefined, ['2', '0.5'], ['0.5'], ['0', '2'], [0.5, 2], ['2', '3']].map(
+      (range): [(lines: Lines) => void, RegExp] => [
+        (lines) => {
+          line(lines, 'coins', 'USDC')['usd_range'] = range
+        },
+        /USDC: usd_range must be/,
+      ],
+    ),
     [
       (lines) => {
         line(lines, 'coins', 'USDC')['coingecko_id'] = 'USD Coin'

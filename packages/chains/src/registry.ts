@@ -52,6 +52,11 @@ export interface Coin {
   coingecko_id: string
   /** Initial USD price of the local price sources. */
   local_price: string
+  /**
+   * Lowest and highest USD price that is considered possible. The signer nodes compare a sweep's fee with
+   * what it moves by these bounds; they are not quotes.
+   */
+  usd_range: [string, string]
 }
 
 /** Networks and assets of one mode, looked up by code and ticker. */

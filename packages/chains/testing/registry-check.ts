@@ -78,7 +78,7 @@ const WORDS = {
     'status',
   ],
   status: ['state', 'since', 'reason'],
-  coin: ['ticker', 'coingecko_id', 'local_price'],
+  coin: ['ticker', 'coingecko_id', 'local_price', 'usd_range'],
 }
 
 /** Collects problems of one line; each begins with its name. */
@@ -333,6 +333,14 @@ function isAmount(text: unknown, decimals: number): boolean {
   }
 }
 
+const isRange = (range: unknown): range is [string, string] =>
+  Array.isArray(range) && range.length === 2 && range.every((price) => isAmount(price, 12))
+
+const isWithin = (price: string, [least, most]: [string, string]): boolean =>
+  isAmount(price, 12) &&
+  parseAmount(least, 12) < parseAmount(price, 12) &&
+  parseAmount(price, 12) < parseAmount(most, 12)
+
 function coinProblems(coin: CoinLine, assets: readonly AssetLine[]): string[] {
   const line = new Line(String(coin.ticker), coin, WORDS.coin)
   line.check(
@@ -346,6 +354,10 @@ function coinProblems(coin: CoinLine, assets: readonly AssetLine[]): string[] {
   line.check(
     isAmount(coin.local_price, 12),
     'local_price must be a price in USD above zero, in a string',
+  )
+  line.check(
+    isRange(coin.usd_range) && isWithin(coin.local_price, coin.usd_range),
+    'usd_range must be the lowest and highest possible price in USD, in strings, around local_price',
   )
   return line.problems
 }

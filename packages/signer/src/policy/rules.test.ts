@@ -187,6 +187,7 @@ test('rule 12: a sweep must go to the omnibus address and move at least its cost
   const sweeps = (decoded: object = {}, asset = 'ETH') =>
     said(() => {
       assertSweeps(
+        { registry },
         subject(ETH, { payments: [to({ address: omnibus })], fee_max: 5n, asset, ...decoded }, 3),
         { kind: 'sweep', sub_account: 3, asset, address_index: 7 } as Sweep,
       )
@@ -205,9 +206,16 @@ test('rule 12: a sweep must go to the omnibus address and move at least its cost
   assert.equal(sweeps({ payments: [to({ address: omnibus, tag: '1' })] }), TAG)
   assert.equal(
     sweeps({ fee_max: 6n }),
-    'SWEEP_MISMATCH: The sweep moves 5, less than its maximum fee of 6',
+    'SWEEP_MISMATCH: The sweep moves 5 ETH, which is worth less than its maximum fee of 6 ETH, both in smallest units',
   )
   assert.equal(sweeps({ fee_max: 6n }, 'USDT_ETH'), null, 'a token does not pay for itself')
+  // 2 USD at most for a token, and 200 USD at least for 1 ETH.
+  const payments = [to({ address: omnibus, amount: 1_000_000n })]
+  assert.equal(sweeps({ payments, fee_max: 10n ** 16n }, 'USDT_ETH'), null)
+  assert.equal(
+    sweeps({ payments, fee_max: 10n ** 16n + 1n }, 'USDT_ETH'),
+    'SWEEP_MISMATCH: The sweep moves 1000000 USDT_ETH, which is worth less than its maximum fee of 10000000000000001 ETH, both in smallest units',
+  )
   assert.equal(sweeps({ fee_max: CAP + 1n }, 'USDT_ETH'), FEE_CAP)
 })
 

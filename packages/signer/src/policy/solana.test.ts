@@ -273,7 +273,7 @@ test('a sweep may go only to the sub-account’s omnibus address', async () => {
   const swept = (from: number[], payer: number[]) =>
     solana.buildTokenSweep(SOL, {
       asset: USDC,
-      amount: 5n,
+      amount: 5_000_000n,
       blockhash: HASH,
       units: 90_000,
       unitPrice: 0n,

@@ -414,7 +414,7 @@ test('charges sweeps of tokens, of the native coin, and sweeps that the wallet p
     { budget: names('w', code, 'sweep'), amount, limit: cap },
   ]
   const dear = 65_000n * 2n * GWEI
-  says(await bench.verdict(sweep('USDT_ETH'), usdt(path, to, 5n)), {
+  says(await bench.verdict(sweep('USDT_ETH'), usdt(path, to, 5_000_000n)), {
     step: names('sweep', 'w', 1, 'USDT_ETH', 7),
     repeatable: true,
     charges: within('ETH', dear),
@@ -448,7 +448,7 @@ test('charges sweeps of tokens, of the native coin, and sweeps that the wallet p
   const token = solana.buildTokenSweep(SOL, {
     ...common,
     asset: registry.asset('USDC_SOL') as Asset,
-    amount: 5n,
+    amount: 5_000_000n,
     units: 90_000,
     from: at(7),
     omnibus: at(0),

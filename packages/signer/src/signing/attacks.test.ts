@@ -1007,14 +1007,14 @@ describe('rules 11 and 12: check gas funding and sweeps', () => {
       7,
     )
     refused(
-      await workspace.sign(sweep, usdt([7, ETH.chain_index, 4], omnibus, 5n)),
+      await workspace.sign(sweep, usdt([7, ETH.chain_index, 4], omnibus, 5_000_000n)),
       'FOREIGN_PATH',
       8,
     )
     refused(
       await workspace.sign(
         { ...sweep, address_index: 0 },
-        usdt([7, ETH.chain_index, 0], omnibus, 5n),
+        usdt([7, ETH.chain_index, 0], omnibus, 5_000_000n),
       ),
       'SWEEP_MISMATCH',
       12,
@@ -1022,13 +1022,13 @@ describe('rules 11 and 12: check gas funding and sweeps', () => {
     refused(
       await workspace.sign(
         { ...sweep, sub_account: 0 },
-        usdt([0, ETH.chain_index, 3], omnibus, 5n),
+        usdt([0, ETH.chain_index, 3], omnibus, 5_000_000n),
       ),
       'FOREIGN_PATH',
       8,
     )
     refused(
-      await workspace.sign({ ...sweep, asset: 'ETH' }, usdt(deposit, omnibus, 5n)),
+      await workspace.sign({ ...sweep, asset: 'ETH' }, usdt(deposit, omnibus, 5_000_000n)),
       'ASSET_MISMATCH',
       7,
     )
@@ -1037,7 +1037,7 @@ describe('rules 11 and 12: check gas funding and sweeps', () => {
       eth(tank, { value: MOST, to: workspace.address(ETH, deposit), nonce: nonce++ }),
     )
     assert.equal(fuel.status, 200, JSON.stringify(fuel.body))
-    const good = await workspace.sign(sweep, usdt(deposit, omnibus, 5n))
+    const good = await workspace.sign(sweep, usdt(deposit, omnibus, 5_000_000n))
     assert.equal(good.status, 200, JSON.stringify(good.body))
   })
   test('enforces the budget of a gas tank for any 24 hours', async () => {

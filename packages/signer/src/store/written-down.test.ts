@@ -135,7 +135,10 @@ test('stores the seen request, the rule and the void once, and the step as judge
     },
   ])
   const sweep = { kind: 'sweep', sub_account: 3, asset: 'USDT_ETH', address_index: 7 }
-  const [swept] = await admitted(sweep, usdt([3, ETH.chain_index, 7], addressOf(ETH, path), 5n))
+  const [swept] = await admitted(
+    sweep,
+    usdt([3, ETH.chain_index, 7], addressOf(ETH, path), 5_000_000n),
+  )
   assert.deepEqual(swept!.body.fuelled, {
     kind: 'fees',
     address: addressOf(ETH, [3, ETH.chain_index, 7]),

@@ -1,4 +1,10 @@
-import { formatAmount, type Asset, type Network, type Registry } from '@custody/chains'
+import {
+  formatAmount,
+  isBeyondWorth,
+  type Asset,
+  type Network,
+  type Registry,
+} from '@custody/chains'
 import type { Chain } from '../../core/engine/chain.ts'
 import type { Queryable, Database } from '../../core/database/pool.ts'
 import { lockedBalance } from '../../core/ledger/post.ts'
@@ -123,6 +129,8 @@ function notWorth(
   const show = (value: bigint, of: Asset) => `${formatAmount(value, of.decimals)} ${of.asset_name}`
   if (amount < minAmount)
     return `waits: ${show(amount, asset)} are less than the minimum sweep of ${show(minAmount, asset)}`
+  if (isBeyondWorth(services.registry, asset, amount, cost))
+    return `waits: ${show(amount, asset)} cannot be worth the network fee of up to ${show(cost, native)}`
   // A sweep that pays its own fee must always move more than it costs, because the signer nodes
   // refuse it otherwise.
   const times = own && multiple < 2n * SCALE ? 2n * SCALE : multiple

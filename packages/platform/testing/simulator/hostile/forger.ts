@@ -200,7 +200,7 @@ export class Forger {
       unsigned:
         this.#forge(asset, () => 'ETH') === 'ETH'
           ? eth(path, { ...options, to, value: 5n })
-          : usdt(path, to, 5n, options),
+          : usdt(path, to, 5_000_000n, options),
     }
   }
 

@@ -144,7 +144,13 @@ describe('draining a gas tank through a deposit address', () => {
     refused(await give(1n, 1, [3, 1]), 'FUEL_TOO_LARGE')
     // A sweep may have used its fee: that amount can be funded again, and the fifth beyond it stays
     // counted.
-    signed(await workspace.sign(sweep('USDT_ETH'), usdt(path, omnibus, 5n, { nonce: 0 }), [3, 2]))
+    signed(
+      await workspace.sign(
+        sweep('USDT_ETH'),
+        usdt(path, omnibus, 5_000_000n, { nonce: 0 }),
+        [3, 2],
+      ),
+    )
     refused(await give(COST + 1n, 1, [1, 2]), 'FUEL_TOO_LARGE')
     signed(await give(COST, 1, [1, 2]))
     // The remainder belongs to no customer and is not swept.

@@ -49,7 +49,7 @@ export async function sweep(context: Context, order: Order, purpose: Sweep): Pro
   const network = sweepNetwork(context, order.workspace, purpose)
   assertSweepPaths(order, network, purpose.sub_account, purpose.address_index)
   const subject = await decodedOn(context, order, network)
-  assertSweeps(subject, purpose)
+  assertSweeps(context, subject, purpose)
   const { decoded } = subject
   const [payment] = decoded.payments as [DecodedTransaction['payments'][number]]
   const native = purpose.asset === network.native_asset

@@ -362,7 +362,7 @@ test('a sweep, its gas funding and its energy are stopped with the sub-account, 
   const sweep = (asset: string) => ({ kind: 'sweep', sub_account: 1, asset, address_index: 7 })
   const deposit = pathOf(ETH, 7)
   assert.deepEqual(
-    await judged(sweep('USDT_ETH'), usdt(deposit, addressOf(ETH, omnibus), 5n)),
+    await judged(sweep('USDT_ETH'), usdt(deposit, addressOf(ETH, omnibus), 5_000_000n)),
     nothing,
   )
   assert.deepEqual(

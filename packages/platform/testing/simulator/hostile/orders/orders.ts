@@ -418,7 +418,7 @@ export class OrderGenerator {
       path: this.#wallets.pathOf(sub, index),
       asset,
       to: this.#wallets.address(this.#wallets.pathOf(sub, 0)),
-      amount: type === 'token' ? this.#unitOf(registry.asset(asset) as Asset) : this.#cap,
+      amount: type === 'token' ? this.#unitOf(registry.asset(asset) as Asset) * 1000n : this.#cap,
     })
     return this.#order(purpose, unsigned, null)
   }
