@@ -96,6 +96,9 @@ export const createExchangeWithdrawal = endpoint({
   path: '/dac/v1/exchange-withdrawals',
   summary: 'Withdraw from an exchange to your own wallet',
   access: 'write',
+  audit: {
+    not: 'the exchange transfer stores its key, and an entry for each would serialize them',
+  },
   body: withdrawalBody,
   response: exchangeTransferShape,
   earlier: ({ caller, fields, body }, services: Pick<Services, 'database'>) =>

@@ -45,7 +45,7 @@ export const changeAccount = endpoint({
   path: '/dac/v1/exchange-accounts/{id}',
   summary: 'Change an exchange account',
   access: 'write',
-  isSetting: true,
+  audit: 'entry',
   params: idParam,
   body: z.strictObject({
     label: fields.label.optional(),

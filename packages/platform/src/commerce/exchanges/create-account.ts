@@ -77,7 +77,7 @@ export const createAccount = endpoint({
   path: '/dac/v1/exchange-accounts',
   summary: 'Link an exchange account',
   access: 'write',
-  isSetting: true,
+  audit: 'entry',
   body: z.strictObject({
     exchange: text(40).meta({
       description: 'Its name in GET /dac/v1/exchanges',

@@ -26,7 +26,7 @@ export const deleteAccount = endpoint({
   path: '/dac/v1/exchange-accounts/{id}',
   summary: 'Unlink an exchange account',
   access: 'write',
-  isSetting: true,
+  audit: 'entry',
   params: idParam,
   response: z.object({ id: z.string().max(ID_MAX), deleted: z.literal(true) }),
   async handler({ caller, params }, services: Services) {

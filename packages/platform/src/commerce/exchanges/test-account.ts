@@ -37,6 +37,7 @@ export const testAccount = endpoint({
   path: '/dac/v1/exchange-accounts/{id}/test',
   summary: 'Test an exchange account',
   access: 'write',
+  audit: { not: 'it changes nothing' },
   params: idParam,
   body: z.strictObject({}),
   response: accountShape

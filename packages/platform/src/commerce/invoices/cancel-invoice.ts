@@ -27,6 +27,7 @@ export const cancelInvoice = endpoint({
   path: '/dac/v1/invoices/{id}/cancel',
   summary: 'Cancel an invoice',
   access: 'write',
+  audit: 'entry',
   params: z.strictObject({ id: pathInvoiceId }),
   body: emptyBody,
   response: invoiceShape,

@@ -30,6 +30,7 @@ export const markInvoice = endpoint({
   path: '/dac/v1/invoices/{id}/mark',
   summary: 'Mark an invoice as settled or invalid',
   access: 'write',
+  audit: 'entry',
   params: z.strictObject({ id: pathInvoiceId }),
   body: z.strictObject({
     status: z

@@ -66,6 +66,7 @@ export const refundInvoice = endpoint({
   path: '/dac/v1/invoices/{id}/refund',
   summary: 'Refund an invoice',
   access: 'write',
+  audit: { not: 'the refund is a transfer, which stores the request and its key' },
   params: z.strictObject({ id: pathInvoiceId }),
   body: transferBody,
   response: transactionShape,

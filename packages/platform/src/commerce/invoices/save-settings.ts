@@ -64,7 +64,7 @@ export const saveInvoiceSettings = endpoint({
   path: '/dac/v1/invoice-settings',
   summary: 'Save the invoice settings',
   access: 'write',
-  isSetting: true,
+  audit: 'entry',
   body: z.strictObject({
     display_name: optional(text(100)).meta({
       description: 'Name displayed to payers; by default the workspace’s name',

@@ -34,6 +34,7 @@ export const cancelOrder = endpoint({
   path: '/dac/v1/orders/{id}/cancel',
   summary: 'Cancel an order',
   access: 'write',
+  audit: { not: 'the order stores its cancellation' },
   params: z.strictObject({ id: pathId }),
   body: z.strictObject({}),
   response: orderShape,

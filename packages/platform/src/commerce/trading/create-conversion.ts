@@ -78,6 +78,7 @@ export const createConversion = endpoint({
   path: '/dac/v1/conversions',
   summary: 'Create a conversion',
   access: 'write',
+  audit: { not: 'the conversion is stored, and an entry for each would serialize them' },
   body,
   response: conversionShape,
   async earlier(

@@ -41,6 +41,7 @@ export const quoteConversion = endpoint({
   path: '/dac/v1/conversions/quote',
   summary: 'Quote a conversion',
   access: 'write',
+  audit: { not: 'a quote changes nothing' },
   body: z.strictObject(conversionBody),
   response: conversionShape,
   async handler({ caller, body }, services: Services) {

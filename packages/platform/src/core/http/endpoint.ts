@@ -111,8 +111,27 @@ export interface Operation<
   earlier?(request: Repeated<z.output<B>>, services: Services): Promise<Reply | null>
 }
 
+/**
+ * Whether an operation that changes something leaves an entry in the audit log. `not`: why it does not.
+ * Requests that people's API keys sign are always recorded.
+ */
+export type Audited = 'entry' | { not: string }
+
+/**
+ * Required authorization. `public`: no authentication. `read`: any key. `write`: a key with the
+ * full role; its requests change something.
+ */
+type Access = { access: 'public' | 'read'; audit?: undefined } | { access: 'write'; audit: Audited }
+
 /** One endpoint of the API. Each endpoint has a file with its schemas and handler. */
-export interface Endpoint<
+export type Endpoint<
+  Services = never,
+  B extends z.ZodType = z.ZodType,
+  Q extends z.ZodType = z.ZodType,
+  P extends z.ZodType = z.ZodType,
+> = Described<Services, B, Q, P> & Access
+
+interface Described<
   in Services = never,
   B extends z.ZodType = z.ZodType,
   Q extends z.ZodType = z.ZodType,
@@ -132,13 +151,6 @@ export interface Endpoint<
   errors?: readonly ErrorCode[]
   /** A typical request body, if the example from the schema alone is not useful. */
   example?: Record<string, unknown>
-  /**
-   * Required authorization. `public`: no authentication. `read`: any key. `write`: a key with the
-   * full role.
-   */
-  access: 'public' | 'read' | 'write'
-  /** The endpoint changes a setting: the audit log records its requests for every kind of key. */
-  isSetting?: true
 }
 
 /** Preserves the types of an endpoint's schemas for its handler. */

@@ -44,6 +44,7 @@ export const createAddress = endpoint({
   path: '/dac/v1/address',
   summary: 'Create a deposit address',
   access: 'write',
+  audit: { not: 'an address moves nothing, and customers create them in large numbers' },
   body: z.strictObject({ asset: assetName, label: text(200).optional() }),
   response: addressShape,
   async handler({ caller, body }, services: Services) {

@@ -32,7 +32,7 @@ export const saveAmlSettings = endpoint({
   path: '/dac/v1/aml',
   summary: 'Save the AML screening settings',
   access: 'write',
-  isSetting: true,
+  audit: 'entry',
   body: z.strictObject({
     provider: text(40).meta({
       enum: [...PROVIDERS],

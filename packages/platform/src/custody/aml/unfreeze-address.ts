@@ -36,7 +36,7 @@ export const unfreezeAddress = endpoint({
   path: '/dac/v1/unfreeze-address',
   summary: 'Remove an address from the AML frozen list',
   access: 'write',
-  isSetting: true,
+  audit: 'entry',
   body: z.strictObject({ asset: assetName, address: text(200), address_tag: text(200).optional() }),
   response: z.object({
     asset: z.string().max(WORD_MAX),

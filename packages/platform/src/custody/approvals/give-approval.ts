@@ -32,6 +32,7 @@ export const giveApproval = endpoint({
   path: '/dac/v1/approvals/{id}',
   summary: 'Approve or reject a transfer, a forwarding rule or a policy change',
   access: 'write',
+  audit: 'entry',
   params: z.strictObject({ id: pathId }),
   body: carriedApproval.omit({ id: true }).extend({
     passkey: assertionShape.optional(),

@@ -62,7 +62,7 @@ export const createRule = endpoint({
   path: '/dac/v1/auto-forwarding',
   summary: 'Forward incoming funds of an asset to one destination',
   access: 'write',
-  isSetting: true,
+  audit: 'entry',
   body: ruleBody,
   response: ruleShape,
   async handler({ caller, body, signed }, services: Services) {

@@ -34,7 +34,7 @@ export const deleteRule = endpoint({
   path: '/dac/v1/auto-forwarding/{id}',
   summary: 'Delete a forwarding rule',
   access: 'write',
-  isSetting: true,
+  audit: 'entry',
   params: z.strictObject({ id: pathId }),
   body: emptyBody,
   response: ruleShape,

@@ -30,7 +30,7 @@ const turn = (verb: 'pause' | 'resume', summary: string) =>
     path: `/dac/v1/auto-forwarding/{id}/${verb}`,
     summary,
     access: 'write',
-    isSetting: true,
+    audit: 'entry',
     params: z.strictObject({ id: pathId }),
     response: ruleShape,
     async handler({ caller, params }, services: Services) {

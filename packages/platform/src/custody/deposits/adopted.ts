@@ -171,6 +171,8 @@ interface Surplus {
   asset: Asset
   amount: bigint
   hash: string | null
+  /** Called last in the commit that stores the deposit. */
+  adopted?: (tx: Queryable, row: TransactionRow) => Promise<void>
 }
 
 /**
@@ -192,7 +194,7 @@ async function adoptIfSame(
   services: Services,
   tx: Queryable,
   network: Network,
-  { owner, asset, amount, hash }: Surplus,
+  { owner, asset, amount, hash, adopted }: Surplus,
   { before, balance, tip, previous }: Check,
 ): Promise<Look | TransactionRow | null> {
   // With this lock, neither the scanner nor a rescan writes deposits concurrently.
@@ -225,7 +227,7 @@ async function adoptIfSame(
     senders: { addresses: [], complete: false },
     coinbase: false,
   }
-  return insertDeposit(services, tx, {
+  const row = await insertDeposit(services, tx, {
     network,
     asset,
     block: tip,
@@ -234,6 +236,8 @@ async function adoptIfSame(
     hash,
     isAdopted: true,
   })
+  if (row) await adopted?.(tx, row)
+  return row
 }
 
 /**

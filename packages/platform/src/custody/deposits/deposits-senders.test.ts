@@ -108,6 +108,9 @@ for (const family of Object.keys(FAMILIES) as FamilyName[]) {
       { ...released, again: true },
       'said again, done once',
     )
+    assert.deepEqual(await fixture.database.query('select action, object from audit_log'), [
+      { action: 'deposit.released', object: one?.id },
+    ])
     await fixture.step()
     assert.deepEqual(
       (await fixture.deposits()).map(({ id, state, failure_reason: reason }) => [

@@ -84,6 +84,9 @@ test('a deposit in suspense stays pending until the operator assigns it', async 
     isConfirmedAt: true,
   })
   assert.deepEqual((await events()).slice(before.length), ['deposit.confirmed'])
+  assert.deepEqual(await fixture.database.query('select action, object from audit_log'), [
+    { action: 'suspense.assigned', object: id },
+  ])
 })
 
 test('a deposit without a wallet is confirmed when the wallet is created', async () => {

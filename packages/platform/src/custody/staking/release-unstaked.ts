@@ -47,6 +47,7 @@ export const releaseUnstaked = endpoint({
   path: '/dav/v1/release-unstaked',
   summary: 'Release unstaked TRX after its cooldown',
   access: 'write',
+  audit: { not: 'the release stores the request and its key' },
   body: releaseBody,
   response: stakingShape,
   earlier: earlierStaking('RELEASE'),

@@ -71,6 +71,7 @@ export const stake = endpoint({
   path: '/dav/v1/stake',
   summary: 'Stake TRX for energy or bandwidth',
   access: 'write',
+  audit: { not: 'the stake stores the request and its key' },
   body: stakeBody,
   response: stakingShape,
   earlier: earlierStaking('STAKE'),

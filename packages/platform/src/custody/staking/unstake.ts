@@ -64,6 +64,7 @@ export const unstake = endpoint({
   path: '/dav/v1/unstake',
   summary: 'Unstake TRX',
   access: 'write',
+  audit: { not: 'the unstake stores the request and its key' },
   body: stakeBody,
   response: stakingShape,
   earlier: earlierStaking('UNSTAKE'),

@@ -49,6 +49,7 @@ export const cancelTransaction = endpoint({
   path: '/dac/v1/transaction/{id}/cancel',
   summary: 'Cancel an outgoing transfer',
   access: 'write',
+  audit: { not: 'the transfer stores the request and its key' },
   params: z.strictObject({ id: pathId }),
   body: emptyBody,
   response: transactionNowShape,

@@ -47,6 +47,7 @@ export const speedUp = endpoint({
   path: '/dac/v1/transaction/{id}/speed-up',
   summary: 'Increase the network fee of a pending transfer',
   access: 'write',
+  audit: { not: 'the transfer stores the request and its key' },
   params: z.strictObject({ id: pathId }),
   body: speedUpBody,
   response: transactionNowShape,

@@ -55,6 +55,7 @@ const definition = (id: string, path: string) =>
     path,
     summary: 'Create a wallet',
     access: 'write',
+    audit: { not: 'a wallet moves nothing, and customers create them in large numbers' },
     body: z.strictObject({ asset: assetName }),
     response: walletShape,
     async handler({ caller, body }, services: Services) {

@@ -37,7 +37,7 @@ export const changeWebhook = endpoint({
   path: '/dac/v1/webhooks/{id}',
   summary: 'Change a webhook',
   access: 'write',
-  isSetting: true,
+  audit: 'entry',
   params: idParam,
   body: z.strictObject({
     url: fields.url.optional(),

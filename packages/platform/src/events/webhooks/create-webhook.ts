@@ -41,7 +41,7 @@ export const createWebhook = endpoint({
   path: '/dac/v1/webhooks',
   summary: 'Create a webhook',
   access: 'write',
-  isSetting: true,
+  audit: 'entry',
   body: z.strictObject({
     url: fields.url,
     events: fields.events,

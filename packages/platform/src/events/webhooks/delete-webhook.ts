@@ -18,7 +18,7 @@ export const deleteWebhook = endpoint({
   path: '/dac/v1/webhooks/{id}',
   summary: 'Delete a webhook',
   access: 'write',
-  isSetting: true,
+  audit: 'entry',
   params: idParam,
   response: z.object({ id: z.string().max(ID_MAX), deleted: z.literal(true) }),
   async handler({ caller, params }, services: Services) {

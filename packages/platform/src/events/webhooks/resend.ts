@@ -53,6 +53,7 @@ export const resendDelivery = endpoint({
   path: '/dac/v1/webhooks/deliveries/{delivery}/resend',
   summary: 'Resend a delivery',
   access: 'write',
+  audit: { not: 'it repeats deliveries that were made before' },
   params: z.strictObject({ delivery: pathId }),
   response: deliveryShape,
   handler: async ({ caller, params }, services: Services) =>
@@ -68,6 +69,7 @@ export const resendDeliveryOf = endpoint({
   path: '/dac/v1/webhooks/{id}/deliveries/{delivery}/resend',
   summary: 'Resend a delivery of a webhook',
   access: 'write',
+  audit: { not: 'it repeats deliveries that were made before' },
   params: z.strictObject({ id: pathId, delivery: pathId }),
   response: deliveryShape,
   handler: async ({ caller, params }, services: Services) =>

@@ -40,7 +40,7 @@ export const rotateWebhook = endpoint({
   path: '/dac/v1/webhooks/{id}/rotate',
   summary: 'Rotate the secret of a webhook',
   access: 'write',
-  isSetting: true,
+  audit: 'entry',
   params: idParam,
   body: z.strictObject({
     overlap_s: wholeNumber(

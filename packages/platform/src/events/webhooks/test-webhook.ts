@@ -49,6 +49,7 @@ export const testWebhook = endpoint({
   path: '/dac/v1/webhooks/{id}/test',
   summary: 'Send a test event to a webhook',
   access: 'write',
+  audit: { not: 'it changes nothing' },
   params: idParam,
   response: deliveryShape,
   async handler({ caller, params }, services: Services) {

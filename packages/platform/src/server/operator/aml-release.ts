@@ -7,6 +7,7 @@ import { lockFreezing } from '../../custody/aml/frozen.ts'
 import { emit } from '../../core/ledger/post.ts'
 import { presentTransaction } from '../../core/engine/present.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
+import { OPERATOR, writeAudit } from '../../console-api/people/audit-log.ts'
 import { OperatorError, type Command } from './command.ts'
 
 interface Services {
@@ -59,6 +60,11 @@ export const releaseDeposit: Command<Services> = async (services, input) => {
       'deposit.released',
       stringifyJson(presentTransaction(row, services.registry)),
     )
+    await writeAudit(tx, row.workspace_id, OPERATOR, {
+      action: 'deposit.released',
+      object: row.id,
+      details: { asset: row.asset, amount: row.amount },
+    })
     services.log.warn(
       { transaction: row.id, hash: row.hash, asset: row.asset, amount: row.amount },
       'the operator released a deposit whose senders are not all known',

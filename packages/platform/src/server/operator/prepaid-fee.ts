@@ -7,6 +7,7 @@ import { accountOf } from '../../custody/prepaid-fee/account.ts'
 import { balanceOfRefusal, tierOfWorkspace } from '../../custody/prepaid-fee/fees.ts'
 import { tierNamed } from '../../core/settings/tiers.ts'
 import { parseUsd, showUsd } from '../../core/decimals.ts'
+import { OPERATOR, writeAudit } from '../../console-api/people/audit-log.ts'
 import { OperatorError, type Command } from './command.ts'
 import { ensureWorkspace } from '../../custody/prepaid-fee/ensure-workspace.ts'
 import { readName } from './workspaces.ts'
@@ -56,7 +57,12 @@ export const adjustPrepaidFee: Command<Services> = async (services, input) => {
         'select prepaid_adjust($1, $2, $3, $4)::text balance',
         [workspace, services.environment.uuid(), amount.toString(), least.toString()],
       )
-      return BigInt(row?.balance ?? '0')
+      const adjusted = BigInt(row?.balance ?? '0')
+      await writeAudit(tx, workspace, OPERATOR, {
+        action: 'prepaid_fee.adjusted',
+        details: { amount: showUsd(amount), balance: showUsd(adjusted) },
+      })
+      return adjusted
     })
     return { workspace: name, balance: Number(showUsd(balance)), currency: 'USD' }
   } catch (error) {

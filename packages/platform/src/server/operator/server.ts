@@ -7,6 +7,7 @@ import { reasonOf } from '@custody/chains/reason'
 import { readRoleHealth } from '../app/health/role-health.ts'
 import { recordedAudit } from '../audit/recorded.ts'
 import { ApiError } from '../../core/errors.ts'
+import type { Audited } from '../../core/http/endpoint.ts'
 import { createPrivateFolder } from '../../core/data-dir.ts'
 import type { Application } from '../app/application.ts'
 import { adoptIntoBooks } from './books/adopt.ts'
@@ -60,69 +61,97 @@ function operatorSocket(home: string): string {
       )
 }
 
-const COMMANDS: Record<string, Command<Application>> = {
-  'aml release': releaseDeposit,
-  'approval give': giveDecision,
-  'approval list': listOpenApprovals,
-  'approval show': showApproval,
-  'approval prove': provePossessionOf,
-  'api-user create': createApiUser,
-  'api-user list': listApiUsers,
-  'api-user revoke': revokeApiUser,
-  'audit-log export': exportAuditLog,
-  'console invite': inviteToConsole,
-  'console people': listConsolePeople,
-  'console reset': resetPerson,
-  'gas-tank list': listTanks,
-  'gas-tank address': tankAddress,
-  'gas-tank drain': drainTank,
-  'gas-tank set': setTank,
-  'gas-tank stake': stakeTank,
-  'policy history': policyHistory,
-  'policy propose': proposePolicy,
-  'policy surroundings': policySurroundings,
-  'prepaid-fee adjust': adjustPrepaidFee,
-  'prepaid-fee show': showPrepaidFee,
-  'rescan start': startRescan,
-  'rescan progress': rescanProgress,
-  'rescan stop': endRescan,
-  'reserves list': listReserves,
-  'reserves publish': publishReserves,
-  'reserves show': showReserves,
-  'suspense list': listSuspense,
-  'suspense assign': assignSuspense,
-  'suspense adopt': adoptIntoBooks,
-  'sweep set': setSweep,
-  'sweep show': showSweep,
-  waiting: listWaiting,
-  'wallet list': listWallets,
-  'wallet set': setWallet,
-  transaction: transactionState,
-  trigger: triggerEvent,
-  'reconcile start': startReconcile,
-  'reconcile outcome': reconcileOutcome,
-  events: eventsAfter,
-  doctor: doctorFacts,
-  'failing loops': async (services) => ({ failing: (await readRoleHealth(services)).failing }),
-  audit: async (services) => ({ ...(await recordedAudit(services)) }),
-  devnet: async (services, input) => {
-    if (!services.devnet)
-      throw new OperatorError('the local chains exist only with CUSTODY_NETWORK=local')
-    try {
-      return await services.devnet(input)
-    } catch (error) {
-      throw new OperatorError(reasonOf(error))
-    }
-  },
-  'signer status': async (services) => ({
-    nodes: await Promise.all(
-      services.signers.peers.map(({ node }) =>
-        services.signers
-          .call<Record<string, unknown>>(node, 'GET', '/status', undefined, 3000)
-          .catch((error: Error) => ({ node, ready: false, error: error.message })),
-      ),
+const controlChains: Command<Pick<Application, 'devnet'>> = async (services, input) => {
+  if (!services.devnet)
+    throw new OperatorError('the local chains exist only with CUSTODY_NETWORK=local')
+  try {
+    return await services.devnet(input)
+  } catch (error) {
+    throw new OperatorError(reasonOf(error))
+  }
+}
+
+const signerStatus: Command<Pick<Application, 'signers'>> = async ({ signers }) => ({
+  nodes: await Promise.all(
+    signers.peers.map(({ node }) =>
+      signers
+        .call<Record<string, unknown>>(node, 'GET', '/status', undefined, 3000)
+        .catch((error: Error) => ({ node, ready: false, error: error.message })),
     ),
-  }),
+  ),
+})
+
+/** Operator commands. `reads`: the command changes nothing. */
+export const COMMANDS: Record<string, { run: Command<Application>; audit: 'reads' | Audited }> = {
+  'aml release': { run: releaseDeposit, audit: 'entry' },
+  'approval give': {
+    run: giveDecision,
+    audit: { not: 'the decision is stored with the signature of a person' },
+  },
+  'approval list': { run: listOpenApprovals, audit: 'reads' },
+  'approval show': { run: showApproval, audit: 'reads' },
+  'approval prove': {
+    run: provePossessionOf,
+    audit: { not: 'the proof is stored with the change that it belongs to' },
+  },
+  'api-user create': { run: createApiUser, audit: 'entry' },
+  'api-user list': { run: listApiUsers, audit: 'reads' },
+  'api-user revoke': { run: revokeApiUser, audit: 'entry' },
+  'audit-log export': { run: exportAuditLog, audit: 'reads' },
+  'console invite': { run: inviteToConsole, audit: 'entry' },
+  'console people': { run: listConsolePeople, audit: 'reads' },
+  'console reset': { run: resetPerson, audit: 'entry' },
+  'gas-tank list': { run: listTanks, audit: 'reads' },
+  'gas-tank address': { run: tankAddress, audit: 'reads' },
+  'gas-tank drain': { run: drainTank, audit: 'entry' },
+  'gas-tank set': { run: setTank, audit: 'entry' },
+  'gas-tank stake': { run: stakeTank, audit: 'entry' },
+  'policy history': { run: policyHistory, audit: 'reads' },
+  'policy propose': {
+    run: proposePolicy,
+    audit: {
+      not: 'the change is stored with its history, and applies only after people have approved it',
+    },
+  },
+  'policy surroundings': { run: policySurroundings, audit: 'reads' },
+  'prepaid-fee adjust': { run: adjustPrepaidFee, audit: 'entry' },
+  'prepaid-fee show': { run: showPrepaidFee, audit: 'reads' },
+  'rescan start': {
+    run: startRescan,
+    audit: { not: 'blocks are read again, and each deposit that is found is booked as usual' },
+  },
+  'rescan progress': { run: rescanProgress, audit: 'reads' },
+  'rescan stop': { run: endRescan, audit: { not: 'it ends what has changed nothing yet' } },
+  'reserves list': { run: listReserves, audit: 'reads' },
+  'reserves publish': {
+    run: publishReserves,
+    audit: { not: 'the statement is stored and signed' },
+  },
+  'reserves show': { run: showReserves, audit: 'reads' },
+  'suspense list': { run: listSuspense, audit: 'reads' },
+  'suspense assign': { run: assignSuspense, audit: 'entry' },
+  'suspense adopt': { run: adoptIntoBooks, audit: 'entry' },
+  'sweep set': { run: setSweep, audit: 'entry' },
+  'sweep show': { run: showSweep, audit: 'reads' },
+  waiting: { run: listWaiting, audit: 'reads' },
+  'wallet list': { run: listWallets, audit: 'reads' },
+  'wallet set': { run: setWallet, audit: 'entry' },
+  transaction: { run: transactionState, audit: 'reads' },
+  trigger: { run: triggerEvent, audit: { not: 'the events are tests, in the local mode only' } },
+  'reconcile start': {
+    run: startReconcile,
+    audit: { not: 'what is adopted is on the records of the signer nodes' },
+  },
+  'reconcile outcome': { run: reconcileOutcome, audit: 'reads' },
+  events: { run: eventsAfter, audit: 'reads' },
+  doctor: { run: doctorFacts, audit: 'reads' },
+  'failing loops': {
+    run: async (services) => ({ failing: (await readRoleHealth(services)).failing }),
+    audit: 'reads',
+  },
+  audit: { run: async (services) => ({ ...(await recordedAudit(services)) }), audit: 'reads' },
+  devnet: { run: controlChains, audit: { not: 'it exists in the local mode only' } },
+  'signer status': { run: signerStatus, audit: 'reads' },
 }
 
 /**
@@ -206,7 +235,7 @@ async function answer(
       command: string
       input?: Record<string, unknown>
     }
-    const run = Object.hasOwn(COMMANDS, command) ? COMMANDS[command] : undefined
+    const run = Object.hasOwn(COMMANDS, command) ? COMMANDS[command]!.run : undefined
     if (!run) throw new OperatorError(`unknown command ${command}`)
     // A sub-account created in an outdated database would get the keys of an existing one.
     if (!WHILE_HELD.has(command)) services.hold.assertNone()

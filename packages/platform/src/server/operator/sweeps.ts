@@ -4,7 +4,8 @@ import { sweepPolicyOf } from '../../custody/deposits/sweep-policy.ts'
 import { MULTIPLE_DECIMALS } from '../../core/settings/sweep-rules.ts'
 import { readDecimal, scopeNamed } from '../../core/settings/sweep-rules.ts'
 import type { Settings } from '../../core/settings/settings.ts'
-import type { Database } from '../../core/database/pool.ts'
+import { OPERATOR, writeAudit } from '../../console-api/people/audit-log.ts'
+import type { Database, Queryable } from '../../core/database/pool.ts'
 import type { Networks } from '../../core/engine/networks.ts'
 import { OperatorError, type Command } from './command.ts'
 
@@ -34,13 +35,19 @@ function decimalOf(
   return read.toString()
 }
 
+interface Change {
+  scope: string
+  multiple: string | null | undefined
+  min: string | null | undefined
+}
+
 /**
  * Changes when deposit addresses are swept, for all networks, one network or one asset. Waiting
  * sweeps are evaluated again.
  */
 export const setSweep: Command<Services> = async (services, input) => {
   const [network, asset] = [textOf(input, 'network'), textOf(input, 'asset')]
-  let change: { scope: string; multiple: string | null | undefined; min: string | null | undefined }
+  let change: Change
   try {
     const scope = scopeNamed(services.registry, {
       ...(network === undefined ? {} : { network }),
@@ -68,27 +75,43 @@ export const setSweep: Command<Services> = async (services, input) => {
     typeof change.multiple === 'string'
       ? formatAmount(BigInt(change.multiple), MULTIPLE_DECIMALS)
       : change.multiple
-  await services.database.query(
+  await services.database.transaction(async (tx) => {
+    await writeSetting(tx, change, multiple)
+    await tx.query(
+      `update transactions set next_run_at = $1
+     where kind = 'SWEEP' and status = 'pending' and plan ? 'waits' and lease_token is null`,
+      [tx.now()],
+    )
+    // The setting applies to every workspace.
+    const workspaces = await tx.query<{ id: string }>('select id from workspaces order by id')
+    const details = { cost_multiple: multiple, min_amount: change.min }
+    for (const { id } of workspaces)
+      await writeAudit(tx, id, OPERATOR, {
+        action: 'sweeps.changed',
+        object: change.scope,
+        details: Object.fromEntries(
+          Object.entries(details).flatMap(([name, value]) =>
+            value === undefined ? [] : [[name, value ?? 'none']],
+          ),
+        ),
+      })
+  })
+  return { scope: change.scope, ...(await report(services)) }
+}
+/** Writes the setting of a scope. What is undefined stays unchanged; null removes it. */
+async function writeSetting(
+  tx: Queryable,
+  { scope, min }: Change,
+  multiple: string | null | undefined,
+): Promise<void> {
+  await tx.query(
     `insert into sweep_settings (scope, cost_multiple, min_amount) values ($1, $2, $4)
      on conflict (scope) do update set cost_multiple = case when $3 then excluded.cost_multiple
        else sweep_settings.cost_multiple end,
        min_amount = case when $5 then excluded.min_amount else sweep_settings.min_amount
          end, updated_at = $6`,
-    [
-      change.scope,
-      multiple ?? null,
-      multiple !== undefined,
-      change.min ?? null,
-      change.min !== undefined,
-      services.database.now(),
-    ],
+    [scope, multiple ?? null, multiple !== undefined, min ?? null, min !== undefined, tx.now()],
   )
-  await services.database.query(
-    `update transactions set next_run_at = $1
-     where kind = 'SWEEP' and status = 'pending' and plan ? 'waits' and lease_token is null`,
-    [services.database.now()],
-  )
-  return { scope: change.scope, ...(await report(services)) }
 }
 
 export const showSweep: Command<Services> = async (services) => report(services)

@@ -2,6 +2,7 @@ import { emit } from '../../core/ledger/post.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { Database } from '../../core/database/pool.ts'
 import type { Logger } from 'pino'
+import { OPERATOR, writeAudit } from '../../console-api/people/audit-log.ts'
 import { argument, OperatorError, type Command } from './command.ts'
 
 interface Services {
@@ -97,6 +98,11 @@ export const setWallet: Command<Services> = async (services, input) => {
           and state = 'ACTIVE'`,
         [wallet.id, at, workspaceId],
       )
+    await writeAudit(tx, workspaceId, OPERATOR, {
+      action: `wallet.${status === 'active' ? 'activated' : 'deactivated'}`,
+      object: wallet.id,
+      details: { asset: wallet.asset, sub_account: wallet.sub_account, reason },
+    })
     return true
   })
   if (changed)

@@ -217,6 +217,9 @@ test('a rescan that finds the payment behind an adopted surplus does not credit 
       ?.height,
   )
   const { id } = await adopt()
+  assert.deepEqual(await database.get().query('select action, object from audit_log'), [
+    { action: 'suspense.adopted', object: id },
+  ])
   for (const when of ['before its depth', 'after it']) {
     await startRescan(fixture.services, { network: 'ETH', from: height - 3, to: height })
     for (;;) {

@@ -40,7 +40,7 @@ export function apiAuthenticator(
       }
       const { caller, signed } = await admitCaller(services, limits, request, rawBody, definition)
       const isAudited =
-        definition.access === 'write' && (caller.personId !== null || definition.isSetting)
+        definition.access === 'write' && (caller.personId !== null || definition.audit === 'entry')
       if (isAudited) await auditWrite?.(caller, signed, request.ip)
       const holder: Principal = {
         name: `key ${caller.apiKey}`,

@@ -20,6 +20,7 @@ export const createPolicyChange = endpoint({
   path: '/dac/v1/policy/changes',
   summary: 'Propose a policy change',
   access: 'write',
+  audit: 'entry',
   body: z.strictObject({
     document: documentShape,
     possessions: z

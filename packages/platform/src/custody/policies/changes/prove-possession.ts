@@ -21,6 +21,7 @@ export const provePolicyKey = endpoint({
   path: '/dac/v1/policy/changes/{id}/possessions',
   summary: 'Prove that a person holds a new key',
   access: 'write',
+  audit: { not: 'it changes nothing that applies' },
   params: z.strictObject({ id: pathId }),
   body: carriedApproval
     .pick({ by: true, key: true, signature: true })

@@ -24,6 +24,7 @@ export const resumePolicy = endpoint({
   path: '/dac/v1/policy/resume',
   summary: 'Approve the end of a stop',
   access: 'write',
+  audit: 'entry',
   body: z.strictObject({
     ...signerFields,
     stop: z

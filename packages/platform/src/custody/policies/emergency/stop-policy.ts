@@ -23,6 +23,7 @@ export const stopPolicy = endpoint({
   path: '/dac/v1/policy/stop',
   summary: 'Stop signing',
   access: 'write',
+  audit: 'entry',
   body: z.strictObject({
     ...signerFields,
     sub_account: text(200)

@@ -25,6 +25,7 @@ export const suspendPolicyKey = endpoint({
   path: '/dac/v1/policy/suspend',
   summary: 'Suspend a key',
   access: 'write',
+  audit: 'entry',
   body: z.strictObject({
     ...signerFields,
     target: z.strictObject({ person: name, key: name }).meta({

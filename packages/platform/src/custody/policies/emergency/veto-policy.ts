@@ -22,6 +22,7 @@ export const vetoPolicy = endpoint({
   path: '/dac/v1/policy/veto',
   summary: 'Veto a policy change',
   access: 'write',
+  audit: 'entry',
   body: z.strictObject({
     ...signerFields,
     hash: z

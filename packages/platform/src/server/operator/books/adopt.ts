@@ -19,6 +19,7 @@ import type { Logger } from 'pino'
 import type { Notifier } from '../../../core/ledger/notifier.ts'
 import type { Forwards, Invoices } from '../../../core/engine/interfaces/listeners.ts'
 import type { Prices } from '../../../custody/prices/prices.ts'
+import { OPERATOR, writeAudit } from '../../../console-api/people/audit-log.ts'
 import { argument, OperatorError, type Command } from '../command.ts'
 
 interface Services {
@@ -134,7 +135,18 @@ export const adoptIntoBooks: Command<Services> = async (services, input) => {
   if (txid !== null) await assertCarriedOut(chain, txid)
   await assertNoDeficit(services, chain, owner.workspace, asset.asset_name)
   try {
-    const row = await adoptSurplus(services, chain, { owner, asset, amount, hash: txid })
+    const row = await adoptSurplus(services, chain, {
+      owner,
+      asset,
+      amount,
+      hash: txid,
+      adopted: (tx, { id }) =>
+        writeAudit(tx, owner.workspace_id, OPERATOR, {
+          action: 'suspense.adopted',
+          object: id,
+          details: { asset: ticker, amount: typed, address: owner.address, txid },
+        }),
+    })
     services.log.warn(
       { transaction: row.id, address: owner.address, asset: ticker, amount: row.amount, txid },
       'the operator recorded the surplus of an address as a deposit',

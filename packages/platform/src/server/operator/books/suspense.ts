@@ -5,6 +5,7 @@ import { formatAmount, type Registry } from '@custody/chains'
 import { isSuspended } from '../../../custody/deposits/credit.ts'
 import { leaveSuspense } from '../../../custody/deposits/waiting.ts'
 import type { TransactionRow } from '../../../core/engine/transaction.ts'
+import { OPERATOR, writeAudit } from '../../../console-api/people/audit-log.ts'
 import { OperatorError, type Command } from '../command.ts'
 
 interface Services {
@@ -79,6 +80,11 @@ export const assignSuspense: Command<Services> = async (services, input) =>
       )
     }
     await leaveSuspense(services, tx, row, wallet.id, row.address_kind)
+    await writeAudit(tx, row.workspace_id, OPERATOR, {
+      action: 'suspense.assigned',
+      object: row.id,
+      details: { asset: row.asset, amount: row.amount, wallet: wallet.id },
+    })
     return {
       id: row.id,
       asset: row.asset,

@@ -21,6 +21,7 @@ import type { WorkspaceKeys } from '../../../core/signing/keys.ts'
 import type { Addresses } from '../../../core/engine/interfaces/addresses.ts'
 import type { DevnetControl } from '../../../core/devnet.ts'
 import type { SignerNodes } from '../../../core/signing/nodes.ts'
+import { OPERATOR, writeAudit } from '../../../console-api/people/audit-log.ts'
 import { OperatorError, type Command } from '../command.ts'
 import { addressOfTank, waitForFirstFill, workspaceOf } from './lookup.ts'
 import { assertOrderApproved } from './order-approvals.ts'
@@ -106,11 +107,18 @@ export const setTank: Command<Services> = async (services, input) => {
     }
   }
   await ensureGasTank(services, workspaceId, network)
-  await services.database.query(
-    `update gas_tanks set ${named.map(([name], at) => `${name} = $${at + 3}`).join(', ')}
-      where workspace_id = $1 and network = $2`,
-    [workspaceId, network.code, ...named.map(([, value]) => value)],
-  )
+  await services.database.transaction(async (tx) => {
+    await tx.query(
+      `update gas_tanks set ${named.map(([name], at) => `${name} = $${at + 3}`).join(', ')}
+        where workspace_id = $1 and network = $2`,
+      [workspaceId, network.code, ...named.map(([, value]) => value)],
+    )
+    await writeAudit(tx, workspaceId, OPERATOR, {
+      action: 'gas_tank.changed',
+      object: network.code,
+      details: Object.fromEntries(named.map(([name, value]) => [name, value ?? 'none'])),
+    })
+  })
   const tank = (await gasTanksOf(services, workspaceId)).find(
     (each) => each.network === network.code,
   )
@@ -203,6 +211,15 @@ export const drainTank: Command<Services> = async (services, input) => {
       destination_type: 'EXTERNAL',
       destination_id: to.address,
       plan: { order: String(input['order']), reserved_fee: fee.toString(), ...plan },
+    })
+    await writeAudit(tx, workspaceId, OPERATOR, {
+      action: 'gas_tank.drained',
+      object: id,
+      details: {
+        network: network.code,
+        amount: formatAmount(amount, native.decimals),
+        to: to.address,
+      },
     })
     return {
       id,

@@ -19,6 +19,7 @@ import { lockedBalance, post } from '../../../core/ledger/post.ts'
 import { MATURED_FIRST, TOO_MANY, unstakeRefusal } from '../../../custody/staking/chain.ts'
 import { stakeAccounts } from '../../../custody/staking/steps.ts'
 import type { SignerNodes } from '../../../core/signing/nodes.ts'
+import { OPERATOR, writeAudit } from '../../../console-api/people/audit-log.ts'
 import { OperatorError, type Command } from '../command.ts'
 import { addressOfTank, waitForFirstFill, workspaceOf } from './lookup.ts'
 import { assertOrderApproved } from './order-approvals.ts'
@@ -228,6 +229,11 @@ export const stakeTank: Command<Services> = async (services, input) => {
     const moved = action === 'release' ? await claimCooldowns(tx, operation, headTime) : amount
     if (action === 'unstake' && resource) await reserveStake(tx, operation, resource)
     await reserveBalance(tx, operation)
+    await writeAudit(tx, workspaceId, OPERATOR, {
+      action: `gas_tank.${action}`,
+      object: id,
+      details: { network: network.code, amount: formatAmount(moved, native.decimals), resource },
+    })
     return {
       id,
       action,
