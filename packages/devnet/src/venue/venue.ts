@@ -65,6 +65,11 @@ export interface VenueKind {
   playMoney: Readonly<Record<string, string>>
   newKey: () => { key: string; secret: string }
   nameOf: (kind: 'order' | 'trade', number: number, seed: string) => string
+  /**
+   * The exchange's own ID of an account, which is the same for all its keys. It depends on the
+   * venue's seed, so accounts of venues with different data have different IDs.
+   */
+  accountIdOf: (number: number, seed: string) => string
 }
 
 /**
@@ -168,6 +173,11 @@ export class Venue {
     if (!apiKey)
       throw new RequestError(`api_key ${JSON.stringify(key)} is not a key of ${this.kind.exchange}`)
     return apiKey
+  }
+
+  /** Returns the exchange's own ID of the account that a key belongs to. */
+  accountIdOf({ account }: ApiKey): string {
+    return this.kind.accountIdOf(this.engine.accounts.get(account)!.number, this.#seed)
   }
 
   revoke(key: ApiKey): void {

@@ -317,6 +317,12 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
       'Check the address on the exchange’s website; then sign the new address with `confirm_address`.',
     retry: 'never',
   },
+  EXCHANGE_ACCOUNT_LINKED: {
+    why: 'The key belongs to an account at the exchange that this installation has linked already, possibly by another key or in another workspace. An account is linked once, so that its balances count once. If the linked account is yours, `id` contains its id.',
+    action:
+      'Use the linked account. If your account is a duplicate of it, unlink yours. To use another key, change the key of the linked account.',
+    retry: 'never',
+  },
   EXCHANGE_ACCOUNT_BUSY: {
     why: 'Orders or transfers of the account are in progress.',
     action: 'Cancel them, or wait until they end.',

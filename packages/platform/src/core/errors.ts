@@ -59,6 +59,7 @@ export const ERRORS = {
   QUOTE_EXPIRED: [409, 'The quote has expired'],
   CONVERSION_UNAVAILABLE: [409, 'No exchange account can convert this now'],
   EXCHANGE_ADDRESS_CHANGED: [409, 'The exchange’s deposit address has changed'],
+  EXCHANGE_ACCOUNT_LINKED: [409, 'The account at the exchange is already linked'],
   EXCHANGE_ACCOUNT_BUSY: [409, 'Operations of the exchange account are in progress'],
   INVITATION_CLOSED: [410, 'The invitation was used, withdrawn or has expired'],
   CURSOR_EXPIRED: [410, 'The event log does not reach back that far'],

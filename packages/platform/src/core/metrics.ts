@@ -262,6 +262,10 @@ const moneyMetrics = ({ gauge, counter }: Factory) => ({
     'Unix time at which the audit last compared the books with the chains',
   ),
   auditDifferences: gauge('custody_audit_differences', 'Differences that the last audit found'),
+  auditExchangeDifferences: gauge(
+    'custody_audit_exchange_differences',
+    'Differences of the last audit at customers’ exchange accounts, including accounts that could not be compared',
+  ),
   auditSurpluses: gauge(
     'custody_audit_surpluses',
     'Differences of the last audit in which a chain has more than the books',

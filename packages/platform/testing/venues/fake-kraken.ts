@@ -53,6 +53,13 @@ export class FakeKraken {
   error: string | null = null
   /** Error that every private call returns from the next order on. */
   errorAfterAdd: string | null = null
+  /**
+   * Account at the exchange of each key; a key that is not listed has an account of its own. Null:
+   * the responses contain no account ID.
+   */
+  accounts: Map<string, string> | null = new Map()
+  /** Keys that were deleted at the exchange. */
+  readonly revoked = new Set<string>()
   /** Whether fills are left out of the responses. */
   hidesTrades = false
   readonly adds: Record<string, string>[] = []
@@ -105,7 +112,9 @@ export class FakeKraken {
       this.lose = null
       throw new TypeError('fetch failed')
     }
-    const result = this.error === null ? this.#answer(method, fields) : this.error
+    const key = new Headers(init?.headers).get('api-key') ?? ''
+    const error = this.revoked.has(key) ? 'EAPI:Invalid key' : this.error
+    const result = error === null ? this.#answer(method, fields, key) : error
     if (method === 'AddOrder' && this.errorAfterAdd !== null) {
       this.error = this.errorAfterAdd
       this.errorAfterAdd = null
@@ -119,7 +128,7 @@ export class FakeKraken {
     )
   }
 
-  #answer(method: string, fields: Record<string, string>): object | string {
+  #answer(method: string, fields: Record<string, string>, key: string): object | string {
     const seen = [...this.orders.values()].filter(
       ({ takenAt }) => this.#now() - takenAt >= this.visibleAfterMs,
     )
@@ -133,7 +142,11 @@ export class FakeKraken {
       )
     switch (method) {
       case 'GetApiKeyInfo':
-        return { permissions: this.permissions, ipAllowlist: ['127.0.0.1'] }
+        return {
+          permissions: this.permissions,
+          ipAllowlist: ['127.0.0.1'],
+          ...(this.accounts ? { iban: this.accountOf(key) } : {}),
+        }
       case 'BalanceEx':
         return Object.fromEntries(
           [...this.held].map(([coin, amount]) => [
@@ -162,6 +175,11 @@ export class FakeKraken {
       default:
         return 'EGeneral:Unknown method'
     }
+  }
+
+  /** Returns the ID of the account that a key belongs to. */
+  accountOf(key: string): string {
+    return this.accounts?.get(key) ?? `AA00 ${key}`
   }
 
   #show(order: FakeOrder): object {

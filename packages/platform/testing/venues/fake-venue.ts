@@ -45,6 +45,8 @@ export class FakeVenue implements Venue {
     if (this.isDown) throw new VenueError('unavailable', 'kraken does not answer')
   }
 
+  readonly reportsAccountId = true
+  accountId = async () => 'AA00 FAKE'
   probe = async () => ({ trade: true, withdraw: true, ip_restricted: null })
   balances = async () => [{ coin: 'BTC', total: this.held, available: this.held }]
   place = async () => ({ kind: 'refused' as const, code: 'NO' })

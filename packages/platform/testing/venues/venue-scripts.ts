@@ -97,7 +97,8 @@ const { privateKey } = generateKeyPairSync('ec', {
   publicKeyEncoding: { type: 'spki', format: 'pem' },
 })
 
-const CREDENTIALS: Record<string, Credentials> = {
+/** Credentials of the form that each exchange requires. */
+export const CREDENTIALS: Readonly<Record<string, Credentials>> = {
   kraken: {
     apiKey: 'key',
     apiSecret: Buffer.from('secret of kraken').toString('base64'),

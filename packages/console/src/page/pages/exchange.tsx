@@ -197,6 +197,12 @@ function Withdraw({
   )
 }
 
+const IDENTITY = {
+  proven: 'Yes',
+  unproven: 'Not proven',
+  duplicate: 'No, a duplicate',
+} as const
+
 const yes = (value: boolean | null) =>
   value === null ? 'Not told by the exchange' : value ? 'Yes' : 'No'
 
@@ -360,6 +366,7 @@ export function ExchangePage({ id }: { id: string }) {
             <Facts
               of={[
                 ['Ends with', <code key="hint">{account.key_hint}</code>],
+                ['Only link of its account', IDENTITY[account.identity]],
                 ['May trade', yes(account.permissions.trade)],
                 ['May withdraw', yes(account.permissions.withdraw)],
                 ['Bound to addresses', yes(account.permissions.ip_restricted)],

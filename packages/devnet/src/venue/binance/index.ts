@@ -69,7 +69,7 @@ export const METHODS: Readonly<Record<string, Open | Signed>> = {
 const rate = (bps: bigint): string => (Number(bps) / 10_000).toString()
 
 function account({ venue, key }: Call): unknown {
-  const { balances, number } = venue.engine.accounts.get(key.account)!
+  const { balances } = venue.engine.accounts.get(key.account)!
   const { makerBps, takerBps } = venue.kind.rules
   return {
     makerCommission: Number(makerBps),
@@ -91,7 +91,7 @@ function account({ venue, key }: Call): unknown {
       locked: amountText(held),
     })),
     permissions: ['SPOT'],
-    uid: number,
+    uid: Number(venue.accountIdOf(key)),
   }
 }
 

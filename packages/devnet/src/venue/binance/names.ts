@@ -8,13 +8,16 @@ import {
   type VenueRules,
 } from '../engine/markets.ts'
 import { power } from '../engine/numbers.ts'
-import type { VenueKind } from '../venue.ts'
+import { digest, type VenueKind } from '../venue.ts'
 
 export const DECIMALS = 8
 /** Minimum value of an order in USD. */
 const MIN_USD = 5
 /** First id of an order, far from 1. */
 const FIRST_ID = 1_000_000
+/** User IDs of accounts have nine digits. */
+const FIRST_UID = 100_000_000
+const UIDS = 800_000_000
 
 const TICKERS = REGISTRY.coins.map(({ ticker }) => ticker)
 const COINS: ReadonlyMap<string, Coin> = new Map(
@@ -70,4 +73,6 @@ export const BINANCE: VenueKind = {
   playMoney: { USDT: '100000', USDC: '50000', BTC: '1', ETH: '10', BNB: '10' },
   newKey: () => ({ key: randomBytes(32).toString('hex'), secret: randomBytes(32).toString('hex') }),
   nameOf: (_, number) => String(FIRST_ID + number),
+  accountIdOf: (number, seed) =>
+    String(FIRST_UID + (digest('account', seed).readUInt32BE() % UIDS) + number),
 }

@@ -88,7 +88,7 @@ const NAMES: Record<Permission, string[]> = {
   withdraw: ['withdraw-funds'],
 }
 
-function keyInfo({ key }: Call): unknown {
+function keyInfo({ venue, key }: Call): unknown {
   const created = String(Math.floor(key.createdMs / 1000))
   return {
     apiKeyName: 'local',
@@ -96,7 +96,7 @@ function keyInfo({ key }: Call): unknown {
     nonce: key.nonce,
     nonceWindow: key.nonceWindow,
     permissions: key.permissions.flatMap((each) => NAMES[each]),
-    iban: 'AA00 N84G LOCA LDEV',
+    iban: venue.accountIdOf(key),
     validUntil: '0',
     queryFrom: '0',
     queryTo: '0',

@@ -118,15 +118,22 @@ const KRAKEN_RULES: VenueRules = {
 
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
+/** Returns 16 letters that follow from words. */
+const lettersOf = (...words: string[]): string =>
+  Array.from(digest(...words).subarray(0, 16), (byte) => LETTERS[byte & 31]).join('')
+
+/** Creates a public account ID (IIBAN) in Kraken's form, such as AA88 N84G WOAK NMOI. */
+function ibanOf(number: number, seed: string): string {
+  const letters = lettersOf('account', seed, String(number))
+  return `AA${letters.slice(0, 2)} N84G ${letters.slice(2, 6)} ${letters.slice(6, 10)}`
+}
+
 /**
  * Creates an id in Kraken's form, such as OQCLML-BW3P3-BUCMWZ, from a secret of the venue and a
  * number.
  */
 export function krakenId(first: string, ...words: string[]): string {
-  const letters = Array.from(
-    digest(first, ...words).subarray(0, 16),
-    (byte) => LETTERS[byte & 31],
-  ).join('')
+  const letters = lettersOf(first, ...words)
   return `${first}${letters.slice(0, 5)}-${letters.slice(5, 10)}-${letters.slice(10, 16)}`
 }
 
@@ -139,4 +146,5 @@ export const KRAKEN: VenueKind = {
     secret: randomBytes(64).toString('base64'),
   }),
   nameOf: (kind, number, seed) => krakenId(kind === 'order' ? 'O' : 'T', seed, String(number)),
+  accountIdOf: ibanOf,
 }

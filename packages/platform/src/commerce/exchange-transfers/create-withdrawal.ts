@@ -23,7 +23,8 @@ import type { Venues } from '../exchanges/venues.ts'
 import type { ExchangeTransfers } from './loop.ts'
 import type { DevnetControl } from '../../core/devnet.ts'
 import { ApiError } from '../../core/errors.ts'
-import { findAccount, keyIn, venueOf, venueProblem, type AccountRow } from '../exchanges/account.ts'
+import { keyIn, venueOf, venueProblem, type AccountRow } from '../exchanges/account.ts'
+import { findCounted } from '../exchanges/identity.ts'
 import { VenueError } from '../exchanges/venue.ts'
 import { endpoint, type Caller, type Reply } from '../../core/http/endpoint.ts'
 import { decideOnce, type Admit } from '../../core/http/idempotent-decision.ts'
@@ -88,6 +89,7 @@ export const createExchangeWithdrawal = endpoint({
     'INSUFFICIENT_BALANCE',
     'SIGNERS_UNAVAILABLE',
     'NETWORK_UNAVAILABLE',
+    'EXCHANGE_ACCOUNT_LINKED',
     'EXCHANGE_KEY_REFUSED',
     'EXCHANGE_UNAVAILABLE',
     'EXCHANGE_UNSUPPORTED',
@@ -139,7 +141,7 @@ async function create(
   admit: Admit,
 ): Promise<Reply> {
   const { asset, network } = findOpenAsset(services, body.asset)
-  const account = await findAccount(
+  const account = await findCounted(
     services.database,
     caller,
     body.exchange_account,
@@ -155,8 +157,8 @@ async function create(
   const id = services.environment.uuid()
   const response = await services.database.transaction(async (tx) => {
     await admit(tx)
-    // An account that is being unlinked allows no withdrawals.
-    await findAccount(tx, caller, account.id, 'exchange_account', true)
+    // An account that is being unlinked, or became a duplicate, allows no withdrawals.
+    await findCounted(tx, caller, account.id, 'exchange_account', true)
     const row = (await tx.one<ExchangeTransferRow>(
       `insert into exchange_transfers (id, workspace_id, sub_account_id, account_id, exchange,
          direction, asset, network, coin, amount,

@@ -6,7 +6,8 @@ import type { Environment } from '../../core/environment.ts'
 import type { Database } from '../../core/database/pool.ts'
 import type { Aml } from '../../custody/aml/aml.ts'
 import type { Venues } from '../exchanges/venues.ts'
-import { findAccount, venueOf, venueProblem, type AccountRow } from '../exchanges/account.ts'
+import { venueOf, venueProblem, type AccountRow } from '../exchanges/account.ts'
+import { findCounted } from '../exchanges/identity.ts'
 import type { Caller } from '../../core/http/endpoint.ts'
 import type { ExchangeDestinations } from '../../custody/transactions/exchange-destinations.ts'
 import { coinAt, presentExchangeTransfer, toUnits, type ExchangeTransferRow } from './transfer.ts'
@@ -102,7 +103,7 @@ export async function checkExchangeDestination(
       'destination_id',
       'must be the id of an exchange account, because destination_type is EXCHANGE',
     )
-  const account = await findAccount(
+  const account = await findCounted(
     services.database,
     caller,
     body.destination_id,

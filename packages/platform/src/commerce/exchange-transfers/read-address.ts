@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { ADDRESS_MAX, NAME_MAX, WORD_MAX } from '../../core/bounds.ts'
 import { findAsset } from '../../custody/assets/find-asset.ts'
-import { findAccount, idParam } from '../exchanges/account.ts'
+import { idParam } from '../exchanges/account.ts'
+import { findCounted } from '../exchanges/identity.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { assetName } from '../../core/http/schemas.ts'
 import { askForAddress } from './destination.ts'
@@ -40,6 +41,7 @@ export const readExchangeAddress = endpoint({
     'UNSUPPORTED_ASSET',
     'INVALID_ADDRESS',
     'EXCHANGE_ADDRESS_CHANGED',
+    'EXCHANGE_ACCOUNT_LINKED',
     'EXCHANGE_KEY_REFUSED',
     'EXCHANGE_UNAVAILABLE',
     'EXCHANGE_UNSUPPORTED',
@@ -63,7 +65,7 @@ export const readExchangeAddress = endpoint({
     .meta({ id: 'ExchangeDepositAddress' }),
   async handler({ caller, params, query }, services: Services) {
     const { asset, network } = findAsset(services, query.asset)
-    const account = await findAccount(services.database, caller, params.id)
+    const account = await findCounted(services.database, caller, params.id)
     const { now, before, isNew } = await askForAddress(services, account, asset, network, 'id')
     return {
       body: {

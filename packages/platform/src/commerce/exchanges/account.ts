@@ -36,6 +36,12 @@ export interface Suspected extends Gap {
   since: number
 }
 
+/**
+ * Whether the account is known to differ from every other linked account at its exchange. `unread`:
+ * linked before this was determined.
+ */
+export type Identity = 'unread' | 'proven' | 'unproven' | 'duplicate'
+
 /** A row of `exchange_accounts`. */
 export interface AccountRow {
   id: string
@@ -49,6 +55,9 @@ export interface AccountRow {
   credentials_version: number
   key_hash: string
   key_hint: string
+  /** How the account is recognized at its exchange; null: not read yet. */
+  venue_account: string | null
+  identity: Identity
   allow_withdrawal: boolean
   permissions: Permissions
   checked_at: Date
@@ -59,8 +68,8 @@ export interface AccountRow {
   updated_at: Date
 }
 
-/** Maximum number of warnings, one for each permission of a key. */
-const WARNINGS_MAX = 3
+/** Maximum number of warnings: one for each permission of a key, and one about the identity. */
+const WARNINGS_MAX = 4
 
 const reported = z
   .boolean()
@@ -78,6 +87,10 @@ export const accountShape = z
       .meta({ description: 'failing: the exchange rejected the key at the last request' }),
     reason: z.string().max(MESSAGE_MAX).nullable(),
     key_hint: z.string().max(NAME_MAX).meta({ description: 'Last characters of the key' }),
+    identity: z.enum(['proven', 'unproven', 'duplicate']).meta({
+      description:
+        'Whether this is the only linked account for its account at the exchange. proven: the exchange’s own account id is linked once in the installation. unproven: not proven distinct, because the exchange reports no account id or was not queried yet; its balances are not part of the audit’s sums. duplicate: another linked account is the same one; this one is not counted and cannot be used, so unlink it',
+    }),
     permissions: z.object({ trade: reported, withdraw: reported, ip_restricted: reported }),
     allow_withdrawal: z.boolean(),
     warnings: z.array(z.string().max(MESSAGE_MAX)).max(WARNINGS_MAX),
@@ -105,7 +118,13 @@ export const idParam = z.strictObject({ id: pathId })
 const warningsOf = ({
   permissions: { trade, withdraw, ip_restricted },
   allow_withdrawal,
+  identity,
 }: AccountRow): string[] => [
+  ...(identity === 'duplicate'
+    ? [
+        'another linked account is the same account at the exchange: this one is not counted and cannot be used, so unlink it',
+      ]
+    : []),
   ...(withdraw === true
     ? [
         allow_withdrawal
@@ -130,6 +149,7 @@ export function presentAccount(row: AccountRow) {
     status: row.status === 'failing' ? ('failing' as const) : ('active' as const),
     reason: row.reason,
     key_hint: row.key_hint,
+    identity: row.identity === 'unread' ? ('unproven' as const) : row.identity,
     permissions: row.permissions,
     allow_withdrawal: row.allow_withdrawal,
     warnings: warningsOf(row),

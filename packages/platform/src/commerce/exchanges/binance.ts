@@ -109,6 +109,7 @@ export const binance: VenueAdapter = {
       ip_restricted: reportOf(ipRestrict),
     }
   },
+  accountId: async (client) => (await callOwn(client, 'privateGetAccount', {}))['uid'],
   networks: NETWORKS,
   states: { PENDING_NEW: 'open', PENDING_CANCEL: 'open', EXPIRED_IN_MATCH: 'cancelled' },
   // Flexible Simple Earn: `LDBTC` is BTC that must be redeemed before it can be spent. `LDO` is a

@@ -79,6 +79,8 @@ export const bitstamp: VenueAdapter = {
     return (order.trades ?? []).map((trade) => fill(trade, market(symbol)))
   },
   permissions: async () => ({ trade: null, withdraw: null, ip_restricted: null }),
+  // No `accountId`: only the response with a WebSocket token contains a user ID, and it is not
+  // documented whether sub-accounts have IDs of their own.
   networks: NETWORKS,
   states: { Expired: 'cancelled', 'Cancel pending': 'open', canceling: 'open' },
   withdrawParams: (_clientId, network) => ({ network }),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Environment } from '../../core/environment.ts'
-import type { Database } from '../../core/database/pool.ts'
+import type { Database, Queryable } from '../../core/database/pool.ts'
 import type { Aml } from '../../custody/aml/aml.ts'
 import { ApiError } from '../../core/errors.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
@@ -15,7 +15,8 @@ import {
 } from './account.ts'
 import { keepBalances } from './balances.ts'
 import { bookCorrection } from './books.ts'
-import { existing, fields, hintOf, tryKey } from './create-account.ts'
+import { existing, fields, hintOf, tryKey, type Tried } from './create-account.ts'
+import { venueAccountOf, type VenueAccount } from './identity.ts'
 import { hashOfKey, type Credentials, type Venues } from './venues.ts'
 
 interface Services {
@@ -36,6 +37,7 @@ export const changeAccount = endpoint({
   errors: [
     'NOT_FOUND',
     'EXCHANGE_ACCOUNT_EXISTS',
+    'EXCHANGE_ACCOUNT_LINKED',
     'EXCHANGE_KEY_REFUSED',
     'EXCHANGE_UNAVAILABLE',
     'EXCHANGE_UNSUPPORTED',
@@ -74,7 +76,10 @@ export const changeAccount = endpoint({
         { field: 'allow_withdrawal' },
       )
     }
-    const tried = credentials && (await tryKey(services, row.exchange, credentials, allow))
+    const replacement = credentials && {
+      credentials,
+      tried: await tryKey(services, row.exchange, credentials, allow),
+    }
     const after = await services.database
       .transaction(async (tx) => {
         const before = await findAccount(tx, caller, params.id, 'id', true)
@@ -88,7 +93,7 @@ export const changeAccount = endpoint({
           )
           await bookCorrection(tx, before, `${before.id}:${services.environment.uuid()}`, changes)
         }
-        if (tried) await keepBalances(tx, before.id, tried.balances)
+        if (replacement) await keepBalances(tx, before.id, replacement.tried.balances)
         const changed = (await tx.one<AccountRow>(
           `update exchange_accounts set label = $2, allow_withdrawal = $3, updated_at = $4,
            difference = case when $5 then '[]' else difference end, suspected = case
@@ -96,35 +101,79 @@ export const changeAccount = endpoint({
          where id = $1 returning *`,
           [before.id, body.label ?? before.label, allow, now, body.accept_difference === true],
         )) as AccountRow
-        const final =
-          credentials && tried
-            ? ((await tx.one<AccountRow>(
-                `update exchange_accounts set sealed_credentials = $2,
-                  credentials_version = credentials_version + 1, key_hash = $3, key_hint = $4,
-           permissions = $5, checked_at = $6, status = 'active', reason = null
-         where id = $1 returning *`,
-                [
-                  before.id,
-                  sealCredentials(services, before.id, credentials),
-                  hashOfKey(row.exchange, credentials.apiKey),
-                  hintOf(credentials),
-                  JSON.stringify(tried.permissions),
-                  now,
-                ],
-              )) as AccountRow)
-            : changed
+        const final = replacement ? await replaceKey(services, tx, changed, replacement) : changed
         await tellAccount(tx, final, 'exchange_account.updated')
         return final
       })
       .catch(async (error: unknown) => {
-        throw credentials
-          ? await existing(services, caller, row.exchange, credentials, error)
+        throw replacement
+          ? await existing(
+              services,
+              caller,
+              { exchange: row.exchange, ...named(row, replacement) },
+              error,
+            )
           : error
       })
     if (credentials) await wakeOrders(services, row)
     return { body: presentAccount(after) }
   },
 })
+
+/** A new key, and what the exchange reports about it. */
+interface Replacement {
+  credentials: Credentials
+  tried: Tried
+}
+
+/** Returns the new key, and how its account is recognized. */
+const named = (
+  { exchange }: Pick<AccountRow, 'exchange'>,
+  { credentials, tried }: Replacement,
+): VenueAccount & { credentials: Credentials } => ({
+  credentials,
+  ...venueAccountOf(tried.accountId, hashOfKey(exchange, credentials.apiKey)),
+})
+
+/**
+ * Stores the new key of an account, whose row is locked.
+ * @throws ApiError `INVALID_REQUEST` if the key belongs to another account at the exchange: the
+ *   account's orders and balances would be looked for where they are not
+ */
+async function replaceKey(
+  services: Services,
+  tx: Queryable,
+  row: AccountRow,
+  replacement: Replacement,
+): Promise<AccountRow> {
+  const { credentials, venueAccount, identity } = named(row, replacement)
+  const isKnown = row.venue_account?.startsWith('id ') === true
+  if (isKnown && identity === 'proven' && venueAccount !== row.venue_account) {
+    throw new ApiError(
+      'INVALID_REQUEST',
+      `api_key: belongs to another account at ${row.exchange} than the linked one; link it as an account of its own`,
+      { field: 'api_key' },
+    )
+  }
+  const isSame = venueAccount === row.venue_account
+  return (await tx.one<AccountRow>(
+    `update exchange_accounts set sealed_credentials = $2,
+       credentials_version = credentials_version + 1, key_hash = $3, key_hint = $4,
+       permissions = $5, checked_at = $6, status = 'active', reason = null,
+       venue_account = $7, identity = $8
+     where id = $1 returning *`,
+    [
+      row.id,
+      sealCredentials(services, row.id, credentials),
+      hashOfKey(row.exchange, credentials.apiKey),
+      hintOf(credentials),
+      JSON.stringify(replacement.tried.permissions),
+      tx.now(),
+      venueAccount,
+      isSame ? row.identity : identity,
+    ],
+  )) as AccountRow
+}
 
 /** Schedules the account's waiting orders for immediate execution with the new key. */
 async function wakeOrders(

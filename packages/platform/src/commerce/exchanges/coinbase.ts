@@ -117,6 +117,9 @@ export const coinbase: VenueAdapter = {
     const reportOf = (value: unknown) => (typeof value === 'boolean' ? value : null)
     return { trade: reportOf(trade), withdraw: reportOf(withdraw), ip_restricted: null }
   },
+  // Balances belong to portfolios, and each key to one of them.
+  accountId: async (client) =>
+    (await callOwn(client, 'v3PrivateGetBrokerageKeyPermissions', {}))['portfolio_uuid'],
   networks: NETWORKS,
   states: { PENDING: 'open', QUEUED: 'open', CANCEL_QUEUED: 'open', EDIT_QUEUED: 'open' },
   withdrawParams: (clientId, network) => ({ network, idem: clientId }),

@@ -46,6 +46,8 @@ export function note(answer: RawAnswer): void {
 /** Code of a failure before any part of the request was sent, so the request may be repeated. */
 const NOT_SENT = 'NOT_SENT'
 const OK_STATUS_MAX = 499
+/** Form of an account's ID. Zero and empty values identify no account. */
+const ACCOUNT_ID = /^(?!0+$)[\x21-\x7e][\x20-\x7e]{0,99}$/
 const REQUEST_TIMEOUT = 408
 
 interface Judged {
@@ -99,6 +101,19 @@ export class Connector implements Venue {
 
   probe(): Promise<Permissions> {
     return this.#ask(() => this.#manner.permissions(this.#client))
+  }
+
+  get reportsAccountId(): boolean {
+    return this.#manner.accountId !== undefined
+  }
+
+  async accountId(): Promise<string | null> {
+    const { accountId } = this.#manner
+    if (!accountId) return null
+    const id = await this.#ask(() => accountId(this.#client))
+    return (typeof id === 'string' || typeof id === 'number') && ACCOUNT_ID.test(String(id))
+      ? String(id)
+      : null
   }
 
   balances(): Promise<Balance[]> {

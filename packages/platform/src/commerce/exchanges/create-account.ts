@@ -17,6 +17,7 @@ import {
 } from './account.ts'
 import { keepBalances } from './balances.ts'
 import { bookOpening } from './books.ts'
+import { venueAccountOf } from './identity.ts'
 import { RECONCILE_MS } from './reconcile.ts'
 import type { Balance, Permissions } from './venue.ts'
 import { hashOfKey, type Credentials, type Venues } from './venues.ts'
@@ -68,6 +69,7 @@ export const createAccount = endpoint({
     'Links an account by an API key of the exchange. The key is verified with the exchange first; its secret is stored encrypted and never returned.',
   errors: [
     'EXCHANGE_ACCOUNT_EXISTS',
+    'EXCHANGE_ACCOUNT_LINKED',
     'EXCHANGE_KEY_REFUSED',
     'EXCHANGE_UNAVAILABLE',
     'EXCHANGE_UNSUPPORTED',
@@ -98,22 +100,27 @@ export const createAccount = endpoint({
       apiSecret: body.api_secret,
       passphrase: body.passphrase ?? null,
     }
-    const { permissions, balances } = await tryKey(
+    const { permissions, balances, accountId } = await tryKey(
       services,
       exchange,
       credentials,
       body.allow_withdrawal ?? false,
     )
     const id = services.environment.uuid()
+    const { venueAccount, identity } = venueAccountOf(
+      accountId,
+      hashOfKey(exchange, credentials.apiKey),
+    )
     const row = await services.database
       .transaction(async (tx) => {
         const now = tx.now()
         const made = (await tx.one<AccountRow>(
           `insert into exchange_accounts (id, workspace_id, sub_account_id, exchange, label,
             sealed_credentials, key_hash, key_hint,
-           allow_withdrawal, permissions, checked_at, balances_at, reconcile_at, created_at,
-             updated_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12, $11, $11) returning *`,
+           allow_withdrawal, permissions, venue_account, identity, checked_at, balances_at,
+             reconcile_at, created_at, updated_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $13, $14, $11, $11, $12, $11, $11)
+           returning *`,
           [
             id,
             caller.workspaceId,
@@ -127,6 +134,8 @@ export const createAccount = endpoint({
             JSON.stringify(permissions),
             now,
             new Date(now.getTime() + RECONCILE_MS),
+            venueAccount,
+            identity,
           ],
         )) as AccountRow
         await keepBalances(tx, id, balances)
@@ -135,7 +144,7 @@ export const createAccount = endpoint({
         return made
       })
       .catch(async (error: unknown) => {
-        throw await existing(services, caller, exchange, credentials, error)
+        throw await existing(services, caller, { exchange, credentials, venueAccount }, error)
       })
     services.environment.checkpoint('exchange-account.created')
     return { body: presentAccount(row) }
@@ -166,8 +175,15 @@ export function assertExchange(
   })
 }
 
+/** What the exchange reports about a key. `accountId`: null if the exchange reports none. */
+export interface Tried {
+  permissions: Permissions
+  balances: Balance[]
+  accountId: string | null
+}
+
 /**
- * Queries the permissions and balances of a key at the exchange; stores nothing.
+ * Queries the permissions, the balances and the account of a key at the exchange; stores nothing.
  * @throws ApiError `EXCHANGE_KEY_REFUSED`, `EXCHANGE_UNAVAILABLE`, or `INVALID_REQUEST` if the key
  *   has the withdrawal permission and must not have it
  */
@@ -176,8 +192,8 @@ export async function tryKey(
   exchange: string,
   credentials: Credentials,
   mayWithdraw: boolean,
-): Promise<{ permissions: Permissions; balances: Balance[] }> {
-  let match: { permissions: Permissions; balances: Balance[] }
+): Promise<Tried> {
+  let match: Tried
   try {
     const { passphrase, secretIsBase64 = false } = await services.exchanges.traits(exchange)
     if (secretIsBase64 && !BASE64.test(credentials.apiSecret)) {
@@ -195,7 +211,11 @@ export async function tryKey(
       })
     }
     const venue = await services.exchanges.tried(exchange, credentials)
-    match = { permissions: await venue.probe(), balances: await venue.balances() }
+    match = {
+      permissions: await venue.probe(),
+      balances: await venue.balances(),
+      accountId: await venue.accountId(),
+    }
   } catch (error) {
     throw venueProblem(error, 'api_key')
   }
@@ -210,26 +230,42 @@ export async function tryKey(
 }
 
 /**
- * Returns the error for a key that is linked already; the caller may be repeating a request whose
- * response was lost.
+ * Returns the error for a key or an account that is linked already; the caller may be repeating a
+ * request whose response was lost. The ID of an account of another sub-account is not returned.
  */
 export async function existing(
   services: Pick<Services, 'database'>,
   caller: Caller,
-  exchange: string,
-  credentials: Credentials,
+  o: { exchange: string; credentials: Credentials; venueAccount: string },
   error: unknown,
 ): Promise<unknown> {
   if ((error as { code?: unknown }).code !== UNIQUE_VIOLATION) return error
-  const other = await services.database.one<{ id: string; sub_account_id: string }>(
-    `select id, sub_account_id from exchange_accounts where workspace_id = $1 and exchange = $2
-      and key_hash = $3 and status <> 'deleted'`,
+  const { exchange, credentials, venueAccount } = o
+  type Other = Pick<AccountRow, 'id' | 'workspace_id' | 'sub_account_id'>
+  const sameKey = await services.database.one<Other>(
+    `select id, workspace_id, sub_account_id from exchange_accounts where workspace_id = $1
+      and exchange = $2 and key_hash = $3 and status <> 'deleted'`,
     [caller.workspaceId, exchange, hashOfKey(exchange, credentials.apiKey)],
   )
+  const other =
+    sameKey ??
+    (await services.database.one<Other>(
+      `select id, workspace_id, sub_account_id from exchange_accounts where exchange = $1
+        and venue_account = $2 and status <> 'deleted' and identity <> 'duplicate'`,
+      [exchange, venueAccount],
+    ))
   const isOwn = other?.sub_account_id === caller.subAccountId
-  return new ApiError(
-    'EXCHANGE_ACCOUNT_EXISTS',
-    `api_key: is already linked${isOwn ? ` as ${other?.id}` : ' in another sub-account'}`,
-    { field: 'api_key', ...(isOwn ? { details: { id: other?.id } } : {}) },
-  )
+  const where = isOwn
+    ? ` as ${other?.id}`
+    : other?.workspace_id === caller.workspaceId
+      ? ' in another sub-account'
+      : ' in this installation'
+  const details = { field: 'api_key', ...(isOwn ? { details: { id: other?.id } } : {}) }
+  return sameKey
+    ? new ApiError('EXCHANGE_ACCOUNT_EXISTS', `api_key: is already linked${where}`, details)
+    : new ApiError(
+        'EXCHANGE_ACCOUNT_LINKED',
+        `api_key: belongs to an account at ${exchange} that is already linked${where}`,
+        details,
+      )
 }

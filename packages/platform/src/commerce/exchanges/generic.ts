@@ -1,12 +1,25 @@
-import type { Client } from './client.ts'
-import { BEFORE_MS, NETWORKS, WORDS, type VenueAdapter } from './venue-adapter.ts'
+import { callOwn, type Client } from './client.ts'
+import { BEFORE_MS, dict, NETWORKS, WORDS, type VenueAdapter } from './venue-adapter.ts'
+
+/**
+ * Calls of other exchanges that return the ID of the key's own account, which differs between an
+ * account and its sub-accounts: Bybit's "Get API Key Information" and CoinEx's "Get User Account
+ * Info".
+ */
+export const ACCOUNT_IDS: Readonly<Record<string, (client: Client) => Promise<unknown>>> = {
+  bybit: async (client) =>
+    dict((await callOwn(client, 'privateGetV5UserQueryApi', {}))['result'])['userID'],
+  coinex: async (client) =>
+    dict((await callOwn(client, 'v2PrivateGetAccountInfo', {}))['data'])['user_id'],
+}
 
 /**
  * Adapter for every other exchange, based on ccxt's description of it. Its error codes are not
  * known here: an error that ccxt classifies as a rejection only counts as one if the exchange sent
  * a response (`RefusedByClass`), and a missing order proves nothing.
  */
-export function generic(has: Readonly<Record<string, unknown>>): VenueAdapter {
+export function generic(has: Readonly<Record<string, unknown>>, exchange = ''): VenueAdapter {
+  const accountId = ACCOUNT_IDS[exchange]
   const lists =
     has['fetchOpenOrders'] === true &&
     (has['fetchClosedOrders'] === true || has['fetchOrders'] === true)
@@ -63,6 +76,7 @@ export function generic(has: Readonly<Record<string, unknown>>): VenueAdapter {
       return trades.map((trade) => fill(trade, market(symbol)))
     },
     permissions: async () => ({ trade: null, withdraw: null, ip_restricted: null }),
+    ...(accountId ? { accountId } : {}),
     networks: NETWORKS,
     withdrawParams: (_clientId, network) => ({ network }),
   }

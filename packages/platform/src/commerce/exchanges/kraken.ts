@@ -147,6 +147,10 @@ export const kraken: VenueAdapter = {
       ip_restricted: Array.isArray(addresses) ? addresses.length > 0 : null,
     }
   },
+  // The public account ID (IIBAN), which each account and sub-account has of its own.
+  async accountId(client) {
+    return dict((await callOwn(client, 'privatePostGetApiKeyInfo', {}))['result'])['iban']
+  },
   variant(code) {
     // Ether that was staked before withdrawals of it were possible.
     if (code === 'ETH2') return { coin: 'ETH', isSpendable: false }

@@ -82,6 +82,11 @@ export const okx: VenueAdapter = {
       ip_restricted: typeof ip === 'string' ? ip !== '' : null,
     }
   },
+  // `uid` is the ID of the key's own account; `mainUid` would be the same for its sub-accounts.
+  async accountId(client) {
+    const { data } = await callOwn(client, 'privateGetAccountConfig', {})
+    return dict(list(data)[0])['uid']
+  },
   networks: NETWORKS,
   withdrawParams: (clientId, network) => ({ network, clientId }),
 }

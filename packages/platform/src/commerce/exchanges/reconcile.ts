@@ -7,7 +7,8 @@ import type { Aml } from '../../custody/aml/aml.ts'
 import type { Venues } from './venues.ts'
 import { tellAccount, venueOf, type AccountRow, type Gap, type Suspected } from './account.ts'
 import { keepBalances } from './balances.ts'
-import { claims } from './books.ts'
+import { bookCorrection, claims } from './books.ts'
+import { readVenueAccount, settleIdentity, type VenueAccount } from './identity.ts'
 import { VenueError, type Balance } from './venue.ts'
 
 interface Services {
@@ -59,53 +60,126 @@ const isSame = (one: Gap) => (other: Gap) =>
 
 /**
  * Reads an exchange's balances and compares them with the ledger. If they differ, the unfinished
- * orders are queried first.
+ * orders are queried first. An account whose identity is not final is identified first.
  * @throws VenueError
  */
 export async function reconcileAccount(services: Services, row: AccountRow): Promise<void> {
+  const identified = await readVenueAccount(await venueOf(services, row), row)
   const { balances, gaps } = await compareAccount(services, row)
   await services.database.transaction(async (tx) => {
+    await identify(services, tx, row, identified, balances)
     const account = await tx.one<AccountRow>(
       `select * from exchange_accounts where id = $1 and status <> 'deleted' for update`,
       [row.id],
     )
     if (!account) return
     await keepBalances(tx, row.id, balances)
-    const now = tx.now()
-    const suspected =
-      gaps === null
-        ? account.suspected
-        : gaps.map((gap): Suspected => ({
-            ...gap,
-            since: account.suspected.find(isSame(gap))?.since ?? now.getTime(),
-          }))
-    const confirmed =
-      gaps === null
-        ? account.difference
-        : suspected
-            .filter(({ since }) => now.getTime() - since >= SUSPECT_MS)
-            .map(({ coin, ledger, venue }): Gap => ({ coin, ledger, venue }))
-    if (suspected.some(({ since }) => since === now.getTime())) await askOrders(tx, row)
-    const isChanged =
-      confirmed.length !== account.difference.length ||
-      !confirmed.every((gap) => account.difference.some(isSame(gap)))
-    const after = (await tx.one<AccountRow>(
-      `update exchange_accounts set status = 'active', reason = null, difference = $2,
-         suspected = $3,
-         updated_at = case when $4 then $5 else updated_at end
-       where id = $1 returning *`,
-      [
-        row.id,
-        JSON.stringify(confirmed),
-        JSON.stringify(suspected),
-        isChanged || account.status === 'failing',
-        now,
-      ],
-    )) as AccountRow
-    if (isChanged) await tellAccount(tx, after, 'exchange_account.difference')
-    else if (account.status === 'failing') await tellAccount(tx, after, 'exchange_account.updated')
+    if (account.identity === 'duplicate') await bookTotals(services, tx, account, [])
+    // The claims of a former duplicate were booked after the comparison.
+    const found = row.identity === 'duplicate' ? null : gaps
+    await keepComparison(tx, account, account.identity === 'duplicate' ? [] : found)
   })
   services.environment.checkpoint('exchange-account.reconciled')
+}
+
+/**
+ * Determines which of the accounts that are the same at the exchange is counted. The ledger has no
+ * claims of the others.
+ * @param identified how the account is recognized; null: as before
+ */
+async function identify(
+  services: Services,
+  tx: Queryable,
+  row: AccountRow,
+  identified: VenueAccount | null,
+  balances: readonly Balance[],
+): Promise<void> {
+  // A duplicate is checked each time, because the account that was counted may be unlinked.
+  const known: VenueAccount | null =
+    row.identity === 'duplicate' && row.venue_account !== null
+      ? {
+          venueAccount: row.venue_account,
+          identity: row.venue_account.startsWith('id ') ? 'proven' : 'unproven',
+        }
+      : null
+  const account = identified ?? known
+  if (account === null) return
+  for (const changed of await settleIdentity(tx, row, account)) {
+    if (changed.identity === 'duplicate') {
+      await bookTotals(services, tx, changed, [])
+      await tx.query(
+        `update exchange_accounts set difference = '[]', suspected = '[]' where id = $1`,
+        [changed.id],
+      )
+      services.log.warn(
+        { account: changed.id, exchange: changed.exchange },
+        'two linked exchange accounts are the same account at the exchange; the one linked later is not counted',
+      )
+    } else if (row.identity === 'duplicate') {
+      await bookTotals(services, tx, changed, balances)
+    }
+    await tellAccount(tx, changed, 'exchange_account.updated')
+  }
+}
+
+/** Corrects the ledger's claims of an account to these balances. */
+async function bookTotals(
+  { environment }: Pick<Services, 'environment'>,
+  tx: Queryable,
+  account: AccountRow,
+  balances: readonly Balance[],
+): Promise<void> {
+  const gaps = gapsOf(await claims(tx, account), balances)
+  if (gaps.length === 0) return
+  const changes = gaps.map(({ coin, ledger, venue }): [string, bigint] => [
+    coin,
+    BigInt(venue) - BigInt(ledger),
+  ])
+  await bookCorrection(tx, account, `${account.id}:${environment.uuid()}`, new Map(changes))
+}
+
+/**
+ * Stores the result of a comparison. A difference is confirmed once it has lasted long enough.
+ * @param gaps null: nothing could be compared
+ */
+async function keepComparison(
+  tx: Queryable,
+  account: AccountRow,
+  gaps: readonly Gap[] | null,
+): Promise<void> {
+  const now = tx.now()
+  const suspected =
+    gaps === null
+      ? account.suspected
+      : gaps.map((gap): Suspected => ({
+          ...gap,
+          since: account.suspected.find(isSame(gap))?.since ?? now.getTime(),
+        }))
+  const confirmed =
+    gaps === null
+      ? account.difference
+      : suspected
+          .filter(({ since }) => now.getTime() - since >= SUSPECT_MS)
+          .map(({ coin, ledger, venue }): Gap => ({ coin, ledger, venue }))
+  if (suspected.some(({ since }) => since === now.getTime())) await askOrders(tx, account)
+  const isChanged =
+    confirmed.length !== account.difference.length ||
+    !confirmed.every((gap) => account.difference.some(isSame(gap)))
+  const after = (await tx.one<AccountRow>(
+    `update exchange_accounts set status = 'active', reason = null, difference = $2,
+       suspected = $3,
+       updated_at = case when $4 then $5 else updated_at end
+     where id = $1 returning *`,
+    [
+      account.id,
+      JSON.stringify(confirmed),
+      JSON.stringify(suspected),
+      isChanged || account.status === 'failing',
+      now,
+    ],
+  )) as AccountRow
+  if (isChanged) await tellAccount(tx, after, 'exchange_account.difference')
+  else if (account.status === 'failing') await tellAccount(tx, after, 'exchange_account.updated')
 }
 
 /**

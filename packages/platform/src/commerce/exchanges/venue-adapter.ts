@@ -49,6 +49,12 @@ export interface VenueAdapter {
   fills(tools: VenueTools, ref: OrderRef & { venueId: string }): Promise<Fill[]>
   permissions(client: Client): Promise<Permissions>
   /**
+   * Returns the exchange's own ID of the account, not of the key or of its owner: accounts with
+   * separate balances must have different IDs. Absent: no call of the exchange is known to return
+   * one.
+   */
+  accountId?(client: Client): Promise<unknown>
+  /**
    * Returns the coin of a balance with this ccxt code, and whether orders and withdrawals can spend
    * it. Null: the code is a coin itself. `isCoin`: returns whether the exchange lists a coin with a
    * code.

@@ -10,6 +10,13 @@ export interface Venue {
   readonly traits: VenueTraits
   /** Returns whether the key works, and its permissions. */
   probe(): Promise<Permissions>
+  /** Whether the exchange has a call that returns the account's ID. */
+  readonly reportsAccountId: boolean
+  /**
+   * Returns the exchange's own ID of the account that the key belongs to, which is the same for all
+   * keys of the account; null if the exchange reports none.
+   */
+  accountId(): Promise<string | null>
   balances(): Promise<Balance[]>
   /**
    * Places an order.

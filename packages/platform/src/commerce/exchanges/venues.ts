@@ -223,7 +223,7 @@ export class Venues {
       })
       return {
         client,
-        manner: MANNERS[exchange] ?? generic(client.has),
+        manner: MANNERS[exchange] ?? generic(client.has, exchange),
         loadedAt: 0,
         loading: null,
         markets: new Map(),

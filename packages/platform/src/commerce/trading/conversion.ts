@@ -7,6 +7,7 @@ import type { Registry } from '@custody/chains'
 import type { Venues } from '../exchanges/venues.ts'
 import { ApiError } from '../../core/errors.ts'
 import type { AccountRow } from '../exchanges/account.ts'
+import { assertCounted } from '../exchanges/identity.ts'
 import { units, unsignedUnits } from '../exchanges/market-data.ts'
 import { divide, showUnits } from '../exchanges/units.ts'
 import type { Market, Side } from '../exchanges/venue.ts'
@@ -232,7 +233,10 @@ export async function bestConversion(
     const reason = `accounts: exchange account ${unknown.slice(0, 100)} does not exist in this sub-account`
     throw new ApiError('NOT_FOUND', reason, { field: 'accounts' })
   }
-  const accounts = all.filter(({ id }) => ids === undefined || ids.includes(id))
+  const accounts = all.filter(({ id, identity }) =>
+    ids === undefined ? identity !== 'duplicate' : ids.includes(id),
+  )
+  for (const each of accounts) assertCounted(each, 'accounts')
   if (accounts.length === 0)
     throw wrong(
       'accounts',

@@ -7,7 +7,8 @@ import type { Prices } from '../../custody/prices/prices.ts'
 import type { Venues } from '../exchanges/venues.ts'
 import type { Trading } from './loop.ts'
 import { ApiError } from '../../core/errors.ts'
-import { findAccount, type AccountRow } from '../exchanges/account.ts'
+import { type AccountRow } from '../exchanges/account.ts'
+import { findCounted } from '../exchanges/identity.ts'
 import { callExchange, findMarket } from '../exchanges/market-data.ts'
 import type { Market } from '../exchanges/venue.ts'
 import { endpoint, type Caller } from '../../core/http/endpoint.ts'
@@ -39,6 +40,7 @@ export const createOrder = endpoint({
     'PRICE_UNAVAILABLE',
     'INSUFFICIENT_BALANCE',
     'INVALID_AMOUNT',
+    'EXCHANGE_ACCOUNT_LINKED',
     'EXCHANGE_KEY_REFUSED',
     'EXCHANGE_UNAVAILABLE',
     'EXCHANGE_UNSUPPORTED',
@@ -102,7 +104,7 @@ export async function makeOrder(
   { admit, also }: { admit: Admit; also?: (tx: Queryable, order: OrderRow) => Promise<void> },
 ): Promise<OrderRow & { response: string }> {
   checkBody(body)
-  const account = await findAccount(
+  const account = await findCounted(
     services.database,
     caller,
     body.exchange_account,
@@ -137,8 +139,8 @@ export async function makeOrder(
   const id = services.environment.uuid()
   const created = await services.database.transaction(async (tx) => {
     await admit(tx)
-    // An account that is being unlinked accepts no orders.
-    await findAccount(tx, caller, account.id, 'exchange_account', true)
+    // An account that is being unlinked, or became a duplicate, accepts no orders.
+    await findCounted(tx, caller, account.id, 'exchange_account', true)
     const row = await insertOrder(tx, {
       id,
       caller,

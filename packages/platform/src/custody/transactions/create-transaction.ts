@@ -79,6 +79,7 @@ export const createTransaction = endpoint({
     'POLICY_DENIED',
     'NOT_FOUND',
     'EXCHANGE_ADDRESS_CHANGED',
+    'EXCHANGE_ACCOUNT_LINKED',
     'EXCHANGE_KEY_REFUSED',
     'EXCHANGE_UNAVAILABLE',
     'EXCHANGE_UNSUPPORTED',

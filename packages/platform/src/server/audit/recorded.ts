@@ -25,6 +25,8 @@ export interface AuditRecord {
   compared: number
   differences: number
   surpluses: number
+  /** Differences at exchanges, which are not part of `differences`. */
+  exchange_differences: number
 }
 
 /**
@@ -36,8 +38,8 @@ export async function recordedAudit(services: Services): Promise<AuditReport> {
   const report = await audit(services)
   await services.database
     .query(
-      `insert into audits (at, took_ms, compared, differences, surpluses, ok)
-        values ($1, $2, $3, $4, $5, $6)`,
+      `insert into audits (at, took_ms, compared, differences, surpluses, ok, exchange_differences)
+        values ($1, $2, $3, $4, $5, $6, $7)`,
       [
         new Date(began),
         services.environment.now() - began,
@@ -45,6 +47,7 @@ export async function recordedAudit(services: Services): Promise<AuditReport> {
         report.differences.length,
         report.differences.filter(({ kind }) => kind === 'surplus').length,
         report.ok,
+        report.exchange_differences.length,
       ],
     )
     .catch((error: unknown) =>
@@ -56,5 +59,6 @@ export async function recordedAudit(services: Services): Promise<AuditReport> {
 /** Returns the latest audit, made by any process. */
 export const latestAudit = (database: Queryable): Promise<AuditRecord | undefined> =>
   database.one<AuditRecord>(
-    'select at, compared, differences, surpluses from audits order by at desc, id desc limit 1',
+    `select at, compared, differences, surpluses, exchange_differences from audits
+      order by at desc, id desc limit 1`,
   )

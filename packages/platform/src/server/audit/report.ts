@@ -20,15 +20,32 @@ export interface Difference {
   note?: string
 }
 /**
- * `ok` is true only if something was compared and nothing differs. `compared`: number of addresses
+ * What was compared at exchanges. `accounts` and `balances` count only accounts that are proven to
+ * be distinct. `unproven`: accounts that were compared but are not counted, because two of them
+ * could be the same account at the exchange. `duplicates`: accounts that are known to be the same
+ * as another one, which are not compared.
+ */
+export interface ExchangeCounts {
+  accounts: number
+  balances: number
+  unproven: number
+  duplicates: number
+}
+
+/**
+ * `ok` is true only if something was compared and neither a chain nor the ledger itself differs.
+ * Differences at exchanges do not change it: the account belongs to the customer, who can trade
+ * there or revoke its key at any time, and its coins are on no chain of the platform. `compared`: number of addresses
  * and coins compared with a chain, and of balances compared with an exchange.
  */
 export interface AuditReport {
   ok: boolean
   compared: number
   networks: Record<string, { addresses: number; coins: number }>
-  /** Exchange accounts, and the balances compared with the exchange. */
-  exchanges: { accounts: number; balances: number }
+  exchanges: ExchangeCounts
   books: { entries: number; balanced: boolean }
+  /** Differences from the chains, and of the ledger itself. */
   differences: Difference[]
+  /** Differences from exchanges, and accounts that could not be compared. */
+  exchange_differences: Difference[]
 }

@@ -6,12 +6,25 @@ const KINDS: Readonly<Record<DifferenceKind, string>> = {
   unknown: 'not compared',
 }
 
+const KINDS_AT_EXCHANGE: Readonly<Record<DifferenceKind, string>> = {
+  surplus: 'more at the exchange',
+  deficit: 'less at the exchange',
+  unknown: 'not compared',
+}
+
 /**
- * Formats an audit's report for a terminal: a line for each difference with its kind, then the
- * number of differences and the first step for the operator.
+ * Maximum number of printed lines about exchanges, because customers decide how many there are.
+ * With --json all are returned.
+ */
+const EXCHANGE_LINES_MAX = 50
+
+/**
+ * Formats an audit's report for a terminal: first the exchanges, then a line for each difference
+ * from the chains with its kind, their number, and the first step for the operator.
  */
 export function showAudit({
   differences,
+  exchange_differences: atExchanges,
   networks,
   exchanges,
   books,
@@ -23,21 +36,45 @@ export function showAudit({
         `${code}: ${addresses > 0 ? `${addresses} addresses` : `${coins} coins`}`,
     )
     .join(', ')
-  const { accounts, balances } = exchanges
+  const { accounts, balances, unproven, duplicates } = exchanges
   const claims = accounts > 0 ? `; ${balances} balances of ${accounts} exchange accounts` : ''
+  const uncounted =
+    unproven + duplicates > 0
+      ? `; not counted: ${unproven} exchange accounts that are not proven distinct, ${duplicates} duplicates`
+      : ''
   const lines = differences.map((each) => {
     const where = `${each.network} ${each.workspace} ${each.subject} ${each.asset}`
     const note = [KINDS[each.kind], each.note].filter(Boolean).join('; ')
     return `DIFFERENCE ${where}: ledger ${each.ledger}, chain ${each.chain} (${note})`
   })
+  const isEqualThere = accounts > 0 && atExchanges.length === 0
   const agreement =
     compared > 0
-      ? `the ledger agrees with the chains${accounts > 0 ? ' and the exchanges' : ''}`
+      ? `the ledger agrees with the chains${isEqualThere ? ' and the exchanges' : ''}`
       : 'NOTHING was compared: the database has no address and no coin on any configured network, and no balance at an exchange'
   return [
-    `${books.entries} ledger entries; ${looked}${claims}`,
+    `${books.entries} ledger entries; ${looked}${claims}${uncounted}`,
+    ...exchangeLines(atExchanges),
     ...lines,
     lines.length > 0 ? verdictOn(differences) : agreement,
+  ]
+}
+
+function exchangeLines(differences: readonly Difference[]): string[] {
+  if (differences.length === 0) return []
+  const lines = differences.slice(0, EXCHANGE_LINES_MAX).map((each) => {
+    const where = `${each.workspace} ${each.subject} ${each.asset}`.trim()
+    const why =
+      each.kind === 'unknown'
+        ? each.note
+        : `ledger ${each.ledger}, exchange ${each.chain} (${KINDS_AT_EXCHANGE[each.kind]})`
+    return `EXCHANGE ${where}: ${why}`
+  })
+  const more = differences.length - lines.length
+  return [
+    ...lines,
+    ...(more > 0 ? [`EXCHANGE ${more} more lines; --json returns all`] : []),
+    `${differences.length} differences at customers' exchange accounts. Their owners cause them by trades, transfers or revoked keys, and are informed by exchange_account events. They change neither the comparison with the chains nor the exit code; withdrawals need not be stopped.`,
   ]
 }
 

@@ -21,6 +21,7 @@ export async function collectAudits({ database, metrics, settings }: Services): 
   if (!last) return
   metrics.auditAt.set(last.at.getTime() / 1000)
   metrics.auditDifferences.set(last.differences)
+  metrics.auditExchangeDifferences.set(last.exchange_differences)
   metrics.auditSurpluses.set(last.surpluses)
   metrics.auditCompared.set(last.compared)
 }
