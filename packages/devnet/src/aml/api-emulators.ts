@@ -2,7 +2,7 @@ import { LAG_MS } from '../faults.ts'
 import type { HttpAnswer, HttpRequest } from '../http-server.ts'
 import { Chainalysis } from './chainalysis.ts'
 import { elliptic } from './elliptic.ts'
-import { AmlFaults } from './faults.ts'
+import { AmlFaults, ODDITIES, type Oddity } from './faults.ts'
 import type { Risks } from './risks.ts'
 import { trm } from './trm.ts'
 
@@ -18,6 +18,17 @@ const json = (status: number, body: unknown, headers?: Record<string, string>): 
   body: JSON.stringify(body),
   ...(headers ? { headers } : {}),
 })
+
+/** Response of each provider above its rate limit, with the headers that it documents. */
+function rateLimited(provider: AmlProvider): HttpAnswer {
+  const body = { message: 'Too Many Requests' }
+  if (provider !== 'ELLIPTIC') return json(429, body, { 'retry-after': '60' })
+  return json(429, body, {
+    'x-ratelimit-limit': '500',
+    'x-ratelimit-remaining': '0',
+    'x-ratelimit-reset': String(Math.ceil(Date.now() / 1000) + 60),
+  })
+}
 
 /** Response of each provider to an invalid key. */
 const REVOKED: Record<AmlProvider, HttpAnswer> = {
@@ -73,24 +84,26 @@ export class AmlEmulators {
     const { mode } = this.faults[provider]
     if (mode === 'down') return undefined
     if (mode === 'reject') return json(500, { message: 'Internal Server Error' })
-    if (mode === 'rate-limited')
-      return json(429, { message: 'Too Many Requests' }, { 'retry-after': '60' })
+    if (mode === 'rate-limited') return rateLimited(provider)
+    if (mode === 'forbidden-page')
+      return { status: 403, body: '<html><body><h1>Request blocked</h1></body></html>' }
     if (mode === 'revoked') return REVOKED[provider]
     if (mode === 'malformed')
       return { status: 200, body: '<html><body>Service is being upgraded</body></html>' }
     if (mode === 'empty') return { status: 200, body: '' }
     if (mode === 'unknown') return UNKNOWN[provider]
-    const answered = this.#answer(provider, request)
+    const oddity = ODDITIES.find((each) => each === mode) ?? null
+    const answered = this.#answer(provider, request, oddity)
     if (mode === 'lag') await new Promise((resolve) => setTimeout(resolve, LAG_MS).unref())
     return mode === 'drop-answer' ? undefined : answered
   }
 
-  #answer(provider: AmlProvider, request: HttpRequest): HttpAnswer {
+  #answer(provider: AmlProvider, request: HttpRequest, oddity: Oddity | null): HttpAnswer {
     const levelOf = (address: string) => this.#risks().get(address)
     try {
-      if (provider === 'CHAINALYSIS') return this.#chainalysis.handle(request, KEY, levelOf)
-      if (provider === 'ELLIPTIC') return elliptic(request, KEY, SECRET, levelOf)
-      return trm(request, KEY, levelOf)
+      if (provider === 'CHAINALYSIS') return this.#chainalysis.handle(request, KEY, levelOf, oddity)
+      if (provider === 'ELLIPTIC') return elliptic(request, KEY, SECRET, levelOf, oddity)
+      return trm(request, KEY, levelOf, oddity)
     } catch (error) {
       if (error instanceof SyntaxError) return json(400, { message: 'the body is not JSON' })
       throw error

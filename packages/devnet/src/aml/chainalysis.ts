@@ -1,4 +1,5 @@
 import type { HttpAnswer, HttpRequest } from '../http-server.ts'
+import type { Oddity } from './faults.ts'
 import type { RiskLevel } from './risks.ts'
 
 const PATH = '/api/risk/v2/entities'
@@ -23,6 +24,7 @@ export class Chainalysis {
     { method, path, headers, body }: HttpRequest,
     key: string,
     levelOf: (address: string) => RiskLevel | null,
+    oddity: Oddity | null,
   ): HttpAnswer {
     if (headers['token'] !== key) return answer(403, { message: 'Forbidden' })
     if (path === PATH && method === 'POST') {
@@ -38,7 +40,7 @@ export class Chainalysis {
         return answer(404, { message: `${address} has not been registered` })
       const level = levelOf(address)
       return answer(200, {
-        address,
+        address: oddity === 'lower-case' ? address.toLowerCase() : address,
         risk: WORDS[level ?? 'LOW'],
         riskReason:
           level === null || level === 'LOW'

@@ -1,5 +1,6 @@
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
 import type { HttpAnswer, HttpRequest } from '../http-server.ts'
+import type { Oddity } from './faults.ts'
 import type { RiskLevel } from './risks.ts'
 
 const SCORES: Record<RiskLevel, number> = { SEVERE: 10, HIGH: 8, MEDIUM: 5, LOW: 1.5 }
@@ -50,6 +51,7 @@ export function elliptic(
   key: string,
   secret: string,
   levelOf: (address: string) => RiskLevel | null,
+  oddity: Oddity | null,
 ): HttpAnswer {
   if (!isSigned(request, key, secret))
     return answer(401, { name: 'Unauthorized', message: 'Unauthorized' })
@@ -77,12 +79,13 @@ export function elliptic(
     return answer(400, { name: 'BadRequest', message: 'subject is not a wallet' })
   }
   const level = levelOf(subject['hash'])
-  const score = level === null ? null : SCORES[level]
+  const score = level === null || oddity === 'nulls' ? null : SCORES[level]
   const now = new Date().toISOString()
   return answer(200, {
     id: randomUUID(),
     type,
-    subject,
+    subject:
+      oddity === 'lower-case' ? { ...subject, hash: subject['hash'].toLowerCase() } : subject,
     customer: { id: randomUUID(), reference },
     team_id: randomUUID(),
     created_at: now,

@@ -1,4 +1,5 @@
 import type { HttpAnswer, HttpRequest } from '../http-server.ts'
+import type { Oddity } from './faults.ts'
 import type { RiskLevel } from './risks.ts'
 
 const SCORES: Record<RiskLevel, [number, string]> = {
@@ -12,6 +13,28 @@ const ADDRESSES_MAX = 10
 const answer = (status: number, body: unknown): HttpAnswer => ({
   status,
   body: JSON.stringify(body),
+})
+
+/** A category for which the organisation has set no level. */
+const unrated = {
+  category: 'Unrated local entity',
+  categoryId: '3',
+  incomingVolumeUsd: '0',
+  outgoingVolumeUsd: '0',
+  riskType: 'OWNERSHIP',
+  totalVolumeUsd: '0',
+}
+
+/** Returns the risk of transfers with a flagged party. */
+const counterparty = (score: number, label: string, usd: string) => ({
+  category: 'Local test entity',
+  categoryId: '1',
+  categoryRiskScoreLevel: score,
+  categoryRiskScoreLevelLabel: label,
+  incomingVolumeUsd: usd,
+  outgoingVolumeUsd: '0',
+  riskType: 'COUNTERPARTY',
+  totalVolumeUsd: usd,
 })
 
 /** Returns the risks of an address with a level. */
@@ -43,6 +66,7 @@ export function trm(
   { method, path, headers, body }: HttpRequest,
   key: string,
   levelOf: (address: string) => RiskLevel | null,
+  oddity: Oddity | null,
 ): HttpAnswer {
   if (headers['authorization'] !== `Basic ${Buffer.from(`${key}:${key}`).toString('base64')}`) {
     return answer(401, { code: 401, name: 'Unauthorized', message: 'Invalid credentials' })
@@ -73,14 +97,21 @@ export function trm(
       const [score, label] = level === null ? [0, 'Unknown'] : SCORES[level]
       return {
         accountExternalId: null,
-        address,
-        addressSubmitted: address,
+        address: oddity === 'lower-case' ? String(address).toLowerCase() : address,
+        addressSubmitted: oddity === 'lower-case' ? String(address).toLowerCase() : address,
         chain,
         externalId: null,
         addressIncomingVolumeUsd: '0',
         addressOutgoingVolumeUsd: '0',
         addressTotalVolumeUsd: '0',
-        addressRiskIndicators: level === null ? [] : riskIndicators(score, label),
+        addressRiskIndicators:
+          oddity === 'nulls'
+            ? [{ ...unrated, categoryRiskScoreLevel: null, categoryRiskScoreLevelLabel: null }]
+            : level === null
+              ? []
+              : oddity === 'dust'
+                ? [counterparty(score, label, '0.01')]
+                : riskIndicators(score, label),
         entities: [],
         trmAppUrl: `https://app.trmlabs.com/address/${String(address)}`,
       }

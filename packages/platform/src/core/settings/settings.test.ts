@@ -55,6 +55,8 @@ test('every setting without a value has its default', () => {
       urls: { CHAINALYSIS: null, ELLIPTIC: null, TRM: null },
       ellipticThresholds: [9, 7, 4],
       trmChains: {},
+      exposureUsd: 100,
+      cacheMs: 600_000,
       ofacFile: null,
     },
     prices: {
@@ -141,6 +143,8 @@ test('configured values replace the defaults', () => {
     CUSTODY_AML_ELLIPTIC_URL: 'https://proxy.example/e/',
     CUSTODY_AML_ELLIPTIC_THRESHOLDS: '8,6.5,2',
     CUSTODY_AML_TRM_CHAINS: 'KLAY=kaia, ETH = ethereum_2',
+    CUSTODY_AML_EXPOSURE_USD: '2500',
+    CUSTODY_AML_CACHE_S: '120',
     CUSTODY_PREPAID_TIERS: 'ONE:0:0:0:0',
     CUSTODY_COINGECKO_KEY: 'key',
     CUSTODY_COINGECKO_PLAN: 'pro',
@@ -182,6 +186,8 @@ test('configured values replace the defaults', () => {
       urls: { CHAINALYSIS: null, ELLIPTIC: 'https://proxy.example/e', TRM: null },
       ellipticThresholds: [8, 6.5, 2],
       trmChains: { KLAY: 'kaia', ETH: 'ethereum_2' },
+      exposureUsd: 2500,
+      cacheMs: 120_000,
       ofacFile: 'list.json',
     },
     prices: {

@@ -84,6 +84,13 @@ export interface AmlSettings {
   ellipticThresholds: [number, number, number]
   /** TRM's names of chains by network code, if they differ from the built-in ones. */
   trmChains: Record<string, string>
+  /** Value in USD of transfers with a flagged counterparty from which they decide; below, they alert. */
+  exposureUsd: number
+  /**
+   * Time in milliseconds for which a provider's response about an address also counts for other
+   * transactions of the sub-account.
+   */
+  cacheMs: number
   /**
    * File of sanctioned addresses; null: the refreshed list in the data folder, otherwise the list
    * that is part of the release.
@@ -241,6 +248,8 @@ const variables = z
     CUSTODY_AML_TRM_CHAINS: pairs('NETWORK=chain', /^([A-Z0-9_]+)\s*=\s*([a-z0-9_]+)$/).prefault(
       '',
     ),
+    CUSTODY_AML_EXPOSURE_USD: integer(0, 1_000_000_000).default(100),
+    CUSTODY_AML_CACHE_S: integer(0, 600).default(600),
     CUSTODY_COINGECKO_KEY: z.string().optional(),
     CUSTODY_COINGECKO_PLAN: oneOf('demo', 'pro').default('demo'),
     CUSTODY_COINGECKO_URL: httpUrl.optional(),
@@ -383,6 +392,8 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
       },
       ellipticThresholds: set.CUSTODY_AML_ELLIPTIC_THRESHOLDS,
       trmChains: set.CUSTODY_AML_TRM_CHAINS,
+      exposureUsd: set.CUSTODY_AML_EXPOSURE_USD,
+      cacheMs: set.CUSTODY_AML_CACHE_S * 1000,
       ofacFile: set.CUSTODY_OFAC_FILE ?? null,
     },
     prices: {

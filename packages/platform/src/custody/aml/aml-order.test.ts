@@ -411,6 +411,35 @@ test('for any sequence of events, no transfer to or deposit from a frozen addres
   )
 })
 
+test('a provider is asked once about an address that several transactions have within the cache time', async () => {
+  const fixture = new Fixture()
+  await fixture.open()
+  const party = PARTIES[0] as string
+  await fixture.save(['SEVERE'], true, true)
+  const create = async (many: number) => {
+    for (let at = 0; at < many; at++) await fixture.create('DEPOSIT', party)
+    for (const id of fixture.transactions) await fixture.step(id)
+  }
+  await create(2)
+  assert.equal(fixture.said.length, 2, 'without a cache, each transaction asks')
+  Object.assign(fixture.services.aml, { cacheMs: 120_000 })
+  await create(6)
+  assert.equal(fixture.said.length, 2, 'all others use the response')
+  const rows = await database.query<{ count: string }>(
+    `select count(distinct transaction_id)::text count from aml_screenings
+      where workspace_id = $1`,
+    [fixture.workspace],
+  )
+  assert.equal(rows[0]?.count, '8', 'each transaction has its evidence')
+  fixture.now += 120_001
+  await create(2)
+  assert.equal(fixture.said.length, 3, 'a response is used for the cache time')
+  fixture.now += 1000
+  await fixture.save(['SEVERE', 'HIGH'], true, true)
+  await create(1)
+  assert.equal(fixture.said.length, 4, 'new settings need a new response')
+})
+
 test('after six hours without an answer of the provider, one alert is raised, and transfers wait', async () => {
   const fixture = new Fixture()
   await fixture.open()

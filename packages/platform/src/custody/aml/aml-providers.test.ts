@@ -6,6 +6,7 @@ import { readLevels, readProvider } from './levels.ts'
 import { chainalysis } from './providers/chainalysis.ts'
 import { elliptic } from './providers/elliptic.ts'
 import { ProviderError, ProviderHttp, type Provider } from './providers/provider.ts'
+import { unpaced } from './providers/pace.ts'
 import { trm } from './providers/trm.ts'
 
 /**
@@ -37,7 +38,12 @@ function scripted(...answers: (readonly [number, unknown] | 'cut' | 'silent')[])
   }
   return {
     seen,
-    http: new ProviderHttp(fetch, { ...systemEnvironment(), sleep: async () => undefined }, 50),
+    http: new ProviderHttp(
+      fetch,
+      { ...systemEnvironment(), sleep: async () => undefined },
+      unpaced,
+      50,
+    ),
   }
 }
 
@@ -226,7 +232,6 @@ const UNUSABLE: Record<string, (readonly (readonly [number, unknown])[])[]> = {
   TRM: [
     [finding([2])],
     [finding(['15'])],
-    [finding([null])],
     [[201, []]],
     [[201, {}]],
     [[201, [null]]],

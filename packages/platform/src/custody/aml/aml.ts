@@ -1,10 +1,12 @@
 import type { Fetch } from '@custody/chains'
 import type { Logger } from 'pino'
+import type { Queryable } from '../../core/database/pool.ts'
 import type { Environment } from '../../core/environment.ts'
 import { Secrets } from '../../core/secrets.ts'
 import { Sanctions, sanctionsFile } from './ofac.ts'
 import { chainalysis } from './providers/chainalysis.ts'
 import { elliptic } from './providers/elliptic.ts'
+import { databasePace } from './providers/pace.ts'
 import { ProviderHttp, type Provider } from './providers/provider.ts'
 import { trm } from './providers/trm.ts'
 import type { ProviderName } from './levels.ts'
@@ -15,6 +17,11 @@ export interface Aml {
   providers: Record<ProviderName, Provider>
   sanctions: Sanctions
   secrets: Secrets
+  /**
+   * Time in milliseconds for which a provider's response also counts for other transactions of the
+   * sub-account; absent: it does not.
+   */
+  cacheMs?: number
 }
 
 export function createAml(o: {
@@ -22,18 +29,20 @@ export function createAml(o: {
   installation: AmlInstallation
   secrets: Secrets
   environment: Environment
+  database: Queryable
   fetch: Fetch
   log: Logger
 }): Aml {
-  const { urls, ellipticThresholds, trmChains, ofacFile } = o.installation
-  const http = new ProviderHttp(o.fetch, o.environment)
+  const { urls, ellipticThresholds, trmChains, exposureUsd, ofacFile, cacheMs } = o.installation
+  const http = new ProviderHttp(o.fetch, o.environment, databasePace(o.database, o.environment))
   return {
     providers: {
       CHAINALYSIS: chainalysis(urls.CHAINALYSIS, http),
       ELLIPTIC: elliptic(urls.ELLIPTIC, http, ellipticThresholds),
-      TRM: trm(urls.TRM, http, trmChains),
+      TRM: trm(urls.TRM, http, trmChains, exposureUsd),
     },
     sanctions: new Sanctions(() => sanctionsFile(o.home, ofacFile), o.log),
     secrets: o.secrets,
+    cacheMs,
   }
 }

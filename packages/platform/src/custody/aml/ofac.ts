@@ -8,6 +8,10 @@ import { formatKey, formatKeysOf } from './address-key.ts'
 import { readList } from './ofac-file.ts'
 import type { SanctionsList } from './ofac-xml.ts'
 
+const DAY_MS = 86_400_000
+/** Age in days from which a list counts as outdated. */
+export const LIST_DAYS_MAX = 30
+
 const SHIPPED = fileURLToPath(new URL('../../../data/ofac-addresses.json', import.meta.url))
 
 /** Returns the path to which `custody aml refresh-ofac` writes. */
@@ -31,6 +35,7 @@ export class Sanctions {
    */
   #keys: Set<string> | null = null
   #state = ''
+  #writtenMs = 0
   #list: SanctionsList
 
   /**
@@ -47,6 +52,17 @@ export class Sanctions {
   get list(): SanctionsList {
     this.#refresh()
     return this.#list
+  }
+
+  /**
+   * Age in days that the list in use had when its file was written; a list that is shipped with the
+   * release, or restored, is old when it is written.
+   */
+  get ageWhenLoadedDays(): number {
+    const { published } = this.list
+    const written = statSync(this.#file(), { throwIfNoEntry: false })?.mtimeMs ?? this.#writtenMs
+    this.#writtenMs = written
+    return Math.floor((written - Date.parse(published)) / DAY_MS)
   }
 
   has(network: Network, address: string): boolean {

@@ -20,6 +20,10 @@ const RETRY_MAX_MS = 5 * 60_000
  */
 const PATIENCE_MS = 6 * 60 * 60_000
 
+/** Returns the time in milliseconds after which a failed attempt is repeated. */
+const backoffMs = (attempts: number): number =>
+  Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(20, Math.max(0, attempts - 1)))
+
 /**
  * Keeps a transaction for which the provider gave no clear response in its state and schedules a
  * retry; after six hours an alert is emitted.
@@ -68,10 +72,7 @@ export async function waitForProvider(
     await advance(tx, row, {
       waits: 'SCREENING',
       last_error: `${cause.provider}: ${cause.message}`.slice(0, 500),
-      run_in_ms: Math.min(
-        RETRY_MAX_MS,
-        RETRY_MIN_MS * 2 ** Math.min(20, Math.max(0, row.attempts - 1)),
-      ),
+      run_in_ms: cause.retryAfterMs ?? backoffMs(row.attempts),
       plan: { screening_since: String(since), ...(alert ? { screening_alerted: '1' } : {}) },
     })
   })

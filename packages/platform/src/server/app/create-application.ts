@@ -78,6 +78,7 @@ export async function createApplication(parts: ApplicationParts): Promise<Applic
     home: settings.home,
     installation: amlInstallation(settings.aml, devnetUrl),
     environment,
+    database,
     fetch,
     log,
     secrets: await Secrets.open(settings.home, settings.secretsKey, environment),

@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,6 +17,7 @@ import { fileURLToPath } from 'node:url'
 import { shortageOf } from '../../core/data-dir.ts'
 import { audit } from '../audit/audit.ts'
 import { latestAudit, recordedAudit } from '../audit/recorded.ts'
+import { Sanctions, sanctionsFile } from '../../custody/aml/ofac.ts'
 import { openDatabase, type Database } from '../../core/database/pool.ts'
 import { systemEnvironment } from '../../core/environment.ts'
 import { bindDatabase, bindHome, checkHome, checkNodesNetwork } from './binding.ts'
@@ -199,7 +208,7 @@ test('readiness and metrics report when signing is impossible', async () => {
       prices: { price: () => null },
       metrics,
       environment: systemEnvironment(),
-      settings: { home: folder },
+      settings: { home: folder, network: 'local' },
       aml: { sanctions: { list: { published: '2030-01-31' } } },
       signers: nodes(...statuses),
     })
@@ -240,6 +249,61 @@ test('readiness and metrics report when signing is impossible', async () => {
     assert.ok(text.includes(`${line}\n`), line)
 })
 
+test('on mainnet, readiness fails until a list of sanctioned addresses is loaded that is current', async () => {
+  const file = join(folder, 'sanctions.json')
+  const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10)
+  const load = (path: string, published: string) =>
+    writeFileSync(
+      path,
+      JSON.stringify({
+        source: 'test',
+        published,
+        addresses: [{ asset: 'ETH', address: `0x${'12'.repeat(20)}` }],
+      }),
+    )
+  const log = { info: () => undefined, error: () => undefined } as never
+  const at = async (network: 'local' | 'mainnet', path: () => string) => {
+    const { ready, checks } = await readiness(
+      partialApplication({
+        database: database.get(),
+        hold: new DatabaseHold(),
+        registry,
+        networks: new Networks([]),
+        prices: { price: () => null },
+        settings: { network },
+        aml: { sanctions: new Sanctions(path, log) },
+        environment: systemEnvironment(),
+        signers: nodes(null, null, null),
+      }),
+    )
+    return [ready, checks['sanctions']] as const
+  }
+  const shipped = () => sanctionsFile(join(folder, 'nowhere'), null)
+  const [isReady, why] = await at('mainnet', shipped)
+  assert.equal(isReady, false, 'with the list of the release')
+  assert.match(
+    String(why),
+    /^OFAC's list of 2024-09-27 was \d+ days old when it was loaded, and must be younger than 30: .*run `custody aml refresh-ofac sdn_advanced\.xml`$/,
+  )
+  assert.deepEqual(await at('local', shipped), [true, undefined])
+  for (const [ago, ready] of [
+    [0, true],
+    [1, true],
+    [29, true],
+    [31, false],
+    [400, false],
+  ] as const) {
+    load(file, day(ago))
+    assert.equal((await at('mainnet', () => file))[0], ready, `${ago} days`)
+    assert.equal((await at('local', () => file))[0], true)
+  }
+  // A list that has become old since it was loaded raises an alert, and does not stop the service.
+  load(file, day(100))
+  const then = new Date(Date.now() - 90 * 86_400_000)
+  utimesSync(file, then, then)
+  assert.deepEqual(await at('mainnet', () => file), [true, 'ok'])
+})
+
 test('with a full disk, readiness fails and new transfers are refused', async () => {
   let now = 0
   const shortage = (bytesMin: number) => shortageOf(folder, () => now, bytesMin)
@@ -259,6 +323,7 @@ test('with a full disk, readiness fails and new transfers are refused', async ()
     registry,
     networks: new Networks([]),
     prices: { price: () => null },
+    settings: { network: 'local' },
     environment: systemEnvironment(),
     signers: nodes(null, null, null),
   })

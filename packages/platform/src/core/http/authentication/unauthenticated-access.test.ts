@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { jsonRpc, readText, RpcUnavailable } from '@custody/chains'
 import { ProviderError, ProviderHttp } from '../../../custody/aml/providers/provider.ts'
+import { unpaced } from '../../../custody/aml/providers/pace.ts'
 import { systemEnvironment } from '../../environment.ts'
 import { endpoints } from '../../../server/app/endpoints.ts'
 import { buildServer } from '../server.ts'
@@ -159,9 +160,13 @@ const MB = 1024 * 1024
 
 test('an endless response of a risk or price provider is cut off at a size limit', async () => {
   const http = endless()
-  const provider = new ProviderHttp(http.fetch, systemEnvironment())
+  const provider = new ProviderHttp(http.fetch, systemEnvironment(), unpaced)
   await assert.rejects(
-    provider.ask(() => ({ method: 'GET', url: 'https://host/', headers: {} })),
+    provider.ask({ provider: 'TRM', token: 'x' }, () => ({
+      method: 'GET',
+      url: 'https://host/',
+      headers: {},
+    })),
     (error: unknown) => error instanceof ProviderError && error.kind === 'unusable',
   )
   assert.ok(http.taken.bytes <= 6 * MB && http.taken.cancelled, String(http.taken.bytes))

@@ -1,5 +1,7 @@
 import type { RiskLevel } from '../levels.ts'
 import {
+  isRefusal,
+  isSameText,
   jsonOf,
   refusedToken,
   unusable,
@@ -26,7 +28,7 @@ const NOBODY = '0x0000000000000000000000000000000000000001'
  */
 export function chainalysis(base: string, http: ProviderHttp): Provider {
   const ask = (token: string, method: Ask['method'], path: string, body?: unknown) =>
-    http.ask(() => ({
+    http.ask({ provider: 'CHAINALYSIS', token }, () => ({
       method,
       url: base + path,
       headers: {
@@ -40,25 +42,24 @@ export function chainalysis(base: string, http: ProviderHttp): Provider {
   return {
     async screen(token, { address }) {
       const registered = await ask(token, 'POST', PATH, { address })
-      if (registered.status === 401 || registered.status === 403)
-        throw refusedToken(registered.status)
+      if (isRefusal(registered)) throw refusedToken(registered.status)
       if (registered.status !== 200 && registered.status !== 201)
         throw unusable(`the provider did not register the address (status ${registered.status})`)
       jsonOf(registered.text)
       const match = await ask(token, 'GET', entity(address))
-      if (match.status === 401 || match.status === 403) throw refusedToken(match.status)
+      if (isRefusal(match)) throw refusedToken(match.status)
       if (match.status !== 200)
         throw unusable(`the provider did not return the entity (status ${match.status})`)
       const { risk, address: about } = jsonOf(match.text) as { risk?: unknown; address?: unknown }
-      if (typeof about !== 'string' || about.toLowerCase() !== address.toLowerCase())
-        throw unusable('the response is about another address')
+      if (!isSameText(about, address)) throw unusable('the response is about another address')
       const level = typeof risk === 'string' ? LEVEL[risk.toLowerCase()] : undefined
       if (!level) throw unusable('the response contains no known risk')
       return level
     },
     async verifyToken(token) {
-      const { status, text } = await ask(token, 'GET', entity(NOBODY))
-      if (status === 401 || status === 403) return false
+      const answer = await ask(token, 'GET', entity(NOBODY))
+      if (isRefusal(answer)) return false
+      const { status, text } = answer
       const { address, message } = jsonOf(text) as { address?: unknown; message?: unknown }
       // The address is registered, or is not registered yet; in both cases the token was accepted.
       if (

@@ -1,6 +1,8 @@
 import { createHmac } from 'node:crypto'
 import type { RiskLevel } from '../levels.ts'
 import {
+  isRefusal,
+  isSameText,
   jsonOf,
   refusedToken,
   unusable,
@@ -58,7 +60,7 @@ export function elliptic(
   const ask = (token: string, method: Ask['method'], path: string, body?: string) => {
     const credentials = readEllipticToken(token)
     if (!credentials) throw refusedToken(401)
-    return http.ask(() => ({
+    return http.ask({ provider: 'ELLIPTIC', token }, () => ({
       method,
       url: base + path,
       headers: ellipticHeaders(credentials, http.now(), method, path, body),
@@ -82,8 +84,9 @@ export function elliptic(
         type: 'wallet_exposure',
         customer_reference: 'custody',
       })
-      const { status, text } = await ask(token, 'POST', SCREEN, body)
-      if (status === 401 || status === 403) throw refusedToken(status)
+      const answer = await ask(token, 'POST', SCREEN, body)
+      if (isRefusal(answer)) throw refusedToken(answer.status)
+      const { status, text } = answer
       // The address was never used on a chain. This is a clear response, and common for a new
       // destination.
       if (status === 404 && (jsonOf(text) as { name?: unknown }).name === 'NotInBlockchain')
@@ -104,7 +107,8 @@ export function elliptic(
       if (error !== undefined && error !== null) throw unusable('the analysis ended with an error')
       if (state !== undefined && state !== 'complete')
         throw unusable('the analysis is not complete')
-      if (subject?.hash !== address) throw unusable('the response is about another address')
+      if (!isSameText(subject?.hash, address))
+        throw unusable('the response is about another address')
       if (score === null) return null
       if (typeof score !== 'number' || !(score >= 0 && score <= SCORE_MAX))
         throw unusable('the response contains no known risk score')
@@ -112,8 +116,9 @@ export function elliptic(
     },
     async verifyToken(token) {
       if (!readEllipticToken(token)) return false
-      const { status, text } = await ask(token, 'GET', LIST)
-      if (status === 401 || status === 403) return false
+      const answer = await ask(token, 'GET', LIST)
+      if (isRefusal(answer)) return false
+      const { status, text } = answer
       if (status === 200 && Array.isArray((jsonOf(text) as { items?: unknown }).items)) return true
       throw unusable(`the provider returned status ${status} without a list`)
     },

@@ -2,6 +2,8 @@ import { heardStatus, type NodeStatus } from '../../../core/signing/status.ts'
 import { failingLine } from '../../../core/engine/loops/health.ts'
 import { unpricedCoins } from '../../../custody/prices/coverage.ts'
 import type { Readiness } from '../../../core/http/readiness.ts'
+import { LIST_DAYS_MAX, type Sanctions } from '../../../custody/aml/ofac.ts'
+import type { Settings } from '../../../core/settings/settings.ts'
 import type { Environment } from '../../../core/environment.ts'
 import type { Database } from '../../../core/database/pool.ts'
 import type { Registry } from '@custody/chains'
@@ -19,13 +21,16 @@ interface Services {
   signers: SignerNodes
   hold: DatabaseHold
   prices: Prices
+  settings: Pick<Settings, 'network'>
+  aml: { sanctions: Pick<Sanctions, 'list' | 'ageWhenLoadedDays'> }
 }
 
 export const SIGNERS_NEEDED = 2
 
 /**
  * Returns the readiness. Ready means that POST /transaction would be accepted: the database
- * responds and is not older than the signer nodes' records, and there is enough disk space. If
+ * responds and is not older than the signer nodes' records, there is enough disk space, and on
+ * mainnet a current list of sanctioned addresses was loaded. If
  * signer nodes or chains are unreachable, transfers wait and `checks.signing` and `checks.loops`
  * report it; a problem of one network does not stop the service of the others.
  */
@@ -39,8 +44,9 @@ export async function readiness(services: Services): Promise<Readiness> {
   const { because: held, shortage } = services.hold
   const able = nodes.filter(canSign).length
   const signing = able >= SIGNERS_NEEDED
+  const unscreened = withoutSanctions(services)
   return {
-    ready: answers && held === null && shortage === null,
+    ready: answers && held === null && shortage === null && unscreened === null,
     signing,
     attended: absent.size === 0,
     checks: {
@@ -60,10 +66,24 @@ export async function readiness(services: Services): Promise<Readiness> {
       loops:
         presence?.failing.map((each) => failingLine(each, services.environment.now())).join('; ') ||
         'ok',
+      ...(services.settings.network === 'mainnet' ? { sanctions: unscreened ?? 'ok' } : {}),
       prices: pricesLine(unpricedCoins(services)),
       ...Object.fromEntries(nodes.map((node) => [`signer_${node.node}`, words(node)])),
     },
   }
+}
+
+/**
+ * Returns why transfers of this installation are not screened against a current list of sanctioned
+ * addresses; null if they are, or if the network is local. A list that was current when it was
+ * loaded and has become old since does not stop the service; the alert about it is raised instead.
+ */
+function withoutSanctions(services: Services): string | null {
+  if (services.settings.network !== 'mainnet') return null
+  const { aml } = services
+  const days = aml.sanctions.ageWhenLoadedDays
+  if (days < LIST_DAYS_MAX) return null
+  return `OFAC's list of ${aml.sanctions.list.published} was ${days} days old when it was loaded, and must be younger than ${LIST_DAYS_MAX}: download sdn_advanced.xml from OFAC and run \`custody aml refresh-ofac sdn_advanced.xml\``
 }
 
 export const canSign = ({ status }: NodeStatus): boolean => status !== null && status.ready
