@@ -47,6 +47,10 @@ export class FakeVenue implements Venue {
 
   readonly reportsAccountId = true
   accountId = async () => 'AA00 FAKE'
+  obstacle: string | null = null
+  assertWithdrawable = async () => {
+    if (this.obstacle !== null) throw new VenueError('unsupported', this.obstacle)
+  }
   probe = async () => ({ trade: true, withdraw: true, ip_restricted: null })
   balances = async () => [{ coin: 'BTC', total: this.held, available: this.held }]
   place = async () => ({ kind: 'refused' as const, code: 'NO' })

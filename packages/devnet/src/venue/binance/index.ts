@@ -63,6 +63,12 @@ export const METHODS: Readonly<Record<string, Open | Signed>> = {
     answer: withdrawHistory,
   },
   'GET /sapi/v1/account/apiRestrictions': { weight: 1, permission: 'query', answer: restrictions },
+  'GET /sapi/v1/localentity/questionnaire-requirements': {
+    weight: 1,
+    permission: 'query',
+    // Accounts of the emulator belong to no local entity.
+    answer: () => ({ questionnaireCountryCode: 'NIL' }),
+  },
   'GET /sapi/v1/asset/tradeFee': { weight: 1, permission: 'query', answer: tradeFees },
 }
 

@@ -246,6 +246,7 @@ async function keyOf(
   { address, tag }: { address: string; tag: string | null },
 ): Promise<string | null> {
   const venue = await venueOf(services, account)
+  await venue.assertWithdrawable()
   const ask = () => venue.withdrawalKey(coinAt(asset), asset.network, address, tag)
   if (services.devnet === null) return ask()
   return ask().catch(async (error: unknown) => {

@@ -490,6 +490,12 @@ test('a forbidden withdrawal or destination is refused with its field, and creat
     [{ exchange_account: 'x' }, 'NOT_FOUND', /^exchange_account: /],
   ] as const)
     await assert.rejects(fixture.withdraw(more), refused(code, message), JSON.stringify(more))
+  fixture.venue.obstacle = 'its entity requires a questionnaire'
+  await assert.rejects(
+    fixture.withdraw(),
+    refused('EXCHANGE_UNSUPPORTED', /^exchange_account: its entity requires a questionnaire$/),
+  )
+  fixture.venue.obstacle = null
   fixture.venue.isUnregistered = true
   await assert.rejects(
     fixture.withdraw(),

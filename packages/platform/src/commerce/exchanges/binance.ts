@@ -56,6 +56,7 @@ export const binance: VenueAdapter = {
       WORDS.order,
     ],
     [/^-10(?:03|15)\b/, 'later', WORDS.limit],
+    [/^-4104\b/, 'refused', 'TRAVEL_RULE_REQUIRED'],
     [/^-1021\b/, 'refused', WORDS.clock],
     [/^-1002\b|^-1022\b|^-2014\b|^-2015\b/, 'key', WORDS.key],
   ],
@@ -119,6 +120,15 @@ export const binance: VenueAdapter = {
     return code.startsWith('LD') && !isCoin(code) && isCoin(coin)
       ? { coin, isSpendable: false }
       : null
+  },
+  // Accounts of local entities (AE, AU, BH, EU, IN, JP, KZ, NZ, ZA) must use another call, which
+  // requires a questionnaire; the ordinary one is rejected with -4104. NIL: no questionnaire.
+  async withdrawalObstacle(client) {
+    const { questionnaireCountryCode: code } = dict(
+      await client.request('localentity/questionnaire-requirements', 'sapi', 'GET', {}),
+    )
+    if (code === undefined || code === null || code === '' || code === 'NIL') return null
+    return `its entity requires the travel-rule questionnaire ${String(code).slice(0, 10)} (localentity/withdraw/apply, field questionnaire) for withdrawals, which is not supported; withdraw on its website`
   },
   withdrawParams: (clientId, network) => ({ network, withdrawOrderId: clientId }),
 }

@@ -12,6 +12,8 @@ export interface Client extends CcxtClient {
     config: unknown,
   ): number
   nonce(): number
+  /** Calls a path for which ccxt has no method of its own. */
+  request(path: string, api: string, method: string, params: object): Promise<unknown>
   fetch2(path: string, api: unknown, ...rest: unknown[]): Promise<unknown>
   setMarketsFromExchange(source: Client): unknown
   market(symbol: string): CcxtMarket

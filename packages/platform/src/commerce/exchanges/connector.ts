@@ -212,6 +212,14 @@ export class Connector implements Venue {
     )
   }
 
+  async assertWithdrawable(): Promise<void> {
+    const { withdrawalObstacle } = this.#manner
+    const obstacle = withdrawalObstacle
+      ? await this.#ask(() => withdrawalObstacle(this.#client))
+      : null
+    if (obstacle !== null) throw new VenueError('unsupported', `${this.exchange}: ${obstacle}`)
+  }
+
   async withdraw(
     { clientId, coin, network, address, tag, amount, key }: NewWithdrawal,
     notAfter: number,

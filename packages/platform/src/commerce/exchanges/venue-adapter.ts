@@ -86,6 +86,11 @@ export interface VenueAdapter {
     client: Client,
     place: { coin: string; network: string; address: string; tag: string | null },
   ): Promise<string | null>
+  /**
+   * Returns why the account cannot withdraw by the exchange's ordinary call; null if it can.
+   * Absent: no such condition is known.
+   */
+  withdrawalObstacle?(client: Client): Promise<string | null>
   /** Returns the parameters of ccxt's `withdraw`. */
   withdrawParams(clientId: string, network: string, key: string | null): Record<string, unknown>
 }

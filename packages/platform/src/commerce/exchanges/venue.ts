@@ -44,6 +44,11 @@ export interface Venue {
     address: string,
     tag: string | null,
   ): Promise<string | null>
+  /**
+   * Checks that the account may withdraw without more information than a {@link NewWithdrawal} has.
+   * @throws VenueError `unsupported` if the exchange requires more
+   */
+  assertWithdrawable(): Promise<void>
   withdraw(order: NewWithdrawal, notAfter: number): Promise<Placed>
   withdrawals(coin: string, sinceMs: number): Promise<Transfer[]>
 }
