@@ -8,12 +8,12 @@ using System.Text.Json;
 
 static string Base64Url(byte[] bytes) => Convert.ToBase64String(bytes).TrimEnd('=').Replace('+', '-').Replace('/', '_');
 
-static string Token(RSA key, string apiKey, string path, byte[] body)
+static string Token(RSA key, string apiKey, string method, string path, byte[] body)
 {
     var now = DateTimeOffset.UtcNow.ToUnixTimeSeconds();
     var claims = JsonSerializer.SerializeToUtf8Bytes(new Dictionary<string, object>
     {
-        ["uri"] = path, ["nonce"] = Guid.NewGuid().ToString(), ["iat"] = now, ["exp"] = now + 25, ["sub"] = apiKey,
+        ["uri"] = path, ["method"] = method, ["nonce"] = Guid.NewGuid().ToString(), ["iat"] = now, ["exp"] = now + 25, ["sub"] = apiKey,
         // The hash of exactly the bytes that are sent.
         ["bodyHash"] = Convert.ToHexString(SHA256.HashData(body)).ToLowerInvariant(),
     });
@@ -31,7 +31,7 @@ static async Task<HttpResponseMessage> Request(string method, string path, strin
     key.ImportFromPem(await File.ReadAllTextAsync(Environment.GetEnvironmentVariable("CUSTODY_KEY")!));
     using var client = new HttpClient(new HttpClientHandler { AllowAutoRedirect = false }) { Timeout = TimeSpan.FromSeconds(30) };
     using var call = new HttpRequestMessage(new HttpMethod(method), Environment.GetEnvironmentVariable("CUSTODY_URL") + path);
-    call.Headers.Authorization = new AuthenticationHeaderValue("Bearer", Token(key, apiKey, path, bytes));
+    call.Headers.Authorization = new AuthenticationHeaderValue("Bearer", Token(key, apiKey, method, path, bytes));
     call.Headers.Add("x-api-key", apiKey);
     if (bytes.Length > 0)
     {

@@ -42,14 +42,14 @@ public final class Custody {
     return KeyFactory.getInstance("RSA").generatePrivate(new PKCS8EncodedKeySpec(Base64.getDecoder().decode(pem)));
   }
 
-  private static String token(PrivateKey key, String apiKey, String path, byte[] body) throws Exception {
+  private static String token(PrivateKey key, String apiKey, String method, String path, byte[] body) throws Exception {
     long now = Instant.now().getEpochSecond();
     // The hash of exactly the bytes that are sent.
     String hash = HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(body));
     // A path of the API holds nothing that JSON would have to escape.
     String claims = String.format(
-        "{\"uri\":\"%s\",\"nonce\":\"%s\",\"iat\":%d,\"exp\":%d,\"sub\":\"%s\",\"bodyHash\":\"%s\"}",
-        path, UUID.randomUUID(), now, now + 25, apiKey, hash);
+        "{\"uri\":\"%s\",\"method\":\"%s\",\"nonce\":\"%s\",\"iat\":%d,\"exp\":%d,\"sub\":\"%s\",\"bodyHash\":\"%s\"}",
+        path, method, UUID.randomUUID(), now, now + 25, apiKey, hash);
     String unsigned = base64url("{\"alg\":\"RS256\",\"typ\":\"JWT\"}".getBytes(StandardCharsets.UTF_8)) + "."
         + base64url(claims.getBytes(StandardCharsets.UTF_8));
     Signature signature = Signature.getInstance("SHA256withRSA");
@@ -63,7 +63,7 @@ public final class Custody {
     byte[] bytes = body.getBytes(StandardCharsets.UTF_8);
     String apiKey = System.getenv("CUSTODY_API_KEY");
     HttpRequest.Builder call = HttpRequest.newBuilder(URI.create(System.getenv("CUSTODY_URL") + path)).timeout(TIMEOUT)
-        .header("Authorization", "Bearer " + token(privateKey(System.getenv("CUSTODY_KEY")), apiKey, path, bytes))
+        .header("Authorization", "Bearer " + token(privateKey(System.getenv("CUSTODY_KEY")), apiKey, method, path, bytes))
         .header("x-api-key", apiKey);
     if (bytes.length == 0) call.method(method, HttpRequest.BodyPublishers.noBody());
     else call.header("Content-Type", "application/json").method(method, HttpRequest.BodyPublishers.ofByteArray(bytes));

@@ -48,7 +48,7 @@ func privateKey(file string) (*rsa.PrivateKey, error) {
 	return key, nil
 }
 
-func token(key *rsa.PrivateKey, apiKey, path, body string) (string, error) {
+func token(key *rsa.PrivateKey, apiKey, method, path, body string) (string, error) {
 	nonce := make([]byte, 16)
 	if _, err := rand.Read(nonce); err != nil {
 		return "", err
@@ -57,7 +57,7 @@ func token(key *rsa.PrivateKey, apiKey, path, body string) (string, error) {
 	hash := sha256.Sum256([]byte(body))
 	now := time.Now().Unix()
 	claims, err := json.Marshal(map[string]any{
-		"uri": path, "nonce": hex.EncodeToString(nonce), "iat": now, "exp": now + 25, "sub": apiKey, "bodyHash": hex.EncodeToString(hash[:]),
+		"uri": path, "method": method, "nonce": hex.EncodeToString(nonce), "iat": now, "exp": now + 25, "sub": apiKey, "bodyHash": hex.EncodeToString(hash[:]),
 	})
 	if err != nil {
 		return "", err
@@ -79,7 +79,7 @@ func request(method, path, body string) (int, string, error) {
 	if err != nil {
 		return 0, "", err
 	}
-	signed, err := token(key, apiKey, path, body)
+	signed, err := token(key, apiKey, method, path, body)
 	if err != nil {
 		return 0, "", err
 	}

@@ -26,7 +26,7 @@ function signed_request(string $method, string $path, string $body = ''): array
 {
     $now = time();
     $claims = [
-        'uri' => $path, 'nonce' => bin2hex(random_bytes(16)), 'iat' => $now, 'exp' => $now + 25, 'sub' => getenv('CUSTODY_API_KEY'),
+        'uri' => $path, 'method' => $method, 'nonce' => bin2hex(random_bytes(16)), 'iat' => $now, 'exp' => $now + 25, 'sub' => getenv('CUSTODY_API_KEY'),
         // The hash of exactly the bytes that are sent.
         'bodyHash' => hash('sha256', $body),
     ];

@@ -36,6 +36,7 @@ def request(method: str, path: str, body: str = "") -> tuple[int, str]:
     token = jwt.encode(
         {
             "uri": path,
+            "method": method,
             "nonce": str(uuid.uuid4()),
             "iat": now,
             "exp": now + 25,

@@ -26,7 +26,7 @@ def base64url(bytes) = Base64.urlsafe_encode64(bytes, padding: false)
 def signed_request(method, path, body = '')
   now = Time.now.to_i
   claims = {
-    uri: path, nonce: SecureRandom.uuid, iat: now, exp: now + 25, sub: ENV.fetch('CUSTODY_API_KEY'),
+    uri: path, method: method, nonce: SecureRandom.uuid, iat: now, exp: now + 25, sub: ENV.fetch('CUSTODY_API_KEY'),
     # The hash of exactly the bytes that are sent.
     bodyHash: Digest::SHA256.hexdigest(body)
   }

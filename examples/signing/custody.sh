@@ -11,8 +11,8 @@ now=$(date +%s)
 # The hash of exactly the bytes that are sent.
 hash=$(printf '%s' "$body" | openssl dgst -sha256 -r | cut -d' ' -f1)
 header=$(printf '{"alg":"RS256","typ":"JWT"}' | base64url)
-claims=$(printf '{"uri":"%s","nonce":"%s","iat":%s,"exp":%s,"sub":"%s","bodyHash":"%s"}' \
-  "$path" "$(openssl rand -hex 16)" "$now" "$((now + 25))" "$CUSTODY_API_KEY" "$hash" | base64url)
+claims=$(printf '{"uri":"%s","method":"%s","nonce":"%s","iat":%s,"exp":%s,"sub":"%s","bodyHash":"%s"}' \
+  "$path" "$method" "$(openssl rand -hex 16)" "$now" "$((now + 25))" "$CUSTODY_API_KEY" "$hash" | base64url)
 signature=$(printf '%s' "$header.$claims" | openssl dgst -sha256 -sign "$CUSTODY_KEY" -binary | base64url)
 
 headers=$(mktemp)

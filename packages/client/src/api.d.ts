@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 085e4975ff4a55370931ff8861a22cc95258fbac562f0d7f329d6ff0f099243b
-// types f99a9d2ab6c82b5a5ed538d26d0884d0ad9aaaf2b46790512344601a28647a1a
+// document 1f2a3b9d1ddf37866f4757b3bfd10024a585142c17bc1a2876e7758265786f37
+// types c369839ade760245867bc3911b429ff4a4204381bd54562c5be485b5f76a12ce
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -768,7 +768,9 @@ export interface components {
             /** @description classic: transactions in the format of earlier integrations; docs/webhooks.md lists its fields */
             format?: ("standard" | "classic") | null;
         };
+        DeleteExchangeAccountRequest: Record<string, never>;
         DeleteForwardingRuleRequest: Record<string, never>;
+        DeleteWebhookRequest: Record<string, never>;
         Delivery: {
             id: string;
             webhook_id: string;
@@ -878,11 +880,6 @@ export interface components {
             reason: string | null;
             /** @description Last characters of the key */
             key_hint: string;
-            /**
-             * @description Whether this is the only linked account for its account at the exchange. proven: the exchange’s own account id is linked once in the installation. unproven: not proven distinct, because the exchange reports no account id or was not queried yet; its balances are not part of the audit’s sums. duplicate: another linked account is the same one; this one is not counted and cannot be used, so unlink it
-             * @enum {string}
-             */
-            identity: "proven" | "unproven" | "duplicate";
             permissions: {
                 /** @description null: the exchange does not report it */
                 trade: boolean | null;
@@ -942,11 +939,6 @@ export interface components {
             reason: string | null;
             /** @description Last characters of the key */
             key_hint: string;
-            /**
-             * @description Whether this is the only linked account for its account at the exchange. proven: the exchange’s own account id is linked once in the installation. unproven: not proven distinct, because the exchange reports no account id or was not queried yet; its balances are not part of the audit’s sums. duplicate: another linked account is the same one; this one is not counted and cannot be used, so unlink it
-             * @enum {string}
-             */
-            identity: "proven" | "unproven" | "duplicate";
             permissions: {
                 /** @description null: the exchange does not report it */
                 trade: boolean | null;
@@ -998,11 +990,6 @@ export interface components {
             reason: string | null;
             /** @description Last characters of the key */
             key_hint: string;
-            /**
-             * @description Whether this is the only linked account for its account at the exchange. proven: the exchange’s own account id is linked once in the installation. unproven: not proven distinct, because the exchange reports no account id or was not queried yet; its balances are not part of the audit’s sums. duplicate: another linked account is the same one; this one is not counted and cannot be used, so unlink it
-             * @enum {string}
-             */
-            identity: "proven" | "unproven" | "duplicate";
             permissions: {
                 /** @description null: the exchange does not report it */
                 trade: boolean | null;
@@ -2823,7 +2810,7 @@ export interface components {
              * @description Error code; stable, never renamed or reused
              * @enum {string}
              */
-            code: "INVALID_REQUEST" | "UNKNOWN_FIELD" | "INVALID_JSON" | "UNSUPPORTED_ASSET" | "ASSET_CLOSED" | "INVALID_ADDRESS" | "INVALID_AMOUNT" | "INSUFFICIENT_BALANCE" | "WALLET_EXISTS" | "WALLET_MISSING" | "WALLET_INACTIVE" | "TRANSACTION_FINAL" | "NOT_REPLACEABLE" | "REPLACEMENT_PENDING" | "RULE_EXISTS" | "RULE_FINAL" | "INVOICE_FINAL" | "INVOICE_CLOSED" | "RESOURCE_MISMATCH" | "INSUFFICIENT_STAKE" | "RELEASE_FIRST" | "UNSTAKE_LIMIT" | "NOTHING_TO_RELEASE" | "APPROVAL_REFUSED" | "NOT_FROZEN" | "WEBHOOK_LIMIT" | "WEBHOOK_DISABLED" | "EXCHANGE_KEY_REFUSED" | "EXCHANGE_ACCOUNT_EXISTS" | "EXCHANGE_UNSUPPORTED" | "ORDER_FINAL" | "UNAUTHORIZED" | "SIGN_IN_REQUIRED" | "SIGN_IN_FAILED" | "FORBIDDEN" | "READ_ONLY" | "IP_NOT_ALLOWED" | "ROLE_REQUIRED" | "RECENT_SIGN_IN_REQUIRED" | "FOREIGN_ORIGIN" | "HTTPS_REQUIRED" | "PREPAID_FEE_EXHAUSTED" | "ADDRESS_FROZEN" | "POLICY_DENIED" | "SANCTIONED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "PASSKEY_UNAVAILABLE" | "LAST_OWNER" | "LAST_FACTOR" | "APPROVAL_CLOSED" | "POLICY_CHANGE_LIMIT" | "QUOTE_EXPIRED" | "CONVERSION_UNAVAILABLE" | "EXCHANGE_ADDRESS_CHANGED" | "EXCHANGE_ACCOUNT_LINKED" | "EXCHANGE_ACCOUNT_BUSY" | "INVITATION_CLOSED" | "CURSOR_EXPIRED" | "PAYLOAD_TOO_LARGE" | "URI_TOO_LONG" | "UNSUPPORTED_MEDIA_TYPE" | "HEADERS_TOO_LARGE" | "RATE_LIMITED" | "INTERNAL" | "NETWORK_UNAVAILABLE" | "PROVIDER_UNAVAILABLE" | "PRICE_UNAVAILABLE" | "EXCHANGE_UNAVAILABLE" | "SIGNERS_UNAVAILABLE" | "KEY_PENDING" | "UNAVAILABLE";
+            code: "INVALID_REQUEST" | "UNKNOWN_FIELD" | "INVALID_JSON" | "UNSUPPORTED_ASSET" | "ASSET_CLOSED" | "INVALID_ADDRESS" | "INVALID_AMOUNT" | "INSUFFICIENT_BALANCE" | "WALLET_EXISTS" | "WALLET_MISSING" | "WALLET_INACTIVE" | "TRANSACTION_FINAL" | "NOT_REPLACEABLE" | "REPLACEMENT_PENDING" | "RULE_EXISTS" | "RULE_FINAL" | "INVOICE_FINAL" | "INVOICE_CLOSED" | "RESOURCE_MISMATCH" | "INSUFFICIENT_STAKE" | "RELEASE_FIRST" | "UNSTAKE_LIMIT" | "NOTHING_TO_RELEASE" | "APPROVAL_REFUSED" | "NOT_FROZEN" | "WEBHOOK_LIMIT" | "WEBHOOK_DISABLED" | "EXCHANGE_KEY_REFUSED" | "EXCHANGE_ACCOUNT_EXISTS" | "EXCHANGE_UNSUPPORTED" | "ORDER_FINAL" | "UNAUTHORIZED" | "SIGN_IN_REQUIRED" | "SIGN_IN_FAILED" | "FORBIDDEN" | "READ_ONLY" | "IP_NOT_ALLOWED" | "ROLE_REQUIRED" | "RECENT_SIGN_IN_REQUIRED" | "FOREIGN_ORIGIN" | "HTTPS_REQUIRED" | "PREPAID_FEE_EXHAUSTED" | "ADDRESS_FROZEN" | "POLICY_DENIED" | "SANCTIONED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "PASSKEY_UNAVAILABLE" | "LAST_OWNER" | "LAST_FACTOR" | "APPROVAL_CLOSED" | "POLICY_CHANGE_LIMIT" | "QUOTE_EXPIRED" | "CONVERSION_UNAVAILABLE" | "EXCHANGE_ADDRESS_CHANGED" | "EXCHANGE_ACCOUNT_BUSY" | "INVITATION_CLOSED" | "CURSOR_EXPIRED" | "PAYLOAD_TOO_LARGE" | "URI_TOO_LONG" | "UNSUPPORTED_MEDIA_TYPE" | "HEADERS_TOO_LARGE" | "RATE_LIMITED" | "INTERNAL" | "NETWORK_UNAVAILABLE" | "PROVIDER_UNAVAILABLE" | "PRICE_UNAVAILABLE" | "EXCHANGE_UNAVAILABLE" | "SIGNERS_UNAVAILABLE" | "KEY_PENDING" | "UNAVAILABLE";
             /** @description Field, parameter, header or JWT claim that failed */
             field?: string;
             /** @description The same as x-request-id; include it when you contact the operator */
@@ -3532,7 +3519,9 @@ export type CreateTransactionRequest = components['schemas']['CreateTransactionR
 export type CreateWalletAliasRequest = components['schemas']['CreateWalletAliasRequest'];
 export type CreateWalletRequest = components['schemas']['CreateWalletRequest'];
 export type CreateWebhookRequest = components['schemas']['CreateWebhookRequest'];
+export type DeleteExchangeAccountRequest = components['schemas']['DeleteExchangeAccountRequest'];
 export type DeleteForwardingRuleRequest = components['schemas']['DeleteForwardingRuleRequest'];
+export type DeleteWebhookRequest = components['schemas']['DeleteWebhookRequest'];
 export type Delivery = components['schemas']['Delivery'];
 export type DeliveryPage = components['schemas']['DeliveryPage'];
 export type EstimateFeeRequest = components['schemas']['EstimateFeeRequest'];
@@ -5064,7 +5053,11 @@ export interface operations {
                 id: string;
             };
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["DeleteExchangeAccountRequest"];
+            };
+        };
         responses: {
             /** @description Success */
             200: {
@@ -5580,7 +5573,11 @@ export interface operations {
                 id: string;
             };
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["DeleteWebhookRequest"];
+            };
+        };
         responses: {
             /** @description Success */
             200: {

@@ -311,7 +311,7 @@ test('each method sends a signed request to its endpoint, and each API operation
       '/dac/v1/exchange-accounts/a',
       '{"label":"m"}',
     ],
-    [() => custody.trading.unlink('a'), 'DELETE', '/dac/v1/exchange-accounts/a', ''],
+    [() => custody.trading.unlink('a'), 'DELETE', '/dac/v1/exchange-accounts/a', '{}'],
     [
       () => custody.trading.markets('kraken', { base: 'BTC' }),
       'GET',
@@ -425,7 +425,7 @@ test('each method sends a signed request to its endpoint, and each API operation
       '/dac/v1/webhooks/w',
       '{"disabled":false}',
     ],
-    [() => custody.webhooks.delete('w'), 'DELETE', '/dac/v1/webhooks/w', ''],
+    [() => custody.webhooks.delete('w'), 'DELETE', '/dac/v1/webhooks/w', '{}'],
     [
       () => custody.webhooks.rotate('w', { overlap_s: 60 }),
       'POST',

@@ -89,7 +89,7 @@ export class Trading {
    * @throws CustodyError
    */
   unlink(id: string): Promise<{ id: string; deleted: true }> {
-    return this.#client.request('DELETE', account(id))
+    return this.#client.request('DELETE', account(id), {})
   }
 
   /**

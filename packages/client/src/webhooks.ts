@@ -56,7 +56,7 @@ export class Webhooks {
    * @param id of the webhook
    */
   delete(id: string): Promise<{ id: string; deleted: true }> {
-    return this.#client.request('DELETE', at(id))
+    return this.#client.request('DELETE', at(id), {})
   }
 
   /**

@@ -257,7 +257,7 @@ describe('trading', () => {
       400,
     )
     assert.equal(
-      (await call(user, 'DELETE', `/dac/v1/exchange-accounts/${linked.body.id}`)).status,
+      (await call(user, 'DELETE', `/dac/v1/exchange-accounts/${linked.body.id}`, {})).status,
       200,
     )
     await audit()

@@ -27,7 +27,33 @@ test('returns the claims of a valid request', async () => {
     exp: NOW + TOKEN_LIFETIME_S,
     sub: API_KEY,
     bodyHash: bodyHash(signed.body),
+    method: 'POST',
   })
+})
+
+test('a token with the claim method is valid for this method and this query only', async () => {
+  const target = `${URI}?asset=ETH`
+  const signed = await sign({ method: 'get', uri: target, body: '' })
+  assert.equal((await verify(signed)).method, 'GET')
+  // HEAD has the meaning of GET.
+  await verify({ ...signed, method: 'HEAD' })
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'get'])
+    await refuses(verify({ ...signed, method }), 'method', /must be .+, the method of the request/)
+  for (const uri of [URI, `${URI}?asset=BTC`, `${target}&page=2`])
+    await refuses(verify({ ...signed, uri }), 'uri')
+  // A query that was added to a request without one.
+  const plain = await sign({ method: 'GET', body: '' })
+  await refuses(verify({ ...plain, uri: target }), 'uri', /because the token has the claim method/)
+  for (const method of [null, '', 'post', 1, true, {}, ['POST']])
+    await refuses(verify(await withClaims({ method })), 'method')
+})
+
+test('a token without the claim method is valid for every method, and may omit the query', async () => {
+  const signed = await withClaims({ method: undefined })
+  for (const method of ['POST', 'DELETE']) {
+    const claims = await verify({ ...signed, method, uri: `${URI}?asset=ETH` })
+    assert.equal(Object.hasOwn(claims, 'method'), false)
+  }
 })
 
 test('refuses a missing claim, or one of another type, and names it', async () => {
@@ -108,7 +134,7 @@ test('sub must equal the x-api-key header exactly', async () => {
 test('uri must be the path alone or the path with its query, unencoded', async () => {
   const uri = '/dac/v1/wallets?asset=BTC&x=%20'
   const at = async (claim: string) =>
-    verify(await sign({ uri, method: 'GET', body: '', claims: { uri: claim } }))
+    verify(await sign({ uri, method: 'GET', body: '', claims: { uri: claim, method: undefined } }))
   assert.equal((await at(uri)).uri, uri)
   assert.equal((await at('/dac/v1/wallets')).uri, '/dac/v1/wallets')
   for (const claim of [
@@ -354,6 +380,14 @@ test('each refusal states what to correct', async () => {
     [
       async () => verify(await withClaims({ uri: '/x' })),
       'must be the path of the request, with or without its query',
+    ],
+    [
+      () => verify({ ...signed, uri: `${URI}?asset=ETH` }),
+      'must contain the query exactly as sent, because the token has the claim method',
+    ],
+    [
+      () => verify({ ...signed, method: 'DELETE' }),
+      'must be DELETE, the method of the request, in upper case; omit the claim if the method is not signed',
     ],
     [
       async () => verify(await withClaims({ bodyHash: undefined })),

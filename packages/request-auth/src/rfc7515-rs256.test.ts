@@ -61,7 +61,15 @@ test('jose verifies our signatures', async () => {
     subject: API_KEY,
   })
   assert.deepEqual(protectedHeader, { alg: 'RS256', typ: 'JWT' })
-  assert.deepEqual(Object.keys(payload).sort(), ['bodyHash', 'exp', 'iat', 'nonce', 'sub', 'uri'])
+  assert.deepEqual(Object.keys(payload).sort(), [
+    'bodyHash',
+    'exp',
+    'iat',
+    'method',
+    'nonce',
+    'sub',
+    'uri',
+  ])
   assert.equal(payload['bodyHash'], bodyHash(BODY))
   assert.ok((payload.exp as number) - (payload.iat as number) < 30)
 })

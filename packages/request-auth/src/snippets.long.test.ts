@@ -39,8 +39,8 @@ before(async () => {
         now: Date.now() / 1000,
         age: 'live',
       }).then(
-        ({ nonce }) => {
-          const isNew = !nonces.has(nonce)
+        ({ nonce, method }) => {
+          const isNew = !nonces.has(nonce) && method === request.method
           nonces.add(nonce)
           const isTyped = body === '' || request.headers['content-type'] === 'application/json'
           const replay = body.includes('"sequence_id":"used"')

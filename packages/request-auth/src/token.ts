@@ -26,6 +26,7 @@ export function tokenInput(options: TokenOptions, bodyHash: string): string {
   const iat = options.now ?? Math.floor(Date.now() / 1000)
   const claims = {
     uri: options.uri,
+    method: options.method.toUpperCase(),
     nonce: options.nonce ?? globalThis.crypto.randomUUID(),
     iat,
     exp: iat + TOKEN_LIFETIME_S,

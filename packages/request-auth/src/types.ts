@@ -26,7 +26,11 @@ export const NONCE_LENGTH_MAX = 128
 export interface SignedRequest {
   /** The JWT, exactly as received, without the `Bearer` or `Token` prefix. */
   token: string
-  /** HTTP method, upper case. The JWT does not cover it; each path has one meaning per method. */
+  /**
+   * HTTP method, upper case. The JWT covers it only if it has the optional claim `method`. Without
+   * the claim, methods of one path differ by their bodies: a body that one of them accepts is
+   * refused by the others.
+   */
   method: string
   /** Request target as received: path, with its query if there is one. */
   uri: string
@@ -48,6 +52,11 @@ export interface Claims {
   nbf?: number
   sub: string
   bodyHash: string
+  /**
+   * HTTP method of the request, if the token has this optional claim. Such a token also covers the
+   * query.
+   */
+  method?: string
 }
 
 /** Reason why a request is not authentic. `claim` names the part that failed. */

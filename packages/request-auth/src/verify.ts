@@ -46,11 +46,8 @@ export async function verifyRequest({
   const sub = claims['sub']
   if (typeof sub !== 'string' || !equal(sub, apiKey))
     throw new AuthError('sub', 'must equal the x-api-key header')
-  const uri = claims['uri']
-  const path = request.uri.split('?', 1)[0] as string
-  if (typeof uri !== 'string' || (uri !== path && uri !== request.uri)) {
-    throw new AuthError('uri', 'must be the path of the request, with or without its query')
-  }
+  const method = checkedMethod(claims['method'], request.method)
+  const uri = checkedUri(claims['uri'], request.uri, method !== undefined)
   const hash = checkedBodyHash(claims, request.body, legacy)
   const { iat, exp, nbf } = validity
   return {
@@ -61,7 +58,41 @@ export async function verifyRequest({
     sub,
     bodyHash: hash,
     ...(nbf === undefined ? {} : { nbf }),
+    ...(method === undefined ? {} : { method }),
   }
+}
+
+/**
+ * Returns the optional claim `method` after comparing it with the request.
+ * @returns undefined if the token does not have the claim
+ * @throws AuthError
+ */
+function checkedMethod(claim: unknown, method: string): string | undefined {
+  if (claim === undefined) return undefined
+  // HEAD has the meaning and the authorization of GET, and clients of HTTP may send it instead.
+  if (typeof claim === 'string' && (claim === method || (claim === 'GET' && method === 'HEAD')))
+    return claim
+  throw new AuthError(
+    'method',
+    `must be ${method}, the method of the request, in upper case; omit the claim if the method is not signed`,
+  )
+}
+
+/**
+ * Returns the claim `uri` after comparing it with the target of the request.
+ * @param isWhole whether the claim must include the query
+ * @throws AuthError
+ */
+function checkedUri(uri: unknown, target: string, isWhole: boolean): string {
+  const isPath = uri === target.split('?', 1)[0]
+  if (typeof uri !== 'string' || (uri !== target && !isPath))
+    throw new AuthError('uri', 'must be the path of the request, with or without its query')
+  if (isWhole && uri !== target)
+    throw new AuthError(
+      'uri',
+      'must contain the query exactly as sent, because the token has the claim method',
+    )
+  return uri
 }
 
 /**

@@ -172,6 +172,7 @@ export function compareRequest(
   const claims = claimsOf(request.token)
   if (request.method !== 'POST' || !PATHS[action].test(request.uri) || claims.uri !== request.uri)
     differs('the path')
+  if (claims.method !== undefined && claims.method !== request.method) differs('the method')
   if (hashOf(request.body) !== claims.bodyHash) differs('the body')
   if (transactionId(claims.sub, claims.nonce) !== id) differs('the ID')
   const meaning = MEANINGS[action](place, claims, request.body, facts.decimals)

@@ -12,6 +12,8 @@ export interface TokenClaims {
   bodyHash: string
   /** Unix seconds. */
   iat: number
+  /** HTTP method, if the token covers it. */
+  method?: string
 }
 
 const ALGORITHM = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }
@@ -44,7 +46,7 @@ function partsOf(token: string): [string, string, string] {
  */
 export function claimsOf(token: string): TokenClaims {
   const claims = readObject(partsOf(token)[1])
-  const { uri, sub, nonce, iat } = claims
+  const { uri, sub, nonce, iat, method } = claims
   const bodyHash = claims['bodyHash'] ?? claims['bodyhash']
   const seconds = iat instanceof JsonNumber ? Number(iat.text) : Number.NaN
   const name = nonce instanceof JsonNumber ? nonce.text : nonce
@@ -53,10 +55,18 @@ export function claimsOf(token: string): TokenClaims {
     typeof sub !== 'string' ||
     typeof name !== 'string' ||
     typeof bodyHash !== 'string' ||
+    (method !== undefined && typeof method !== 'string') ||
     !Number.isSafeInteger(seconds)
   )
     return differs('the token')
-  return { uri, sub, nonce: name, bodyHash, iat: seconds }
+  return {
+    uri,
+    sub,
+    nonce: name,
+    bodyHash,
+    iat: seconds,
+    ...(method === undefined ? {} : { method }),
+  }
 }
 
 /** Returns the DER of a public key in PEM. @throws ApprovalError `CALLER` */

@@ -183,7 +183,7 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     retry: 'never',
   },
   UNAUTHORIZED: {
-    why: 'A header is missing, or the JWT violates a rule; `field` contains the claim: the signature, the clock (`iat`, `exp`), `uri`, `bodyHash`, a reused `nonce`, or `sub`.',
+    why: 'A header is missing, or the JWT violates a rule; `field` contains the claim: the signature, the clock (`iat`, `exp`), `uri`, `method`, `bodyHash`, a reused `nonce`, or `sub`.',
     action:
       'Sign each attempt with a new token over the exact bytes that are sent, with a clock within 5 s of the `date` header.',
     retry: 'never',

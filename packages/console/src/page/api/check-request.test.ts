@@ -42,6 +42,32 @@ const CASES: Record<string, Case> = {
     sign: { method: 'GET', uri: '/dac/v1/wallets?asset=ETH', body: '' },
     paste: { method: 'GET', url: 'https://x.example/dac/v1/wallets?asset=ETH', body: '' },
   },
+  'without the claim method': { says: null, sign: claims({ method: undefined }) },
+  'a path without its query, and no claim method': {
+    says: null,
+    sign: {
+      method: 'GET',
+      uri: '/dac/v1/wallets',
+      body: '',
+      claims: { method: undefined },
+    },
+    paste: { method: 'GET', url: '/dac/v1/wallets?asset=ETH', body: '' },
+  },
+  'another method': { says: /the request’s is POST/, sign: { method: 'DELETE' } },
+  'a method in lower case': {
+    says: /It is "post", .* upper case/,
+    sign: claims({ method: 'post' }),
+  },
+  'a GET that was sent as HEAD': {
+    says: null,
+    sign: { method: 'GET', body: '' },
+    paste: { method: 'HEAD', body: '' },
+  },
+  'the claim method and a path without its query': {
+    says: /lacks the query/,
+    sign: { method: 'GET', uri: '/dac/v1/wallets', body: '' },
+    paste: { method: 'GET', url: '/dac/v1/wallets?asset=ETH', body: '' },
+  },
   'a number for a nonce': { says: null, sign: claims({ nonce: 17 }) },
   'two segments': { says: /2 parts/, edit: (token) => token.split('.').slice(0, 2).join('.') },
   'padded base64': { says: /not base64url/, edit: (token) => `${token}=` },

@@ -138,7 +138,8 @@ export async function checkRequest(pasted: Pasted, nowS: number | null): Promise
     return verdicts
   checkTimes(claims, nowS, add)
   checkSubject(claims['sub'], pasted.apiKey.trim(), add, judge)
-  checkUri(claims['uri'], pasted.url, add)
+  checkMethod(claims['method'], pasted.method, judge)
+  checkUri(claims['uri'], pasted.url, claims['method'] !== undefined, add)
   await checkBody(claims, pasted, add)
   checkNonce(claims['nonce'], judge)
   return verdicts
@@ -282,12 +283,30 @@ function checkTimes(claims: Record<string, unknown>, nowS: number | null, add: A
   else add('Valid now', 'kept', `For another ${exp - nowS + CLOCK_SKEW_S} s`)
 }
 
-function checkUri(uri: unknown, url: string, add: Add): void {
+/** Compares the optional claim `method` with the method. */
+function checkMethod(claim: unknown, method: string, judge: Judge): void {
+  if (claim === undefined || method === '') return
+  judge(
+    'method is the method',
+    claim === method || (claim === 'GET' && method === 'HEAD'),
+    'As the request was sent',
+    `It is ${shown(claim)}, and the request’s is ${method}: upper case, or leave the claim out`,
+  )
+}
+
+/** @param isWhole whether the claim must include the query */
+function checkUri(uri: unknown, url: string, isWhole: boolean, add: Add): void {
   const rule = 'uri is the path'
   const target = targetOf(url)
   if (url.trim() === '')
     return add(rule, 'skipped', `It is ${shown(uri)}: give the address that was asked to compare`)
   if (target === null) return add(rule, 'skipped', 'The address must be a URL, or begin with “/”')
+  if (typeof uri === 'string' && isWhole && uri === target.path && uri !== target.whole)
+    return add(
+      rule,
+      'broken',
+      'It lacks the query: a token with the claim method must sign the query as it is sent',
+    )
   if (typeof uri === 'string' && (uri === target.path || uri === target.whole))
     return add(
       rule,

@@ -4,6 +4,7 @@ import type { Database, Queryable } from '../../core/database/pool.ts'
 import type { Aml } from '../../custody/aml/aml.ts'
 import { ApiError } from '../../core/errors.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
+import { CHANGES_NOTHING, changesSomething } from '../../core/http/schemas.ts'
 import {
   accountShape,
   findAccount,
@@ -49,17 +50,20 @@ export const changeAccount = endpoint({
   access: 'write',
   audit: 'entry',
   params: idParam,
-  body: z.strictObject({
-    label: fields.label.optional(),
-    api_key: fields.api_key.optional(),
-    api_secret: fields.api_secret.optional(),
-    passphrase: fields.passphrase.optional(),
-    allow_withdrawal: fields.allow_withdrawal.optional(),
-    accept_difference: z.literal(true, 'must be true').optional().meta({
-      description:
-        'Books the reported difference: trades, deposits or withdrawals that were made at the exchange by hand',
-    }),
-  }),
+  body: z
+    .strictObject({
+      label: fields.label.optional(),
+      api_key: fields.api_key.optional(),
+      api_secret: fields.api_secret.optional(),
+      passphrase: fields.passphrase.optional(),
+      allow_withdrawal: fields.allow_withdrawal.optional(),
+      accept_difference: z.literal(true, 'must be true').optional().meta({
+        description:
+          'Books the reported difference: trades, deposits or withdrawals that were made at the exchange by hand',
+      }),
+    })
+    .refine(changesSomething, CHANGES_NOTHING)
+    .meta({ minProperties: 1 }),
   response: accountShape,
   async handler({ caller, params, body }, services: Services) {
     const row = await findAccount(services.database, caller, params.id)

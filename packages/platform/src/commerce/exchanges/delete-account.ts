@@ -1,3 +1,4 @@
+import { emptyBody } from '@custody/request-auth/bodies'
 import { z } from 'zod'
 import { ID_MAX } from '../../core/bounds.ts'
 import { ApiError } from '../../core/errors.ts'
@@ -14,7 +15,8 @@ interface Services {
 
 /**
  * Deletes an account: its secrets are erased, its orders stay readable, and the ledger has no claim
- * on the exchange afterwards.
+ * on the exchange afterwards. The body is `{}`, because a signature need not cover the method and
+ * without a body it would also be valid for a GET.
  */
 export const deleteAccount = endpoint({
   id: 'deleteExchangeAccount',
@@ -28,6 +30,7 @@ export const deleteAccount = endpoint({
   access: 'write',
   audit: 'entry',
   params: idParam,
+  body: emptyBody,
   response: z.object({ id: z.string().max(ID_MAX), deleted: z.literal(true) }),
   async handler({ caller, params }, services: Services) {
     const { id } = await services.database.transaction(async (tx) => {

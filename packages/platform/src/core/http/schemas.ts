@@ -44,6 +44,13 @@ export const credential = (max: number) =>
     .transform((value) => value.trim())
     .meta({ ...textSchema(max), pattern: PRINTABLE_TEXT })
 
+/**
+ * Returns whether the body of a change names a field. An empty body is refused, because `{}` is what
+ * a deletion of the same path signs.
+ */
+export const changesSomething = (body: object): boolean => Object.keys(body).length > 0
+export const CHANGES_NOTHING = 'must contain at least one field, because {} changes nothing'
+
 /** One of several words in upper or lower case; parsed to the spelling in the list. */
 export const oneOf = <T extends string>(values: readonly T[], description?: string) =>
   z

@@ -15,8 +15,8 @@ const BYTE_ORDER_MARK = '\uFEFF'
  * @throws ApiError 400 that names the field
  */
 export function readBody<T>(schema: z.ZodType<T> | null, rawBody: string): T {
-  const input = parseObject(rawBody)
   const fields = schema ? namesOf(schema) : []
+  const input = parseObject(rawBody, fields.length === 0 ? '{}' : 'a JSON object')
   const unknown = Object.keys(input).find((name) => !fields.includes(name))
   if (unknown !== undefined)
     throw unknownName(unknown, 'field', fields, 'which must be an empty object')
@@ -79,11 +79,12 @@ export function fieldsOf(rawBody: string): Record<string, unknown> | null {
   }
 }
 
-function parseObject(rawBody: string): Record<string, unknown> {
+/** @param wanted what to send, for the message about a missing body */
+function parseObject(rawBody: string, wanted = 'a JSON object'): Record<string, unknown> {
   const invalid = (message: string) =>
     new ApiError('INVALID_JSON', `body: ${message}`, { field: 'body' })
   if (rawBody.trim() === '')
-    throw invalid('is missing; send a JSON object with Content-Type: application/json')
+    throw invalid(`is missing; send ${wanted} with Content-Type: application/json`)
   if (rawBody.startsWith(BYTE_ORDER_MARK))
     throw invalid('begins with a byte order mark, which is not allowed in JSON')
   let value: unknown

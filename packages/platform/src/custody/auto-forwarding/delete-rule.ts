@@ -22,7 +22,7 @@ interface Services {
 /**
  * Ends a rule permanently by sending the caller's signed request to the nodes. The status is
  * `deleting` while fewer than two nodes have received it. The body is `{}`, because a signature
- * does not cover the method and without a body it would also be valid for a GET.
+ * need not cover the method and without a body it would also be valid for a GET.
  */
 export const deleteRule = endpoint({
   id: 'deleteForwardingRule',

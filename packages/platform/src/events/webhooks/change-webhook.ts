@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { endpoint } from '../../core/http/endpoint.ts'
+import { CHANGES_NOTHING, changesSomething } from '../../core/http/schemas.ts'
 import { GIVEN_UP_AFTER_MS } from './schedule.ts'
 import {
   checkUrl,
@@ -39,13 +40,16 @@ export const changeWebhook = endpoint({
   access: 'write',
   audit: 'entry',
   params: idParam,
-  body: z.strictObject({
-    url: fields.url.optional(),
-    events: fields.events.optional(),
-    description: fields.description.optional(),
-    disabled: fields.disabled.optional(),
-    format: fields.format.optional(),
-  }),
+  body: z
+    .strictObject({
+      url: fields.url.optional(),
+      events: fields.events.optional(),
+      description: fields.description.optional(),
+      disabled: fields.disabled.optional(),
+      format: fields.format.optional(),
+    })
+    .refine(changesSomething, CHANGES_NOTHING)
+    .meta({ minProperties: 1 }),
   response: webhookShape,
   async handler({ caller, params, body }, services: Services) {
     if (body.url !== undefined) checkUrl(services, body.url)

@@ -1,3 +1,4 @@
+import { emptyBody } from '@custody/request-auth/bodies'
 import { z } from 'zod'
 import { ID_MAX } from '../../core/bounds.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
@@ -8,7 +9,10 @@ interface Services {
   database: Database
 }
 
-/** Deletes a webhook with its deliveries; waiting deliveries are not sent. */
+/**
+ * Deletes a webhook with its deliveries; waiting deliveries are not sent. The body is `{}`, because
+ * a signature need not cover the method and without a body it would also be valid for a GET.
+ */
 export const deleteWebhook = endpoint({
   id: 'deleteWebhook',
   tag: 'Webhooks',
@@ -20,6 +24,7 @@ export const deleteWebhook = endpoint({
   access: 'write',
   audit: 'entry',
   params: idParam,
+  body: emptyBody,
   response: z.object({ id: z.string().max(ID_MAX), deleted: z.literal(true) }),
   async handler({ caller, params }, services: Services) {
     const { id } = await findWebhook(services.database, caller, params.id)

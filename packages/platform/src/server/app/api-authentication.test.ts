@@ -82,6 +82,7 @@ test('accepts Bearer and Token schemes, signed and unsigned queries, and earlier
     privateKey: PRIVATE_KEY,
     method: 'GET',
     uri: '/dac/v1/transactions',
+    claims: { method: undefined },
   })
   const answer = await fetch(`${api.base}/dac/v1/transactions?page=1`, {
     headers: { ...requestHeaders(signed, user.apiKey), authorization: `Token ${signed.token}` },

@@ -397,9 +397,16 @@ describe('rule 13: limits when a rule is valid', () => {
   })
   test('attack: a signed GET request does not delete the rule', async () => {
     const { mine, path, rule, id } = await standing()
-    const get = await ending(mine, id, { method: 'GET', body: '' })
-    for (const node of [1, 2, 3])
-      await cluster.post(node, '/void', { request: { ...get, method: 'DELETE' } })
+    const requests = [
+      await ending(mine, id, { method: 'GET', body: '' }),
+      await ending(mine, id, { method: 'GET', body: '', claims: { method: undefined } }),
+      // A body is signed, but for another method.
+      await ending(mine, id, { method: 'PATCH' }),
+    ]
+    for (const node of [1, 2, 3]) {
+      for (const get of requests)
+        await cluster.post(node, '/void', { request: { ...get, method: 'DELETE' } })
+    }
     signed(await workspace.sign(forward(rule), eth(path, { value: ONE })))
   })
   test('attack: the end of a rule lists its signed forwards, to its own sub-account only', async () => {

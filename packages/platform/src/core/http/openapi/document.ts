@@ -35,7 +35,8 @@ const INTRODUCTION = `Digital-asset custody: threshold-signed wallets, idempoten
 **Authentication.** Each request has two headers: \`authorization: Bearer JWT\` and \`x-api-key\`. The JWT is signed with RS256 by
 your RSA key of at least 4096 bits. Its claims are \`{uri, nonce, iat, exp, sub, bodyHash}\`: the path with the query, a new nonce,
 the issue time, an expiry less than 30 seconds after \`iat\`, the API key, and the lower-case hex SHA-256 of the body's bytes (of the
-empty string if there is no body). Each attempt requires a new token.
+empty string if there is no body). The optional claim \`method\` binds the token to the method; with it, \`uri\` must contain the
+query. Each attempt requires a new token.
 
 **Amounts** are JSON numbers with their exact digits: parse them as decimals, never as doubles. If your JSON parser cannot do that,
 request strings of digits with \`accept: application/json; amounts=string\`, as
