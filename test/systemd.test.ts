@@ -57,6 +57,9 @@ for (const [name, as] of [
       'Restart=always',
     ])
       assert.ok(text.includes(`${line}\n`), line)
+    for (const line of ['LimitCORE=0', 'MemorySwapMax=0'])
+      assert.ok(text.includes(`\n${line}\n`), line)
+    if (name === 'custody@.service') assert.match(text, /^MemoryMax=\d+G$/m)
     assert.match(text, /^LoadCredential=/m)
     assert.doesNotMatch(
       text,

@@ -1010,6 +1010,13 @@ test('limits the wait after 429 with an invalid reset time; an option disables w
   assert.equal(server.seen.length, 6)
 })
 
+test('waits as long as the service states if another request of the workspace is in progress', async () => {
+  const concurrent = { ...problem(429, 'CONCURRENT_REQUEST'), headers: { 'retry-after': '1' } }
+  server.script(concurrent, concurrent, json([]))
+  await client().gasTanks()
+  assert.deepEqual(waits, [1250, 1250])
+})
+
 test('a service that does not respond in time causes a time-out error', async (t) => {
   // A separate server: on a busy machine it can read a request after the client has given up, and
   // would count it for the next test.

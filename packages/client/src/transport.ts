@@ -93,17 +93,23 @@ const REPEAT_STATUS = new Set([500, 502, 503, 504])
  * them mean that too many clients share the key.
  */
 const RATE_LIMIT_WAITS_MAX = 5
+/** Maximum number of attempts while another request of the workspace is in progress. */
+const CONCURRENT_ATTEMPTS_MAX = 30
 /**
  * Time in milliseconds without data after which a stream reconnects. The service sends data at
  * least every 15 seconds.
  */
 const STREAM_SILENCE_MS = 45_000
 
-/** Attempts of one call, by their result: no response or an error, the rate limit, a missing key. */
+/**
+ * Attempts of one call, by their result: no response or an error, the rate limit, a missing key,
+ * another request of the workspace in progress.
+ */
 interface Attempts {
   failed: number
   limited: number
   pending: number
+  concurrent: number
 }
 
 /**
@@ -196,7 +202,7 @@ export class Transport {
     const text = body === undefined ? '' : stringifyJson(body)
     const repeatable = options.repeatable ?? verb === 'GET'
     const uri = target(path)
-    const made: Attempts = { failed: 0, limited: 0, pending: 0 }
+    const made: Attempts = { failed: 0, limited: 0, pending: 0, concurrent: 0 }
     for (;;) {
       let failure: CustodyError
       let wait: number | null = null
@@ -236,10 +242,19 @@ export class Transport {
   ): number | null {
     // The service rejected these requests before it changed anything, so repeating is safe for every
     // method.
-    if (status === 429 && this.#waitOnRateLimit && made.limited < RATE_LIMIT_WAITS_MAX) {
+    if (
+      status === 429 &&
+      code !== 'CONCURRENT_REQUEST' &&
+      this.#waitOnRateLimit &&
+      made.limited < RATE_LIMIT_WAITS_MAX
+    ) {
       made.limited++
       return rateLimitWait(headers, this.now(), this.#random)
     }
+    if (code === 'CONCURRENT_REQUEST')
+      return this.#retry.attemptsMax > 1 && ++made.concurrent < CONCURRENT_ATTEMPTS_MAX
+        ? keyWait(headers, this.#random)
+        : null
     if (code === 'KEY_PENDING') {
       const attemptsMax = this.#retry.attemptsMax > 1 ? KEY_ATTEMPTS_MAX : 1
       return ++made.pending < attemptsMax ? keyWait(headers, this.#random) : null

@@ -145,6 +145,7 @@ export class Api {
         signers: {
           peers: [1, 2, 3].map((node) => ({ node })),
           verify: () => true,
+          isPenalised: () => false,
           call: async (node: number, _method: string, path: string) => this.askNode(node, path),
         },
         aml: {

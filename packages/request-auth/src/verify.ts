@@ -32,14 +32,27 @@ export interface VerifyOptions {
  *
  * @throws AuthError whose `claim` names the part that failed
  */
-export async function verifyRequest({
+export async function verifyRequest(options: VerifyOptions): Promise<Claims> {
+  return verifyHead(options)(options.request.body)
+}
+
+/** Verifies the body of a request, and returns the claims. @throws AuthError */
+export type BodyVerifier = (body: string) => Claims
+
+/**
+ * Verifies everything of a signed request but its body, in the order of {@link verifyRequest}. The
+ * body can then be received from an authenticated caller only.
+ *
+ * @throws AuthError whose `claim` names the part that failed
+ */
+export function verifyHead({
   request,
   apiKey,
   publicKey,
   now,
   age,
   legacy = false,
-}: VerifyOptions): Promise<Claims> {
+}: Omit<VerifyOptions, 'request'> & { request: Omit<SignedRequest, 'body'> }): BodyVerifier {
   const claims = readObject(authenticPayload(request.token, publicKey), 'payload')
   const validity = validityOf(claims)
   if (age === 'live') assertLive(validity, now)
@@ -48,18 +61,17 @@ export async function verifyRequest({
     throw new AuthError('sub', 'must equal the x-api-key header')
   const method = checkedMethod(claims['method'], request.method)
   const uri = checkedUri(claims['uri'], request.uri, method !== undefined)
-  const hash = checkedBodyHash(claims, request.body, legacy)
   const { iat, exp, nbf } = validity
-  return {
+  return (body) => ({
     uri,
+    bodyHash: checkedBodyHash(claims, body, legacy),
     nonce: nonceOf(claims['nonce']),
     iat,
     exp,
     sub,
-    bodyHash: hash,
     ...(nbf === undefined ? {} : { nbf }),
     ...(method === undefined ? {} : { method }),
-  }
+  })
 }
 
 /**

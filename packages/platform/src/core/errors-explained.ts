@@ -334,7 +334,7 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     retry: 'never',
   },
   PAYLOAD_TOO_LARGE: {
-    why: 'The body exceeds the maximum size.',
+    why: 'The body exceeds the maximum size: 64 KiB, 4 KiB for requests without authentication, and 1 MiB for requests with a document.',
     action: 'Send a smaller body.',
     retry: 'never',
   },
@@ -354,9 +354,14 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     retry: 'never',
   },
   RATE_LIMITED: {
-    why: 'The key has used its requests for this minute, or the client’s address has used its requests without a valid key.',
+    why: 'The key has used its requests for this minute, or the client’s address has used its requests without a valid key. Above that limit, an address is served only with keys that were recently used from it.',
     action: 'Wait until the time in `x-rate-limit-reset`.',
     retry: 'reset',
+  },
+  CONCURRENT_REQUEST: {
+    why: 'Policy simulations, policy evaluations, exports, and quotes and tests of exchange accounts run one at a time for each workspace.',
+    action: 'Wait for the end of the other request, or for the seconds in `retry-after`.',
+    retry: 'again',
   },
   INTERNAL: {
     why: 'The service has a defect; the operator’s log contains details under `request_id`.',
@@ -396,7 +401,7 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     retry: 'later',
   },
   UNAVAILABLE: {
-    why: 'The service is starting or stopping, its database is not available, its disk is full, or writes are suspended until the nodes’ records are adopted.',
+    why: 'The service is starting or stopping, its database is not available, its disk is full, writes are suspended until the nodes’ records are adopted, or too many request bodies are arriving at the same time.',
     action: 'Retry the request; `GET /readyz` reports when transfers are accepted.',
     retry: 'again',
   },

@@ -63,11 +63,15 @@ export const ERRORS = {
   EXCHANGE_ACCOUNT_BUSY: [409, 'Operations of the exchange account are in progress'],
   INVITATION_CLOSED: [410, 'The invitation was used, withdrawn or has expired'],
   CURSOR_EXPIRED: [410, 'The event log does not reach back that far'],
-  PAYLOAD_TOO_LARGE: [413, 'The body exceeds 64 KiB, or 1 MiB for operations that write nothing'],
+  PAYLOAD_TOO_LARGE: [
+    413,
+    'The body exceeds 64 KiB, 4 KiB without authentication, or 1 MiB with a document',
+  ],
   URI_TOO_LONG: [414, 'The path is too long'],
   UNSUPPORTED_MEDIA_TYPE: [415, 'The body must be application/json without Content-Encoding'],
   HEADERS_TOO_LARGE: [431, 'The path and headers are too large'],
   RATE_LIMITED: [429, 'Rate limit exceeded'],
+  CONCURRENT_REQUEST: [429, 'Another such request of the workspace is in progress'],
   INTERNAL: [500, 'Unexpected server error'],
   NETWORK_UNAVAILABLE: [503, 'A blockchain network cannot be reached'],
   PROVIDER_UNAVAILABLE: [503, 'A screening provider cannot be reached'],
@@ -89,7 +93,7 @@ export class ApiError extends Error {
   readonly status: number
   readonly field: string | undefined
   readonly details: Record<string, unknown> | undefined
-  /** Seconds after which the caller should retry a request that was answered with 503. */
+  /** Seconds after which the caller should retry a request that was answered with 429 or 503. */
   readonly retryAfterS: number | undefined
   constructor(
     code: ErrorCode,

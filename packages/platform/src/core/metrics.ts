@@ -43,6 +43,22 @@ const workMetrics = ({ gauge, counter, histogram }: Factory) => ({
     'method',
     'path',
   ),
+  bodyBytes: gauge(
+    'custody_http_body_bytes',
+    'Bytes of request bodies that this process has in memory',
+  ),
+  bodiesRefused: counter(
+    'custody_http_bodies_refused_total',
+    'Request bodies that were refused because too many bytes of bodies were in memory',
+  ),
+  connectionsRefused: counter(
+    'custody_http_connections_refused_total',
+    'Connections that were closed because too many were open',
+  ),
+  refusalsUnlogged: counter(
+    'custody_http_refusals_unlogged_total',
+    'Refused requests without an authenticated caller that have no log line of their own',
+  ),
   steps: counter(
     'custody_work_steps_total',
     'Steps of transactions that workers ran',

@@ -38,6 +38,7 @@ export const testAccount = endpoint({
   summary: 'Test an exchange account',
   access: 'write',
   audit: { not: 'it changes nothing' },
+  heavy: { kind: 'exchange query', weight: 5, waiting: 0 },
   params: idParam,
   body: z.strictObject({}),
   response: accountShape

@@ -43,6 +43,7 @@ export const quoteConversion = endpoint({
   summary: 'Quote a conversion',
   access: 'write',
   audit: { not: 'a quote changes nothing' },
+  heavy: { kind: 'exchange query', weight: 5, waiting: 0 },
   body: z.strictObject(conversionBody),
   response: conversionShape,
   async handler({ caller, body }, services: Services) {

@@ -82,6 +82,7 @@ export const exportAuditLog = panelEndpoint({
   method: 'GET',
   path: `${WORKSPACE}/audit-log/export`,
   summary: 'Export the whole audit log as NDJSON, for npx custody audit-log verify',
+  heavy: { kind: 'export', weight: 20, waiting: 0 },
   needs: 'admin',
   params: z.strictObject(workspaceParams),
   async handler({ visitor: { member } }, { database }: Services) {

@@ -55,6 +55,7 @@ export const exportTransactions = panelEndpoint({
   path: `${SUB_ACCOUNT}/transactions/export`,
   summary: 'Export all matching transactions as CSV or JSON',
   needs: 'viewer',
+  heavy: { kind: 'export', weight: 20, waiting: 0 },
   params: z.strictObject(subAccountParams),
   query: z.strictObject({ format: z.enum(['csv', 'json']).default('csv'), ...transactionFilter }),
   async handler({ caller, query: { format, ...filter } }, services: Services) {

@@ -5,7 +5,13 @@ import type { Settings } from '../../core/settings/settings.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { Database } from '../../core/database/pool.ts'
 import type { People } from './people.ts'
-import { countAddress, type Authenticator } from '../../core/http/authentication/authenticator.ts'
+import {
+  assertNotExhausted,
+  countAddress,
+  type Authenticator,
+  type Principal,
+} from '../../core/http/authentication/authenticator.ts'
+import { PUBLIC_BODY_BYTES_MAX } from '../../core/http/bodies.ts'
 import type { Caller } from '../../core/http/endpoint.ts'
 import type { AddressLimits } from '../../core/http/rate-limit.ts'
 import { tokenOfCookie } from './cookie.ts'
@@ -13,6 +19,7 @@ import type { PanelEndpoint, Visitor } from './endpoint.ts'
 import { assertOwnPage, fromOf } from './origin.ts'
 import { includesRole, type Role } from './roles.ts'
 import type { Session } from './sessions.ts'
+import { hashOfToken } from './token.ts'
 
 interface Services {
   settings: Pick<Settings, 'publicUrl'>
@@ -35,21 +42,23 @@ export const panelAuthenticator = (
   services: Services,
   limits: AddressLimits,
 ): Authenticator<PanelEndpoint> => ({
-  bodyBytesMax: () => SIGNED_BODY_BYTES_MAX,
-  async admit(request, _rawBody, definition) {
+  bodyBytesMax: ({ needs }) => (needs === 'nobody' ? PUBLIC_BODY_BYTES_MAX : SIGNED_BODY_BYTES_MAX),
+  async identify(request, definition) {
     const { needs } = definition
     const from = fromOf(services, request)
     if (request.method !== 'GET' && request.method !== 'HEAD') assertOwnPage(request, from)
     const token = tokenOfCookie(request.headers.cookie, from)
-    if (needs === 'nobody') countAddress(limits.open, services, request)
-    const someone = token === null ? null : await services.people.sessions.find(token)
-    if (needs === 'nobody')
-      return { admission: { visitor: { from, someone } as Visitor }, holder: null }
-    if (token === null || someone === null) {
-      countAddress(limits.strangers, services, request)
-      throw new ApiError('SIGN_IN_REQUIRED', 'there is no session, or it has expired')
+    if (needs === 'nobody') {
+      countAddress(limits.open, services, request)
+      const someone = token === null ? null : await services.people.sessions.find(token)
+      const visitor = { from, someone } as Visitor
+      return {
+        owner: { ip: request.ip },
+        admit: async () => ({ admission: { visitor }, holder: null, workspaceId: null }),
+      }
     }
-    countSession(services, request, someone)
+    const someone = await sessionOf(services, limits, request, token)
+    countSession(services, request, someone, definition.heavy?.weight)
     const params = request.params as Partial<Record<'workspace' | 'sub_account', string>>
     const member =
       params.workspace === undefined
@@ -76,30 +85,65 @@ export const panelAuthenticator = (
       )
     }
     const visitor = { from, someone, session: someone, ...(member ? { member } : {}) } as Visitor
+    const holder = principalOf(services, someone, token as string, member)
+    const admission = { visitor, ...(caller ? { caller } : {}) }
+    const workspaceId = member?.workspaceId ?? null
     return {
-      admission: { visitor, ...(caller ? { caller } : {}) },
-      holder: {
-        name: `session ${someone.id}`,
-        share: `person ${someone.personId}`,
-        // The person must still be a member, because the stream's data belongs to the workspace.
-        stays: async () => {
-          const still = await services.people.sessions.find(token)
-          return (
-            still !== null &&
-            (!member || (await isStillMember(services, still, member.workspaceId)))
-          )
-        },
-      },
+      owner: { share: holder.share },
+      admit: async () => ({ admission, holder, workspaceId }),
     }
   },
 })
+
+/** Returns the owner of streams of a session. */
+const principalOf = (
+  services: Services,
+  { id, personId }: Session,
+  token: string,
+  member: Visitor['member'] | undefined,
+): Principal => ({
+  name: `session ${id}`,
+  share: `person ${personId}`,
+  // The person must still be a member, because the stream's data belongs to the workspace.
+  stays: async () => {
+    const still = await services.people.sessions.find(token)
+    return still !== null && (!member || (await isStillMember(services, still, member.workspaceId)))
+  },
+})
+
+/**
+ * Returns the session of a cookie, and counts a request without one against the limit of its
+ * address. An address that has used up this limit costs no query, unless it has a session.
+ * @throws ApiError `SIGN_IN_REQUIRED`, `RATE_LIMITED`
+ */
+async function sessionOf(
+  services: Services,
+  limits: AddressLimits,
+  request: FastifyRequest,
+  token: string | null,
+): Promise<Session> {
+  const name = token === null ? '' : hashOfToken(token).toString('hex')
+  assertNotExhausted(limits, services, request, name)
+  const someone = token === null ? null : await services.people.sessions.find(token)
+  if (someone === null) {
+    countAddress(limits.strangers, services, request)
+    throw new ApiError('SIGN_IN_REQUIRED', 'there is no session, or it has expired')
+  }
+  limits.recent.note(request.ip, name)
+  return someone
+}
 
 /**
  * Counts a request against the session's rate limit.
  * @throws ApiError `RATE_LIMITED`
  */
-function countSession(services: Services, request: FastifyRequest, session: Session): void {
-  const state = services.people.requests.count(session.id, services.environment.now())
+function countSession(
+  services: Services,
+  request: FastifyRequest,
+  session: Session,
+  weight = 1,
+): void {
+  const state = services.people.requests.count(session.id, services.environment.now(), weight)
   request.rate = state
   if (state.exceeded) {
     throw new ApiError(

@@ -349,8 +349,7 @@ test('a request with slow headers or a slow body gets 408 within a second of its
   )
   Object.assign(server, { requestTimeout: 200, headersTimeout: 200 })
   try {
-    const post =
-      'POST /dac/v1/transaction HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n'
+    const post = 'POST /checkout/x/asset HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n'
     for (const part of [
       'GET /assets HTTP/1.1\r\nhost: x\r\n',
       post,
@@ -361,6 +360,12 @@ test('a request with slow headers or a slow body gets 408 within a second of its
       assert.match(text, /^HTTP\/1\.1 408 /, part)
       assert.match(text, /"message":"the request did not arrive within 30 seconds"/)
     }
+    // A body that is refused before it is complete is not awaited, and gets one response.
+    const refused = await exchange(
+      'POST /dac/v1/transaction HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{',
+    )
+    assert.deepEqual(refused.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 401'])
+    assert.match(refused, /connection: close/i)
   } finally {
     Object.assign(server, { requestTimeout, headersTimeout })
   }

@@ -1,6 +1,7 @@
 import type { SignedRequest } from '@custody/request-auth'
 import { z } from 'zod'
 import type { ErrorCode } from '../errors.ts'
+import type { Heavy } from './heavy-work.ts'
 import type { Tag } from './openapi/tags.ts'
 
 /** Caller of an authenticated request. A key acts only in its own sub-account. */
@@ -99,6 +100,8 @@ export interface Operation<
   streams?: true
   /** Media type of the 200 response, if it is not JSON. */
   mediaType?: string
+  /** The operation takes much more time than others. */
+  heavy?: Heavy
   handler(
     context: Context<z.output<B>, z.output<Q>, z.output<P>>,
     services: Services,
@@ -151,6 +154,8 @@ interface Described<
   errors?: readonly ErrorCode[]
   /** A typical request body, if the example from the schema alone is not useful. */
   example?: Record<string, unknown>
+  /** The body contains a document, such as a policy, and may have up to 1 MiB. */
+  hasDocument?: true
 }
 
 /** Preserves the types of an endpoint's schemas for its handler. */

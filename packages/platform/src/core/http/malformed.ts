@@ -5,12 +5,20 @@ import type { Environment } from '../environment.ts'
 import type { Logger } from 'pino'
 import { problemOf } from './problems.ts'
 import type { Routes } from './routes.ts'
+import type { RefusalLog } from './refusal-log.ts'
 import { rateHeaders, type AddressLimits } from './rate-limit.ts'
 
 interface Services {
   environment: Environment
   log: Logger
   checkout: { base: string }
+}
+
+/** What a response on a bare socket requires. */
+export interface SocketParts {
+  services: Services
+  limits: AddressLimits
+  refusals: RefusalLog
 }
 
 const MEANINGS: Record<string, [ErrorCode, string]> = {
@@ -23,8 +31,7 @@ const MEANINGS: Record<string, [ErrorCode, string]> = {
  * @param routes used for requests with a method that Node does not parse
  */
 export function answerMalformed(
-  services: Services,
-  limits: AddressLimits,
+  parts: SocketParts,
   error: { code?: string; rawPacket?: unknown },
   socket: Socket,
   routes?: Routes,
@@ -36,8 +43,7 @@ export function answerMalformed(
       : undefined
   if (unrouted)
     return answerOnSocket(
-      services,
-      limits,
+      parts,
       unrouted.error,
       socket,
       unrouted.allow === null ? {} : { allow: unrouted.allow },
@@ -46,13 +52,12 @@ export function answerMalformed(
     'INVALID_REQUEST',
     'the bytes received are not a valid HTTP request',
   ]
-  answerOnSocket(services, limits, new ApiError(code, message), socket)
+  answerOnSocket(parts, new ApiError(code, message), socket)
 }
 
 /** Writes an error response to a socket and closes the socket. */
 export function answerOnSocket(
-  services: Services,
-  limits: AddressLimits,
+  { services, limits, refusals }: SocketParts,
   error: ApiError,
   socket: Socket,
   more: Readonly<Record<string, string>> = {},
@@ -71,9 +76,10 @@ export function answerOnSocket(
   const lines = Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('')
-  services.log.info(
-    { request_id: requestId, status: error.status, code: error.code, ip: socket.remoteAddress },
-    'request refused',
-  )
+  if (refusals.admits(socket.remoteAddress ?? ''))
+    services.log.info(
+      { request_id: requestId, status: error.status, code: error.code, ip: socket.remoteAddress },
+      'request refused',
+    )
   socket.end(`HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${lines}\r\n${body}`)
 }

@@ -7,6 +7,7 @@ import type { Environment } from '../environment.ts'
 import type { Logger } from 'pino'
 import { problemType, reasonOf } from './openapi/problems.ts'
 import { windowOf, type RateState } from './rate-limit.ts'
+import type { RefusalLog } from './refusal-log.ts'
 
 interface Services {
   environment: Environment
@@ -67,10 +68,13 @@ export async function sendError(
       (existing.details?.['rate'] as RateState | undefined)?.reset ??
       request.rate?.reset ??
       windowOf(services.environment.now()).end
-    reply.header('retry-after', Math.max(1, Math.ceil((reset - services.environment.now()) / 1000)))
+    const seconds = Math.max(1, Math.ceil((reset - services.environment.now()) / 1000))
+    reply.header('retry-after', existing.retryAfterS ?? seconds)
   }
   if (status === 503) reply.header('retry-after', existing.retryAfterS ?? RETRY_AFTER_S)
   if (status === 401) reply.header('www-authenticate', 'Bearer')
+  // The rest of the body is not awaited: its sender may send it slowly, or never.
+  if (!request.raw.complete && hasBody(request)) reply.header('connection', 'close')
   await reply
     .code(status)
     .type('application/problem+json; charset=utf-8')
@@ -79,14 +83,18 @@ export async function sendError(
 }
 
 /**
- * Logs one line for each error response. Query and body are omitted, because they are private to
- * the caller.
+ * Logs one line for each error response, unless clients without a key cause too many. Query and body
+ * are omitted, because they are private to the caller.
  */
 export function logProblem(
   services: Pick<Services, 'log'>,
+  refusals: RefusalLog,
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
+  // The requests of an authenticated caller are limited by the rate limit of the key, if served.
+  const isLimited = !request.isAuthenticated || reply.statusCode === 429
+  if (isLimited && !refusals.admits(request.ip)) return
   const { code, field } = request.problem ?? {}
   const path = withoutToken(request.url.split('?', 1)[0] as string).slice(0, PATH_LOGGED_MAX)
   const line = {
@@ -105,6 +113,10 @@ export function logProblem(
 /** Returns a path without the token of a link, because a reader of the log could use the link. */
 const withoutToken = (path: string): string =>
   path.replace(/(\/(?:join|invitations)\/)[^/]+/i, '$1{token}')
+
+/** Returns whether a request announces a body. */
+export const hasBody = ({ headers }: FastifyRequest): boolean =>
+  headers['transfer-encoding'] !== undefined || !/^0*$/.test(headers['content-length'] ?? '')
 
 /** Maximum length of a path parameter, in characters. */
 export const PATH_PART_MAX = 200

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { clientNetworks } from './client-network.ts'
+import { RecentCallers } from './recent-callers.ts'
 
 /**
  * Remaining requests in a one-minute window, and the end of the window (milliseconds since the Unix
@@ -62,15 +63,15 @@ class WindowCounts {
     return this.#counts.get(name) ?? this.#shared?.[this.#slot(name)] ?? 0
   }
 
-  add(name: string): number {
+  add(name: string, by: number): number {
     const existing = this.#counts.get(name)
     if (existing !== undefined || this.#counts.size < this.#namesMax) {
-      this.#counts.set(name, (existing ?? 0) + 1)
-      return (existing ?? 0) + 1
+      this.#counts.set(name, (existing ?? 0) + by)
+      return (existing ?? 0) + by
     }
     this.#shared ??= new Uint32Array(SHARED_COUNTERS)
     const slot = this.#slot(name)
-    const count = (this.#shared[slot] as number) + 1
+    const count = (this.#shared[slot] as number) + by
     this.#shared[slot] = count
     return count
   }
@@ -111,13 +112,16 @@ export class AddressLimit {
     this.#sites = new WindowCounts(namesMax)
   }
 
-  /** Counts a request. `exceeded` is true if the request is above the limit. */
-  count(address: string, now: number): RateState & { exceeded: boolean } {
+  /**
+   * Counts a request. `exceeded` is true if the request is above the limit.
+   * @param weight number of requests as which it counts
+   */
+  count(address: string, now: number, weight = 1): RateState & { exceeded: boolean } {
     this.#turn(now)
     const { network, site } = clientNetworks(address)
     const left = this.#left(
-      this.#networks.add(network),
-      site === network ? 0 : this.#sites.add(site),
+      this.#networks.add(network, weight),
+      site === network ? 0 : this.#sites.add(site, weight),
     )
     return { remaining: Math.max(0, left), reset: windowOf(now).end, exceeded: left < 0 }
   }
@@ -156,6 +160,8 @@ export class AddressLimits {
   readonly strangers: AddressLimit
   /** Limit for endpoints that need no key. */
   readonly open: AddressLimit
+  /** Callers that are authenticated even if their address has used up its limit. */
+  readonly recent = new RecentCallers()
 
   constructor(limit: number) {
     this.strangers = new AddressLimit(limit)

@@ -5,8 +5,10 @@ import type { Environment } from '../environment.ts'
 import type { LoadMonitor } from '../load-monitor.ts'
 import { ApiError } from '../errors.ts'
 import { decimalsOf, TEXT_AMOUNTS, wantsTexts, withTexts, type Decimals } from './amounts.ts'
-import type { Authenticator, Principal } from './authentication/authenticator.ts'
+import type { Authenticator, Identification, Principal } from './authentication/authenticator.ts'
+import { allowBody, assertLength, type BodyBudget } from './bodies.ts'
 import type { Admission, Operation, Reply } from './endpoint.ts'
+import type { HeavyWork } from './heavy-work.ts'
 import { Components } from './openapi/components.ts'
 import type { Streams } from './streams.ts'
 import { assertStorablePath, fieldsOf, readBody, readParams, readQuery } from './validate.ts'
@@ -15,6 +17,22 @@ interface Services {
   environment: Environment
   database: Database
   pressure: LoadMonitor
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The sender, once it is identified by the headers. */
+    identified: { by: Identification; at: number } | null
+    /** Whether the sender was authenticated. */
+    isAuthenticated: boolean
+  }
+}
+
+/** What all endpoints of a server share. */
+export interface Shared {
+  streams: Streams
+  bodies: BodyBudget
+  heavyWork: HeavyWork
 }
 
 /**
@@ -26,9 +44,8 @@ export function register<S extends Services, O extends Operation<S>>(
   services: S,
   definition: O,
   authenticator: Authenticator<O>,
-  streams: Streams,
+  { streams, bodies, heavyWork }: Shared,
 ): void {
-  const bodyLimit = authenticator.bodyBytesMax(definition)
   let decimals: Decimals | undefined
   /**
    * Returns the decimals of this endpoint's response. They are computed when a response with
@@ -44,11 +61,28 @@ export function register<S extends Services, O extends Operation<S>>(
   server.route({
     method: definition.method,
     url: definition.path.replaceAll(/\{(\w+)\}/g, ':$1'),
-    ...(bodyLimit === null ? {} : { bodyLimit }),
+    bodyLimit: authenticator.bodyBytesMax(definition),
+    async onRequest(request, reply) {
+      assertLength(request)
+      const at = services.environment.now()
+      // The path is checked before authentication, because authentication already queries the
+      // database with parts of the path.
+      assertStorablePath(request.params as Record<string, string>)
+      const by = await services.pressure.during(() =>
+        services.database.withShortTimeout(() => authenticator.identify(request, definition)),
+      )
+      request.identified = { by, at }
+      if (definition.method !== 'GET') allowBody(bodies, request, reply, by.owner)
+    },
     async handler(request, reply) {
       // The header is read first, so that a request with an invalid header changes nothing.
       const isText = wantsTexts(request.headers.accept)
-      const { holder, answer } = await services.pressure.during(() => answered(request))
+      const { holder, answer, end } = await services.pressure.during(() =>
+        answerTo(services, definition, request, heavyWork),
+      )
+      // A body in pieces is work until it has been sent.
+      if (end && answer.pieces) reply.raw.once('finish', end).once('close', end)
+      else end?.()
       for (const [name, value] of Object.entries(answer.headers ?? {})) reply.header(name, value)
       if (answer.stream)
         return streams.sendEvents(request, reply, holder, answer.stream, answer.resource)
@@ -56,42 +90,57 @@ export function register<S extends Services, O extends Operation<S>>(
       return sendText(reply, answer, isText ? decimalsHere : null)
     },
   })
-  async function answered(
-    request: FastifyRequest,
-  ): Promise<{ holder: Principal | null; answer: Reply }> {
-    const askedAt = services.environment.now()
-    // The path is checked before authentication, because authentication already queries the
-    // database with parts of the path.
-    assertStorablePath(request.params as Record<string, string>)
-    const rawBody = request.body instanceof Buffer ? request.body.toString('utf8') : ''
-    const { admission, holder } = await services.database.withShortTimeout(() =>
-      authenticator.admit(request, rawBody, definition),
-    )
-    let body: unknown
-    try {
-      const input = readInput(definition, request, rawBody)
-      body = input.body
-      const context = { ...(admission as Admission), ...input, askedAt }
-      const handled = () => definition.handler(context, services)
-      // A write has a longer timeout, because after a timeout the caller would not know whether it
-      // was done.
-      return {
-        holder,
-        answer: await (definition.method === 'GET'
-          ? services.database.withShortTimeout(handled)
-          : handled()),
-      }
-    } catch (refusal) {
-      const earlier = await earlierAnswer(definition, refusal, {
-        services,
-        rawBody,
-        body,
-        params: request.params as Record<string, string>,
-        caller: (admission as Admission).caller,
-      })
-      if (earlier) return { holder, answer: earlier }
-      throw refusal
+}
+
+/** A response, and a function that ends the heavy work of the request, if it is heavy. */
+interface Answered {
+  holder: Principal | null
+  answer: Reply
+  end?: () => void
+}
+
+/** Authenticates and validates a request with its body, and calls the handler. */
+async function answerTo<S extends Services, O extends Operation<S>>(
+  services: S,
+  definition: O,
+  request: FastifyRequest,
+  heavyWork: HeavyWork,
+): Promise<Answered> {
+  const { by, at: askedAt } = request.identified as NonNullable<typeof request.identified>
+  const rawBody = request.body instanceof Buffer ? request.body.toString('utf8') : ''
+  const { admission, holder, workspaceId } = await services.database.withShortTimeout(() =>
+    by.admit(rawBody),
+  )
+  request.isAuthenticated = holder !== null
+  let body: unknown
+  let end: (() => void) | undefined
+  try {
+    const input = readInput(definition, request, rawBody)
+    body = input.body
+    const context = { ...(admission as Admission), ...input, askedAt }
+    if (definition.heavy && workspaceId !== null)
+      end = await heavyWork.start(workspaceId, definition.heavy)
+    const handled = () => definition.handler(context, services)
+    // A write has a longer timeout, because after a timeout the caller would not know whether it
+    // was done.
+    return {
+      holder,
+      answer: await (definition.method === 'GET'
+        ? services.database.withShortTimeout(handled)
+        : handled()),
+      ...(end ? { end } : {}),
     }
+  } catch (refusal) {
+    end?.()
+    const earlier = await earlierAnswer(definition, refusal, {
+      services,
+      rawBody,
+      body,
+      params: request.params as Record<string, string>,
+      caller: (admission as Admission).caller,
+    })
+    if (earlier) return { holder, answer: earlier }
+    throw refusal
   }
 }
 

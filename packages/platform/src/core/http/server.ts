@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer'
 import { stringifyJson } from '@custody/request-auth'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { ApiError } from '../errors.ts'
@@ -14,13 +13,16 @@ import type { Readiness } from './readiness.ts'
 import { apiAuthenticator, type AuditWrite } from './authentication/api-authenticator.ts'
 import { countAddress, type Authenticator } from './authentication/authenticator.ts'
 import type { Endpoint, Operation } from './endpoint.ts'
+import { BodyBudget, PUBLIC_BODY_BYTES_MAX, receiveBodies } from './bodies.ts'
+import { HeavyWork } from './heavy-work.ts'
+import { RefusalLog } from './refusal-log.ts'
 import { Streams } from './streams.ts'
-import { answerMalformed, answerOnSocket } from './malformed.ts'
+import { answerMalformed, answerOnSocket, type SocketParts } from './malformed.ts'
 import { OPEN_OPERATIONS, registerOpenRoutes, registerProbes } from './open-routes.ts'
 import type { Components } from './openapi/components.ts'
 import { openApiDocument } from './openapi/document.ts'
 import { registerPage, type Page } from './page.ts'
-import { logProblem, PATH_PART_MAX, sendError } from './problems.ts'
+import { hasBody, logProblem, PATH_PART_MAX, sendError } from './problems.ts'
 import { AddressLimits, rateHeaders, type RateState } from './rate-limit.ts'
 import { parseQuery } from './query.ts'
 import { register } from './register.ts'
@@ -47,7 +49,8 @@ declare module 'fastify' {
   }
 }
 
-const BODY_BYTES_MAX = 1024 * 1024
+/** Maximum number of open connections of one process; above it, new connections are closed. */
+const CONNECTIONS_MAX = 4096
 /** Maximum time in milliseconds within which a request must be received completely. */
 const REQUEST_TIMEOUT_MS = 30_000
 /**
@@ -58,7 +61,7 @@ const REQUEST_CHECK_EVERY_MS = 1000
 
 /** Returns the options of a server that do not depend on its services. */
 const fixedOptions = () => ({
-  bodyLimit: BODY_BYTES_MAX,
+  bodyLimit: PUBLIC_BODY_BYTES_MAX,
   requestTimeout: REQUEST_TIMEOUT_MS,
   keepAliveTimeout: 65_000,
   exposeHeadRoutes: true,
@@ -109,6 +112,7 @@ export async function buildServer<S extends Services, O extends Operation<S> = n
   { pages = [], webhooks = () => ({}), others, auditWrite }: ServerOptions<S, O> = {},
 ): Promise<FastifyInstance> {
   const limits = new AddressLimits(services.settings.rateLimit)
+  const refusals = new RefusalLog(services)
   const finish = (request: FastifyRequest, reply: FastifyReply): void => {
     request.rate ??= limits.strangers.count(request.ip, services.environment.now())
     void reply.headers({
@@ -128,14 +132,16 @@ export async function buildServer<S extends Services, O extends Operation<S> = n
       // The headers are set and the error is logged here, because no hook runs for these requests.
       finish(request as FastifyRequest, reply as unknown as FastifyReply)
       void sendError(services, request as FastifyRequest, reply as unknown as FastifyReply, error)
-      logProblem(services, request as FastifyRequest, reply as unknown as FastifyReply)
+      logProblem(services, refusals, request as FastifyRequest, reply as unknown as FastifyReply)
     },
-    clientErrorHandler: (error, socket) => answerMalformed(services, limits, error, socket, routes),
+    clientErrorHandler: (error, socket) =>
+      answerMalformed({ services, limits, refusals }, error, socket, routes),
   })
-  server.decorateRequest('rate', null)
-  server.decorateRequest('problem', null)
-  handleUnusualRequests(server, services, limits)
-  setBodyHandling(server)
+  decorateRequests(server)
+  limitConnections(server, services.metrics)
+  handleUnusualRequests(server, { services, limits, refusals })
+  const bodies = new BodyBudget(services.metrics)
+  receiveBodies(server, bodies)
   const routes = new Routes(server)
   const sendUnrouted = async (
     request: FastifyRequest,
@@ -148,8 +154,7 @@ export async function buildServer<S extends Services, O extends Operation<S> = n
     return reply
   }
   server.addHook('onRequest', async (request, reply) => {
-    if (request.headers.host === undefined && request.raw.httpVersion !== '1.0')
-      throw new ApiError('INVALID_REQUEST', 'Host: header is missing', { field: 'Host' })
+    assertHost(request)
     // The route is checked before the body is read, because the body may be of any type.
     if (request.is404 || routes.lacks(request.method, request.url))
       return sendUnrouted(request, reply)
@@ -161,27 +166,59 @@ export async function buildServer<S extends Services, O extends Operation<S> = n
     done(null, payload)
   })
   server.addHook('onResponse', (request, reply, done) => {
-    observeResponse(services, request, reply)
+    observeResponse(services, refusals, request, reply)
     done()
   })
   server.setErrorHandler((error, request, reply) => sendError(services, request, reply, error))
   server.setNotFoundHandler((request, reply) => sendUnrouted(request, reply))
-  registerRoutes(server, services, limits, { endpoints, pages, webhooks, others, auditWrite })
+  server.addHook('onClose', async () => refusals.report())
+  const parts = { endpoints, pages, webhooks, others, auditWrite, bodies }
+  registerRoutes(server, services, limits, parts)
   return server
 }
 
-/** Handles the requests that Node passes to no route: CONNECT, and unknown expectations. */
-function handleUnusualRequests(
-  server: FastifyInstance,
-  services: Pick<Services, 'environment' | 'log' | 'checkout'>,
-  limits: AddressLimits,
+/** Adds the fields of requests that this module sets, and turns the framework's own schemas off. */
+function decorateRequests(server: FastifyInstance): void {
+  server.decorateRequest('rate', null)
+  server.decorateRequest('problem', null)
+  server.decorateRequest('identified', null)
+  server.decorateRequest('isAuthenticated', false)
+  server.setValidatorCompiler(() => () => true)
+  server.setSerializerCompiler(() => (data) => stringifyJson(data))
+}
+
+/**
+ * Checks that a request names one host (RFC 9112, section 3.2). Node would use the first of several.
+ * @throws ApiError `INVALID_REQUEST`
+ */
+function assertHost({ raw }: FastifyRequest): void {
+  const count = raw.rawHeaders.filter(
+    (name, at) => at % 2 === 0 && name.toLowerCase() === 'host',
+  ).length
+  if (count > 1)
+    throw new ApiError('INVALID_REQUEST', 'Host: appears more than once; send it once', {
+      field: 'Host',
+    })
+  if (count === 0 && raw.httpVersion !== '1.0')
+    throw new ApiError('INVALID_REQUEST', 'Host: header is missing', { field: 'Host' })
+}
+
+/** Limits the number of open connections. */
+function limitConnections(
+  { server }: FastifyInstance,
+  { connectionsRefused }: Pick<Metrics, 'connectionsRefused'>,
 ): void {
+  server.maxConnections = CONNECTIONS_MAX
+  server.on('drop', () => connectionsRefused.inc())
+}
+
+/** Handles the requests that Node passes to no route: CONNECT, and unknown expectations. */
+function handleUnusualRequests(server: FastifyInstance, parts: SocketParts): void {
   server.server.on('connect', (_request, socket) =>
     answerOnSocket(
-      services,
-      limits,
+      parts,
       new ApiError('METHOD_NOT_ALLOWED', 'CONNECT is not supported: this server is not a proxy'),
-      socket as Parameters<typeof answerOnSocket>[3],
+      socket as Parameters<typeof answerOnSocket>[2],
     ),
   )
   // An unknown expectation may be ignored (RFC 9110); Node would respond without this server's
@@ -190,17 +227,6 @@ function handleUnusualRequests(
     'checkExpectation',
     (request, response) => void server.server.emit('request', request, response),
   )
-}
-
-/** Sets how bodies are received and sent; endpoints validate them. */
-function setBodyHandling(server: FastifyInstance): void {
-  server.removeAllContentTypeParsers()
-  // The body is hashed before it is parsed, because the caller signed the raw bytes.
-  server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) =>
-    done(refusedBytes(request, body as Buffer), body),
-  )
-  server.setValidatorCompiler(() => () => true)
-  server.setSerializerCompiler(() => (data) => stringifyJson(data))
 }
 
 /** Registers all endpoints, pages and probes. */
@@ -214,23 +240,26 @@ function registerRoutes<S extends Services, O extends Operation<S>>(
     webhooks,
     others,
     auditWrite,
+    bodies,
   }: {
     endpoints: readonly Endpoint<S>[]
     pages: readonly Page<S>[]
     webhooks: (components: Components) => Record<string, object>
     others: OtherEndpoints<O> | undefined
     auditWrite: AuditWrite | undefined
+    bodies: BodyBudget
   },
 ): void {
   const streams = new Streams(services)
+  const shared = { streams, bodies, heavyWork: new HeavyWork() }
   // Closing waits for every open response, and a stream does not end by itself.
   server.addHook('preClose', async () => streams.close())
   const authenticator = apiAuthenticator(services, limits, auditWrite ?? null)
-  for (const definition of endpoints) register(server, services, definition, authenticator, streams)
+  for (const definition of endpoints) register(server, services, definition, authenticator, shared)
   const otherAuthenticator = others?.authenticator(limits)
   if (others && otherAuthenticator)
     for (const definition of others.list)
-      register(server, services, definition, otherAuthenticator, streams)
+      register(server, services, definition, otherAuthenticator, shared)
   for (const page of pages) registerPage(server, services, page, limits)
   registerProbes(server, services, limits)
   if (endpoints.length > 0) {
@@ -266,17 +295,16 @@ function assertForm(request: FastifyRequest): void {
 /** Counts a response in the metrics, and logs an error response. */
 function observeResponse(
   services: Pick<Services, 'metrics' | 'log'>,
+  refusals: RefusalLog,
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
   const path = request.routeOptions.url ?? 'none'
   services.metrics.requests.labels(request.method, path, String(reply.statusCode)).inc()
   services.metrics.requestSeconds.labels(request.method, path).observe(reply.elapsedTime / 1000)
-  if (reply.statusCode >= 400) logProblem(services, request, reply)
+  if (reply.statusCode >= 400) logProblem(services, refusals, request, reply)
+  else refusals.turn()
 }
-
-const hasBody = ({ headers }: FastifyRequest): boolean =>
-  headers['transfer-encoding'] !== undefined || !/^0*$/.test(headers['content-length'] ?? '')
 
 /**
  * Rejects compressed bodies: the signed hash covers the bytes as sent, and the server does not
@@ -291,21 +319,4 @@ function assertPlainBody({ headers }: FastifyRequest): void {
     'Content-Encoding: must be absent or identity; send the body without compression, because the body hash covers the bytes as sent',
     { field: 'Content-Encoding' },
   )
-}
-
-/**
- * Returns the error for a body that is not valid UTF-8. It could not be hashed again from the
- * stored request, nor sent to a signer node.
- */
-function refusedBytes(request: FastifyRequest, body: Buffer): ApiError | null {
-  const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
-  if (charset !== undefined && !/^utf-?8$/i.test(charset))
-    return new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Content-Type: its charset must be utf-8', {
-      field: 'Content-Type',
-    })
-  return isUtf8(body)
-    ? null
-    : new ApiError('INVALID_JSON', 'body: must be UTF-8 text', {
-        field: 'body',
-      })
 }

@@ -73,6 +73,7 @@ export const evaluatePolicy = endpoint({
   path: '/dac/v1/policy/evaluate',
   summary: 'Evaluate a request by the policy',
   access: 'read',
+  heavy: { kind: 'policy evaluation', weight: 3, waiting: 8 },
   body,
   example: {
     method: 'POST',

@@ -47,6 +47,8 @@ export const simulatePolicy = endpoint({
   path: '/dac/v1/policy/simulate',
   summary: 'Simulate a policy document',
   access: 'read',
+  heavy: { kind: 'policy simulation', weight: 20, waiting: 0 },
+  hasDocument: true,
   body: z.strictObject({
     document: documentShape,
     last: wholeNumber(

@@ -8,6 +8,7 @@ import { requestHeaders, signRequest } from '@custody/request-auth'
 import { endpoints } from './endpoints.ts'
 import { answerMalformed } from '../../core/http/malformed.ts'
 import { AddressLimits } from '../../core/http/rate-limit.ts'
+import { RefusalLog } from '../../core/http/refusal-log.ts'
 import { referencePages } from '../reference/pages.ts'
 import { useApi } from '../../../testing/api-support.ts'
 import { call, PRIVATE_KEY, type User } from '../../../testing/harness.ts'
@@ -84,7 +85,7 @@ test('every response has the rate-limit headers, whichever component sends it', 
     [414, `GET /dac/v1/transaction/${'a'.repeat(300)} HTTP/1.1\r\n${host}\r\n`],
     [
       415,
-      `POST /dac/v1/transaction HTTP/1.1\r\n${host}content-type: text/plain\r\ncontent-length: 2\r\n\r\n{}`,
+      `POST /checkout/x/asset HTTP/1.1\r\n${host}content-type: text/plain\r\ncontent-length: 2\r\n\r\n{}`,
     ],
     [431, `GET / HTTP/1.1\r\n${host}x: ${'y'.repeat(20_000)}\r\n\r\n`],
     [200, `GET /livez HTTP/1.1\r\n${host}expect: the-unexpected\r\n\r\n`],
@@ -132,7 +133,12 @@ test('a request that arrives too slowly gets an error in the standard format', (
       said = text
     },
   } as unknown as Socket
-  answerMalformed(api.services, new AddressLimits(10), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }, socket)
+  const { services } = api
+  answerMalformed(
+    { services, limits: new AddressLimits(10), refusals: new RefusalLog(services) },
+    { code: 'ERR_HTTP_REQUEST_TIMEOUT' },
+    socket,
+  )
   const { status, headers, body } = read(said)
   assert.deepEqual(
     [status, headers.get('x-rate-limit-remaining'), (JSON.parse(body) as { code: string }).code],
@@ -149,7 +155,12 @@ test('a request that is too large gets an error that names the limit', async () 
   const post = (path: string) =>
     `POST ${path} HTTP/1.1\r\n${host}content-type: application/json\r\ncontent-length: 2000000\r\n\r\n`
   assert.equal(await message(post('/dac/v1/transaction')), 'body: must have at most 65536 bytes')
-  assert.equal(await message(post('/dac/v1/estimate-fee')), 'body: must have at most 1048576 bytes')
+  assert.equal(await message(post('/dac/v1/estimate-fee')), 'body: must have at most 65536 bytes')
+  assert.equal(await message(post('/checkout/x/asset')), 'body: must have at most 4096 bytes')
+  assert.equal(
+    await message(post('/dac/v1/policy/simulate')),
+    'body: must have at most 1048576 bytes',
+  )
   assert.equal(
     await message(`GET /dac/v1/transaction/${'a'.repeat(201)} HTTP/1.1\r\n${host}\r\n`),
     'path: one part has more than 200 characters',

@@ -4,9 +4,15 @@ import { ApiError } from '../../errors.ts'
 import type { Settings } from '../../settings/settings.ts'
 import type { Environment } from '../../environment.ts'
 import type { DatabaseHold } from '../../engine/database-hold.ts'
-import { authenticate } from './authenticate.ts'
+import { authenticate, identify, readCredentials, type Identified } from './authenticate.ts'
 import type { KnownCaller, Callers } from './callers.ts'
-import { countAddress, type Authenticator, type Principal } from './authenticator.ts'
+import {
+  assertNotExhausted,
+  countAddress,
+  type Authenticator,
+  type Principal,
+} from './authenticator.ts'
+import { DOCUMENT_BYTES_MAX, PUBLIC_BODY_BYTES_MAX } from '../bodies.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { assertExactTarget } from '../exact-target.ts'
 import type { AddressLimits, RateState } from '../rate-limit.ts'
@@ -31,49 +37,57 @@ export function apiAuthenticator(
   auditWrite: AuditWrite | null,
 ): Authenticator<Endpoint> {
   return {
-    // The signed bytes of a write request are passed on to the signer nodes.
-    bodyBytesMax: ({ access }) => (access === 'write' ? SIGNED_BODY_BYTES_MAX : null),
-    async admit(request, rawBody, definition) {
+    bodyBytesMax: ({ access, hasDocument }) =>
+      access === 'public'
+        ? PUBLIC_BODY_BYTES_MAX
+        : hasDocument
+          ? DOCUMENT_BYTES_MAX
+          : SIGNED_BODY_BYTES_MAX,
+    async identify(request, definition) {
       if (definition.access === 'public') {
         countAddress(limits.open, services, request)
-        return { admission: {}, holder: null }
+        return {
+          owner: { ip: request.ip },
+          admit: async () => ({ admission: {}, holder: null, workspaceId: null }),
+        }
       }
-      const { caller, signed } = await admitCaller(services, limits, request, rawBody, definition)
-      const isAudited =
-        definition.access === 'write' && (caller.personId !== null || definition.audit === 'entry')
-      if (isAudited) await auditWrite?.(caller, signed, request.ip)
-      const holder: Principal = {
-        name: `key ${caller.apiKey}`,
-        share: `workspace ${caller.workspaceId}`,
-        stays: async () => (await services.callers.find(caller.apiKey)) !== null,
+      const identified = await counted(services, limits, request, () =>
+        identifyCaller(services, limits, request),
+      )
+      const share = `workspace ${identified.caller.workspaceId}`
+      return {
+        owner: { share },
+        async admit(rawBody) {
+          const { caller, signed } = await counted(services, limits, request, () =>
+            admitCaller(services, request, { identified, rawBody, definition }),
+          )
+          const isAudited =
+            definition.access === 'write' && (caller.personId !== null || definition.audit === 'entry')
+          if (isAudited) await auditWrite?.(caller, signed, request.ip)
+          const holder: Principal = {
+            name: `key ${caller.apiKey}`,
+            share,
+            stays: async () => (await services.callers.find(caller.apiKey)) !== null,
+          }
+          return { admission: { caller, signed }, holder, workspaceId: caller.workspaceId }
+        },
       }
-      return { admission: { caller, signed }, holder }
     },
   }
 }
 
 /**
- * Authenticates and authorizes the caller. Only a failed authentication counts against the rate
- * limit of the client's address.
+ * Runs a step of the authentication. Only a failed authentication counts against the rate limit of
+ * the client's address.
  */
-async function admitCaller(
+async function counted<T>(
   services: Services,
   limits: AddressLimits,
   request: FastifyRequest,
-  rawBody: string,
-  { access, path }: Endpoint,
-): Promise<{ caller: KnownCaller; signed: SignedRequest }> {
+  step: () => Promise<T>,
+): Promise<T> {
   try {
-    const { caller, signed, rate } = await authenticate(services, request, rawBody, path)
-    request.rate = rate
-    if (access === 'write' && caller.role !== 'full')
-      throw new ApiError(
-        'READ_ONLY',
-        'this API key is read-only; the operation requires a key with the role full',
-      )
-    if (access === 'write') assertExactTarget(request.raw.url ?? '', path)
-    if (access === 'write') services.hold.assertOpen()
-    return { caller, signed }
+    return await step()
   } catch (error) {
     const rate =
       error instanceof ApiError ? (error.details?.['rate'] as RateState | undefined) : undefined
@@ -82,4 +96,45 @@ async function admitCaller(
       countAddress(limits.strangers, services, request)
     throw error
   }
+}
+
+/**
+ * Identifies the caller by the headers. If the client's address has used up its limit, only keys that
+ * were recently used from there are looked up.
+ */
+async function identifyCaller(
+  services: Services,
+  limits: AddressLimits,
+  request: FastifyRequest,
+): Promise<Identified> {
+  const credentials = await readCredentials(request)
+  assertNotExhausted(limits, services, request, credentials.apiKey)
+  const identified = await identify(services, request, credentials)
+  limits.recent.note(request.ip, credentials.apiKey)
+  return identified
+}
+
+/** Authenticates and authorizes an identified caller with the body. */
+async function admitCaller(
+  services: Services,
+  request: FastifyRequest,
+  {
+    identified,
+    rawBody,
+    definition: { access, path, heavy },
+  }: { identified: Identified; rawBody: string; definition: Endpoint },
+): Promise<{ caller: KnownCaller; signed: SignedRequest }> {
+  const { caller, signed, rate } = await authenticate(services, identified, rawBody, {
+    path,
+    weight: heavy?.weight ?? 1,
+  })
+  request.rate = rate
+  if (access === 'write' && caller.role !== 'full')
+    throw new ApiError(
+      'READ_ONLY',
+      'this API key is read-only; the operation requires a key with the role full',
+    )
+  if (access === 'write') assertExactTarget(request.raw.url ?? '', path)
+  if (access === 'write') services.hold.assertOpen()
+  return { caller, signed }
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { AuthError, verifyRequest, type SignedRequest } from '@custody/request-auth'
+import { AuthError, verifyHead, type BodyVerifier, type SignedRequest } from '@custody/request-auth'
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
 import type { Settings } from '../../settings/settings.ts'
@@ -42,20 +42,23 @@ export interface Authenticated {
   rate: RateState
 }
 
-/**
- * Authenticates a request in a fixed order. The nonce is spent last, so that a forged request
- * cannot use one up.
- * @throws ApiError 401 that names the claim, 403 if the key may not be used from this address, 429
- *   above the rate limit
- */
-export async function authenticate(
-  services: Services,
-  request: FastifyRequest,
-  rawBody: string,
-  route: string,
-): Promise<Authenticated> {
+/** A token and an API key in the right form. Neither has been verified. */
+export interface Credentials {
+  apiKey: string
+  token: string
+}
+
+/** A request whose token was verified, except for the hash of its body. */
+export interface Identified {
+  caller: KnownCaller
+  signed: Omit<SignedRequest, 'body'>
+  verifyBody: BodyVerifier
+}
+
+/** Runs a step of the authentication, and converts its error to that of the API. */
+async function named<T>(step: () => T | Promise<T>): Promise<T> {
   try {
-    return await attempt(services, request, rawBody, route)
+    return await step()
   } catch (error) {
     if (error instanceof AuthError)
       throw new ApiError('UNAUTHORIZED', `${error.claim}: ${error.message}`, { field: error.claim })
@@ -63,68 +66,99 @@ export async function authenticate(
   }
 }
 
-async function attempt(
+/**
+ * Reads the headers of a signed request.
+ * @throws ApiError 401 that names the header
+ */
+export const readCredentials = ({ raw: message }: FastifyRequest): Promise<Credentials> =>
+  named(() => {
+    const authorization = onlyHeader(message, 'authorization')
+    if (authorization === null)
+      throw new AuthError('Authorization', 'header is missing: send "Bearer <JWT>"')
+    const apiKey = onlyHeader(message, 'x-api-key')
+    if (apiKey === null) throw new AuthError('x-api-key', 'header is missing')
+    const match = /^(?:Bearer|Token) +([^\s]+)$/i.exec(authorization.trim())
+    if (!match) throw new AuthError('Authorization', 'must be "Bearer <JWT>" or "Token <JWT>"')
+    if (!UUID.test(apiKey)) throw new AuthError('x-api-key', NO_KEY)
+    return { apiKey, token: match[1] as string }
+  })
+
+/**
+ * Identifies the caller of a request by everything but its body, so that the body is received from
+ * known callers only.
+ * @throws ApiError 401 that names the claim, 403 if the key may not be used from this address
+ */
+export const identify = (
   services: Services,
   { raw: message, ip }: FastifyRequest,
-  rawBody: string,
-  route: string,
-): Promise<Authenticated> {
-  const authorization = onlyHeader(message, 'authorization')
-  if (authorization === null)
-    throw new AuthError('Authorization', 'header is missing: send "Bearer <JWT>"')
-  const apiKey = onlyHeader(message, 'x-api-key')
-  if (apiKey === null) throw new AuthError('x-api-key', 'header is missing')
-  const match = /^(?:Bearer|Token) +([^\s]+)$/i.exec(authorization.trim())
-  if (!match) throw new AuthError('Authorization', 'must be "Bearer <JWT>" or "Token <JWT>"')
-  if (!UUID.test(apiKey)) throw new AuthError('x-api-key', NO_KEY)
-  const caller = await services.callers.find(apiKey)
-  if (!caller) throw new AuthError('x-api-key', 'is unknown or revoked')
-  const signed: SignedRequest = {
-    token: match[1] as string,
-    method: message.method ?? 'GET',
-    uri: message.url ?? '/',
-    body: rawBody,
-  }
-  const now = services.environment.now()
-  const claims = await verifyRequest({
-    request: signed,
-    apiKey,
-    publicKey: caller.publicKey,
-    now: Math.floor(now / 1000),
-    age: 'live',
-    legacy: services.settings.authLegacy,
-  })
-  // The list is checked after the signature, so that only the key's owner learns about it.
-  if (!isAllowed(caller.ipAllowList, ip)) {
-    throw new ApiError(
-      'IP_NOT_ALLOWED',
-      `this API key may not be used from ${ip}, which is not in its list of addresses`,
-    )
-  }
-  const limit = caller.rateLimit ?? services.settings.rateLimit
-  // A HEAD request has the same authorization as a GET request.
-  const method = message.method === 'HEAD' ? 'GET' : message.method
-  const subject =
-    services.settings.rateScope === 'endpoint' ? `${apiKey} ${method} ${route}` : apiKey
-  const { nonceOk, requests, window } = await services.callers.admit({
-    apiKey,
-    nonce: claims.nonce,
-    subject,
-    limit,
-  })
-  const rate = { remaining: Math.max(0, limit - requests), reset: window.end }
-  if (requests > limit) {
-    throw new ApiError(
-      'RATE_LIMITED',
-      `more than ${limit} requests in this minute; wait until ${new Date(window.end).toISOString()}`,
-      { details: { rate } },
-    )
-  }
-  if (!nonceOk)
-    throw new ApiError('UNAUTHORIZED', 'nonce: was used before', {
-      field: 'nonce',
-      details: { rate },
+  { apiKey, token }: Credentials,
+): Promise<Identified> =>
+  named(async () => {
+    const caller = await services.callers.find(apiKey)
+    if (!caller) throw new AuthError('x-api-key', 'is unknown or revoked')
+    const signed = { token, method: message.method ?? 'GET', uri: message.url ?? '/' }
+    const verifyBody = verifyHead({
+      request: signed,
+      apiKey,
+      publicKey: caller.publicKey,
+      now: Math.floor(services.environment.now() / 1000),
+      age: 'live',
+      legacy: services.settings.authLegacy,
     })
-  services.callers.used(apiKey)
-  return { caller, signed, rate }
-}
+    // The list is checked after the signature, so that only the key's owner learns about it.
+    if (!isAllowed(caller.ipAllowList, ip)) {
+      throw new ApiError(
+        'IP_NOT_ALLOWED',
+        `this API key may not be used from ${ip}, which is not in its list of addresses`,
+      )
+    }
+    return { caller, signed, verifyBody }
+  })
+
+/**
+ * Completes the authentication of a request with its body, and counts it. The nonce is spent last,
+ * so that a forged request cannot use one up.
+ * @param path path of the endpoint
+ * @param weight number of requests as which this one counts
+ * @throws ApiError 401 that names the claim, 429 above the rate limit
+ */
+export const authenticate = (
+  services: Services,
+  { caller, signed, verifyBody }: Identified,
+  body: string,
+  { path, weight }: { path: string; weight: number },
+): Promise<Authenticated> =>
+  named(async () => {
+    const { apiKey } = caller
+    const { nonce } = verifyBody(body)
+    const limit = caller.rateLimit ?? services.settings.rateLimit
+    // A HEAD request has the same authorization as a GET request.
+    const method = signed.method === 'HEAD' ? 'GET' : signed.method
+    const subject =
+      services.settings.rateScope === 'endpoint' ? `${apiKey} ${method} ${path}` : apiKey
+    const { nonceOk, requests, window } = await services.callers.admit({
+      apiKey,
+      nonce,
+      subject,
+      limit,
+    })
+    const rate = { remaining: Math.max(0, limit - requests), reset: window.end }
+    if (requests > limit) {
+      throw new ApiError(
+        'RATE_LIMITED',
+        `more than ${limit} requests in this minute; wait until ${new Date(window.end).toISOString()}`,
+        { details: { rate } },
+      )
+    }
+    if (!nonceOk)
+      throw new ApiError('UNAUTHORIZED', 'nonce: was used before', {
+        field: 'nonce',
+        details: { rate },
+      })
+    services.callers.used(apiKey)
+    if (weight > 1) {
+      await services.callers.charge(subject, weight - 1, window)
+      rate.remaining = Math.max(0, rate.remaining - weight + 1)
+    }
+    return { caller, signed: { ...signed, body }, rate }
+  })

@@ -79,6 +79,15 @@ export class Callers {
     return within(this.#admissions.ask(asking), this.#database.shortTimeoutMs)
   }
 
+  /** Counts further requests of a subject in a window, for a request that counts several times. */
+  async charge(subject: string, requests: number, window: { start: number }): Promise<void> {
+    await this.#database.query(
+      `insert into rate_windows as w (subject, window_start, requests) values ($1, $2, $3)
+       on conflict (subject, window_start) do update set requests = w.requests + excluded.requests`,
+      [subject, new Date(window.start), requests],
+    )
+  }
+
   async #admit(asking: readonly Asking[]): Promise<Admitted[]> {
     const now = this.#environment.now()
     const window = windowOf(now)

@@ -224,7 +224,8 @@ export function codesOf({
   access,
   params,
   errors = [],
-}: Pick<Endpoint, 'method' | 'access' | 'params' | 'errors'>): ErrorCode[] {
+  heavy,
+}: Pick<Endpoint, 'method' | 'access' | 'params' | 'errors' | 'heavy'>): ErrorCode[] {
   const codes = new Set<ErrorCode>(['INVALID_REQUEST', 'UNKNOWN_FIELD', ...errors, ...BEFORE])
   if (method !== 'GET')
     for (const code of ['INVALID_JSON', 'PAYLOAD_TOO_LARGE'] as const) codes.add(code)
@@ -232,6 +233,7 @@ export function codesOf({
   if (access !== 'public')
     for (const code of ['UNAUTHORIZED', 'IP_NOT_ALLOWED'] as const) codes.add(code)
   if (access === 'write') codes.add('READ_ONLY')
+  if (heavy) codes.add('CONCURRENT_REQUEST')
   if (params) codes.add('NOT_FOUND')
   // The order is fixed, so that operations with the same codes share their responses.
   return (Object.keys(ERRORS) as ErrorCode[]).filter((code) => codes.has(code))
