@@ -1,14 +1,12 @@
 import type { FastifyRequest } from 'fastify'
-import ipaddr from 'ipaddr.js'
 import { ApiError } from '../../core/errors.ts'
+import { isLoopbackAddress, isLoopbackHost } from '../../core/http/loopback.ts'
 import type { Settings } from '../../core/settings/settings.ts'
 import type { From } from './sessions.ts'
 
 interface Services {
   settings: Pick<Settings, 'publicUrl'>
 }
-
-const LOOPBACK = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/i
 
 const isHttps = ({ publicUrl }: Pick<Settings, 'publicUrl'>): boolean =>
   publicUrl?.startsWith('https://') ?? false
@@ -32,9 +30,8 @@ const FORWARDED = [
 function isOfThisMachine({ headers, socket }: FastifyRequest): boolean {
   const { remoteAddress = '' } = socket
   return (
-    LOOPBACK.test(headers.host ?? '') &&
-    ipaddr.isValid(remoteAddress) &&
-    ipaddr.process(remoteAddress).range() === 'loopback' &&
+    isLoopbackHost(headers.host) &&
+    isLoopbackAddress(remoteAddress) &&
     FORWARDED.every((name) => headers[name] === undefined)
   )
 }

@@ -12,6 +12,7 @@ import { shared } from '../engine/shared.ts'
 import type { JsonSchema } from './openapi/components.ts'
 import type { OpenOperation } from './openapi/document.ts'
 import { withTextAmounts } from './openapi/text-amounts.ts'
+import { isLoopbackAddress, isLoopbackHost } from './loopback.ts'
 import type { AddressLimits } from './rate-limit.ts'
 import { countAddress } from './authentication/authenticator.ts'
 import { readQuery } from './validate.ts'
@@ -192,7 +193,9 @@ export function registerProbes(
     // A request forwarded by a proxy comes from outside, even if its last hop is local.
     const isForwarded =
       request.headers['x-forwarded-for'] !== undefined || request.headers['forwarded'] !== undefined
-    if (isForwarded || !isWithin(services.settings.metricsAllow, request.ip))
+    // A browser on this machine must not read metrics for a page whose name resolves to loopback.
+    const isForeignName = isLoopbackAddress(request.ip) && !isLoopbackHost(request.headers.host)
+    if (isForwarded || isForeignName || !isWithin(services.settings.metricsAllow, request.ip))
       throw new ApiError('NOT_FOUND', 'no such path: GET /metrics')
     return reply
       .type(services.metrics.contentType)
