@@ -52,7 +52,7 @@ export const changeWebhook = endpoint({
     .meta({ minProperties: 1 }),
   response: webhookShape,
   async handler({ caller, params, body }, services: Services) {
-    if (body.url !== undefined) checkUrl(services, body.url)
+    const url = body.url === undefined ? null : checkUrl(services, body.url)
     const row = await services.database.transaction(async (tx) => {
       const { id, disabled_at: disabledAt } = await findWebhook(tx, caller, params.id, true)
       const now = tx.now()
@@ -78,7 +78,7 @@ export const changeWebhook = endpoint({
          where workspace_id = $9 and id = $1 returning *`,
         [
           id,
-          body.url ?? null,
+          url,
           body.events ?? null,
           body.description ?? null,
           body.format ?? null,

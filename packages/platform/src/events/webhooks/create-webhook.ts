@@ -51,7 +51,7 @@ export const createWebhook = endpoint({
   }),
   response: webhookWithSecretShape,
   async handler({ caller, body }, services: Services) {
-    checkUrl(services, body.url)
+    const url = checkUrl(services, body.url)
     const id = services.environment.uuid()
     const { secret, sealed } = makeSecret(services, id)
     const { description = null, disabled = false, format = 'standard' } = body
@@ -65,7 +65,7 @@ export const createWebhook = endpoint({
       )
       const same = others.find(
         (each) =>
-          each.url === body.url &&
+          each.url === url &&
           each.format === format &&
           each.description === description &&
           each.events.join() === body.events.join() &&
@@ -95,7 +95,7 @@ export const createWebhook = endpoint({
           id,
           caller.workspaceId,
           caller.subAccountId,
-          body.url,
+          url,
           body.events,
           description,
           format,

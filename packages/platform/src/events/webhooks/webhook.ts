@@ -128,13 +128,14 @@ export const fields = {
 
 /**
  * Checks a webhook's URL.
+ * @returns the URL in its parsed form, as it is stored and requested
  * @throws ApiError `INVALID_REQUEST` that names the field if events may not be sent to the URL
  */
 export function checkUrl(
   services: Pick<Services, 'settings' | 'webhooks'>,
   input: string,
   field = 'url',
-): void {
+): string {
   const wrong = (reason: string) =>
     new ApiError('INVALID_REQUEST', `${field}: ${reason}`, { field })
   if (input.includes('\0') || input !== input.trim())
@@ -158,6 +159,9 @@ export function checkUrl(
     if (error instanceof EgressDenied) throw wrong(error.message)
     throw error
   }
+  if (url.href.length > URL_MAX)
+    throw wrong(`must have at most ${URL_MAX} characters, with percent-encoding`)
+  return url.href
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/

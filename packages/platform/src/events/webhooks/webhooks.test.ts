@@ -722,3 +722,13 @@ test('an invalid webhook is refused with the invalid field, and nothing is creat
 })
 
 testEmittedEvents(() => api.database, ['webhook.test', 'webhook.disabled'])
+
+test('stores the URL of a webhook in its parsed form', async () => {
+  const owner = await api.user(randomUUID())
+  const hook = await create(owner, 'HTTPS://93.184.215.14:443/a/../hook\t?x=1')
+  assert.equal(hook.url, 'https://93.184.215.14/hook?x=1')
+  const changed = await ask<Hook>(owner, 'PATCH', `/${hook.id}`, {
+    url: String.raw`https:\\93.184.215.14\other`,
+  })
+  assert.equal(changed.url, 'https://93.184.215.14/other')
+})
