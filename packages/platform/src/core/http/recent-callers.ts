@@ -23,9 +23,4 @@ export class RecentCallers {
   has(ip: string, name: string): boolean {
     return this.#callers.has(`${networkOf(ip)} ${name}`)
   }
-
-  /** Forgets a caller whose key or session no longer exists. */
-  forget(ip: string, name: string): void {
-    this.#callers.delete(`${networkOf(ip)} ${name}`)
-  }
 }
