@@ -62,7 +62,8 @@ export function apiAuthenticator(
             admitCaller(services, request, { identified, rawBody, definition }),
           )
           const isAudited =
-            definition.access === 'write' && (caller.personId !== null || definition.audit === 'entry')
+            definition.access === 'write' &&
+            (caller.personId !== null || definition.audit === 'entry')
           if (isAudited) await auditWrite?.(caller, signed, request.ip)
           const holder: Principal = {
             name: `key ${caller.apiKey}`,

@@ -13,12 +13,13 @@ import { adoptSurplus, NotAdoptable } from '../../../custody/deposits/adopted.ts
 import type { OwnAddress } from '../../../custody/deposits/record.ts'
 import type { Chain } from '../../../core/engine/chain.ts'
 import type { Environment } from '../../../core/environment.ts'
-import type { Database } from '../../../core/database/pool.ts'
+import type { Database, Queryable } from '../../../core/database/pool.ts'
 import type { Networks } from '../../../core/engine/networks.ts'
 import type { Logger } from 'pino'
 import type { Notifier } from '../../../core/ledger/notifier.ts'
 import type { Forwards, Invoices } from '../../../core/engine/interfaces/listeners.ts'
 import type { Prices } from '../../../custody/prices/prices.ts'
+import type { Details } from '../../../console-api/people/audit-chain.ts'
 import { OPERATOR, writeAudit } from '../../../console-api/people/audit-log.ts'
 import { argument, OperatorError, type Command } from '../command.ts'
 
@@ -91,6 +92,16 @@ async function assertCarriedOut({ network, client }: Chain, txid: string): Promi
     throw new OperatorError(`--txid: the transaction failed on ${network.code} and moved nothing`)
 }
 
+/** Returns what writes the entry of an adoption into the audit log. */
+const auditOf =
+  ({ workspace_id: workspace, address }: OwnAddress, details: Details) =>
+  (tx: Queryable, { id }: { id: string }): Promise<void> =>
+    writeAudit(tx, workspace, OPERATOR, {
+      action: 'suspense.adopted',
+      object: id,
+      details: { ...details, address },
+    })
+
 /**
  * Books the surplus of an address over the ledger as a deposit, such as ether that a contract has
  * sent.
@@ -140,12 +151,7 @@ export const adoptIntoBooks: Command<Services> = async (services, input) => {
       asset,
       amount,
       hash: txid,
-      adopted: (tx, { id }) =>
-        writeAudit(tx, owner.workspace_id, OPERATOR, {
-          action: 'suspense.adopted',
-          object: id,
-          details: { asset: ticker, amount: typed, address: owner.address, txid },
-        }),
+      adopted: auditOf(owner, { asset: ticker, amount: typed, txid }),
     })
     services.log.warn(
       { transaction: row.id, address: owner.address, asset: ticker, amount: row.amount, txid },
