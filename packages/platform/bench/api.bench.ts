@@ -1,6 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { median, percentile, pin, report } from '../../../testing/figures.ts'
+import { asAdmin } from '../testing/test-database.ts'
 import { sleep, TestPlatform, transferBody, balance, call, type User } from '../testing/harness.ts'
 import { startFloor } from './floor/index.ts'
 import { cpuMsOf, fire, signAll, timed, type Ask, type Fired, type Signed } from './load.ts'
@@ -113,7 +114,7 @@ try {
   ) as { database_url: string }
   floor = await startFloor(
     platform.database,
-    url,
+    asAdmin(url),
     users.map(({ apiKey }) => apiKey),
   )
   const main = platform.process?.pid as number

@@ -31,7 +31,7 @@ const SPAN_S = 300 * 86_400
 
 const home = mkdtempSync(join(tmpdir(), 'custody-history-'))
 const postgres = await startEmbeddedPostgres(home)
-const database = openDatabase(postgres.url)
+const database = openDatabase(postgres.adminUrl)
 try {
   await migrate(database)
   const workspace = randomUUID()
@@ -131,7 +131,7 @@ try {
 
 /** Runs statements without the platform's time limits. */
 async function unlimited(text: string): Promise<void> {
-  const patient = new pg.Client(postgres.url)
+  const patient = new pg.Client(postgres.adminUrl)
   await patient.connect()
   await patient.query(text)
   await patient.end()

@@ -26,7 +26,7 @@ const untriggered = (text: string) =>
 
 const home = mkdtempSync(join(tmpdir(), 'custody-queue-'))
 const postgres = await startEmbeddedPostgres(home)
-const database = openDatabase(postgres.url)
+const database = openDatabase(postgres.adminUrl)
 try {
   await migrate(database)
   const [workspace, owner] = [randomUUID(), randomUUID()]

@@ -80,7 +80,7 @@ async function startNode(
 
 const home = mkdtempSync(join(tmpdir(), 'custody-scanner-'))
 const postgres = await startEmbeddedPostgres(home)
-const database = openDatabase(postgres.url)
+const database = openDatabase(postgres.adminUrl)
 const nodes: Node[] = []
 const quiet = {
   info: () => undefined,

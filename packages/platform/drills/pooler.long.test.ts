@@ -91,7 +91,9 @@ test(
     mkdirSync(join(folder, 'home'))
     const postgres = await startEmbeddedPostgres(join(folder, 'home'))
     undo.push(() => postgres.stop())
-    const socket = new URL(postgres.url.replace('@/', '@h/')).searchParams.get('host') as string
+    const socket = new URL(postgres.adminUrl.replace('@/', '@h/')).searchParams.get(
+      'host',
+    ) as string
     const url = await startPooler(socket)
     await assert.rejects(
       platform.start({ DATABASE_URL: url }),
@@ -101,7 +103,7 @@ test(
     // The harness connects to the database directly, without the pooler.
     writeFileSync(
       join(platform.home, 'runtime.json'),
-      JSON.stringify({ database_url: postgres.url }),
+      JSON.stringify({ database_url: postgres.adminUrl }),
       { mode: 0o600 },
     )
     const user = await platform.user('pooled')

@@ -63,6 +63,11 @@ export class Api {
     return this.#database.get()
   }
 
+  /** The superuser's connections to the database. */
+  get admin(): Database {
+    return this.#database.admin()
+  }
+
   constructor(database: ReturnType<typeof useDatabase>, clock?: ManualClock) {
     this.#database = database
     this.#clock = clock

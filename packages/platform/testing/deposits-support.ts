@@ -11,7 +11,7 @@ import {
 } from '@custody/chains'
 import { sealToken } from '../src/custody/aml/policy.ts'
 import type { Provider } from '../src/custody/aml/providers/provider.ts'
-import { openDatabase, type Database, type DatabaseOptions } from '../src/core/database/pool.ts'
+import { type Database, type DatabaseOptions } from '../src/core/database/pool.ts'
 import { scanLoop } from '../src/custody/deposits/scanner.ts'
 import { systemEnvironment } from '../src/core/environment.ts'
 import { createMetrics } from '../src/core/metrics.ts'
@@ -22,7 +22,13 @@ import type { TransactionRow } from '../src/core/engine/transaction.ts'
 import { runStep } from '../src/core/engine/run.ts'
 import { truncateTables } from './truncate-tables.ts'
 import { clockPool, followClock, type ManualClock } from './manual-clock.ts'
-import { createTestDatabase, type ServerMode, type TestDatabase } from './test-database.ts'
+import {
+  adminOf,
+  createTestDatabase,
+  openTestDatabase,
+  type ServerMode,
+  type TestDatabase,
+} from './test-database.ts'
 
 /**
  * Fixture with the real scanner, screening and crediting on a real PostgreSQL. Only the chain and
@@ -56,18 +62,23 @@ export interface UseDatabaseOptions extends DatabaseOptions {
 
 /** Creates a database for the tests of one file. */
 export function useDatabase({ migrated, server, clock, ...options }: UseDatabaseOptions = {}): {
+  /** Returns the database as the platform's processes use it. */
   get(): Database
+  /** Returns the superuser's connections to it. */
+  admin(): Database
+  /** Returns the URLs of the database. */
+  urls(): TestDatabase
   started: Promise<void>
 } {
   let created: TestDatabase
   let database: Database
   const start = async () => {
     created = await createTestDatabase({ migrated, server })
-    database = openDatabase(created.url, {
-      ...options,
-      ...(clock ? { now: clock.now, pool: clockPool(clock) } : {}),
-    })
-    if (clock) await followClock(database)
+    const timed = clock ? { now: clock.now, pool: clockPool(clock) } : {}
+    // Without tables, the role of the platform's processes has no rights.
+    const url = migrated === false ? created.adminUrl : created.url
+    database = openTestDatabase({ ...created, url }, { ...options, ...timed })
+    if (clock) await followClock(adminOf(database))
   }
   // The start is shared, because hooks of one file do not wait for each other.
   const started = start()
@@ -76,7 +87,7 @@ export function useDatabase({ migrated, server, clock, ...options }: UseDatabase
     await database.close()
     await created.remove()
   })
-  return { get: () => database, started }
+  return { get: () => database, admin: () => adminOf(database), urls: () => created, started }
 }
 
 /** Transfers of one transaction on the scripted chain. */

@@ -24,7 +24,7 @@ import { createApiUserEverywhere } from '../src/server/operator/enrol.ts'
 import type { InProcessPlatform } from './in-process-platform.ts'
 import { exitAfterTests, keepAlive } from './exit-after-tests.ts'
 import { prepareDatabase } from './prepared-database.ts'
-import { createTestDatabase, type ServerMode, type TestDatabase } from './test-database.ts'
+import { asAdmin, createTestDatabase, type ServerMode, type TestDatabase } from './test-database.ts'
 import { wrongEvents } from './event-assertions.ts'
 import { waitFor } from '../../../testing/wait-for.ts'
 
@@ -169,7 +169,7 @@ export class TestPlatform {
       chains,
       (text) => (this.output += text),
       this.clock,
-      this.#created?.url ?? null,
+      this.#created,
     )
   }
 
@@ -384,12 +384,15 @@ export class TestPlatform {
     return (this.#here as InProcessPlatform).asleep(run)
   }
 
-  /** The platform's database, for data that its API does not return. */
+  /**
+   * The platform's database, for data that its API does not return. The connection is the
+   * superuser's; the platform itself uses that of its own role.
+   */
   get database(): Database {
     const { database_url: url } = JSON.parse(
       readFileSync(join(this.home, 'runtime.json'), 'utf8'),
     ) as { database_url: string }
-    this.#database ??= openDatabase(url, { max: 1, now: this.clock })
+    this.#database ??= openDatabase(asAdmin(url), { max: 1, now: this.clock })
     return this.#database
   }
 

@@ -7,7 +7,7 @@ import { systemEnvironment } from '../src/core/environment.ts'
 import { startPlatform, type RunningPlatform } from '../src/server/app/platform.ts'
 import type { Runtime } from '../src/server/app/runtime.ts'
 import type { Devnet } from '../../devnet/src/devnet.ts'
-import { DATABASE_TIMEOUTS } from './test-database.ts'
+import { DATABASE_TIMEOUTS, type TestDatabase } from './test-database.ts'
 import { chainsFetch } from './chains/chains-fetch.ts'
 import { startOperatorServer } from '../src/server/operator/server.ts'
 import { readSettings } from '../src/core/settings/settings.ts'
@@ -88,7 +88,7 @@ export class InProcessPlatform {
   readonly #chains: Devnet
   readonly #hear: (text: string) => void
   readonly #now: () => number
-  readonly #databaseUrl: string | null
+  readonly #created: TestDatabase | null
   #postgres: EmbeddedPostgres | null = null
   #running: RunningPlatform | null = null
   #faults = new FaultInjector()
@@ -99,20 +99,20 @@ export class InProcessPlatform {
   /**
    * Creates a platform that is not started yet.
    * @param now the platform's clock, in milliseconds since 1970
-   * @param databaseUrl database on a running server; null: the platform starts its own server
+   * @param created database on a running server; null: the platform starts its own server
    */
   constructor(
     home: string,
     chains: Devnet,
     hear: (text: string) => void,
     now: () => number,
-    databaseUrl: string | null,
+    created: TestDatabase | null,
   ) {
     this.#home = home
     this.#chains = chains
     this.#hear = hear
     this.#now = now
-    this.#databaseUrl = databaseUrl
+    this.#created = created
   }
 
   /**
@@ -120,8 +120,8 @@ export class InProcessPlatform {
    * @returns its base URL
    */
   async start(env: Record<string, string>): Promise<string> {
-    if (this.#databaseUrl === null) this.#postgres ??= await startEmbeddedPostgres(this.#home)
-    const url = this.#postgres?.url ?? (this.#databaseUrl as string)
+    if (this.#created === null) this.#postgres ??= await startEmbeddedPostgres(this.#home)
+    const { url, ownerUrl, adminUrl } = this.#postgres ?? (this.#created as TestDatabase)
     const pid = this.#postgres?.pid ?? (() => null)
     const faults = new FaultInjector()
     this.#faults = faults
@@ -148,7 +148,14 @@ export class InProcessPlatform {
       resolve: lookup,
       openDatabase: (address, options) =>
         faultyDatabase(openDatabase(address, { ...DATABASE_TIMEOUTS, ...options }), faults),
-      startPostgres: async () => ({ url, adopted: true, pid, stop: async () => undefined }),
+      startPostgres: async () => ({
+        url,
+        ownerUrl,
+        adminUrl,
+        adopted: true,
+        pid,
+        stop: async () => undefined,
+      }),
       startLocal: async () => ({
         devnetUrl: this.#chains.url,
         ready: Promise.resolve(),

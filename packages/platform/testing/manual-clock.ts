@@ -89,7 +89,9 @@ const CLOCK_FUNCTION = `
   create sequence manual_clock.calls;
   create function manual_clock.now() returns timestamptz language sql volatile as
     'select timestamptz ''epoch'' + (current_setting(''${NOW_SETTING}'')::bigint - 100) * interval ''1 millisecond''
-       + nextval(''manual_clock.calls'') * interval ''1 microsecond'''`
+       + nextval(''manual_clock.calls'') * interval ''1 microsecond''';
+  grant usage on schema manual_clock to public;
+  grant usage on sequence manual_clock.calls to public`
 
 /** Makes a database's column defaults follow the clock of {@link clockPool}. */
 export async function followClock(database: Database): Promise<void> {

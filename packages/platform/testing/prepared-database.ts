@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { copyOf, prepared } from '../../signer/testing/prepared.ts'
 import { startEmbeddedPostgres } from '../src/core/database/embedded.ts'
+import { APP } from '../src/core/database/embedded-roles.ts'
 import { migrate } from '../src/core/database/migrate.ts'
 import { openDatabase } from '../src/core/database/pool.ts'
 
@@ -21,10 +22,12 @@ export async function prepareDatabase(home: string): Promise<void> {
     const place = mkdtempSync(join(tmpdir(), 'custody-database-'))
     try {
       const postgres = await startEmbeddedPostgres(place)
-      const database = openDatabase(postgres.url)
-      await migrate(database)
+      const owner = openDatabase(postgres.ownerUrl, { max: 1 })
+      await migrate(owner, APP)
+      await owner.close()
       // A killed server keeps its written data, because the machine continues to run. Waiting for
       // the disk would test nothing here.
+      const database = openDatabase(postgres.adminUrl, { max: 1 })
       for (const setting of ['fsync', 'full_page_writes'])
         await database.query(`alter system set ${setting} = off`)
       await database.close()

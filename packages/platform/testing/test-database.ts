@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../src/core/database/embedded.ts'
-import { openDatabase } from '../src/core/database/pool.ts'
+import { OWNER, SUPERUSER } from '../src/core/database/embedded-roles.ts'
+import { openDatabase, type Database, type DatabaseOptions } from '../src/core/database/pool.ts'
 import { prepareDatabase } from './prepared-database.ts'
 
 /**
@@ -37,13 +38,22 @@ const CONNECTIONS_MAX = 500
  */
 export type ServerMode = 'shared' | 'own'
 
+/**
+ * The database's roles: the platform under test connects with `url`, whose role has the rights of
+ * the platform's processes. Tests that need more use the superuser's connection explicitly.
+ */
 export interface TestDatabase {
   url: string
+  ownerUrl: string
+  adminUrl: string
   /** Closes all connections to the database and deletes it. */
   remove(): Promise<void>
 }
 
-export interface TestServer extends Pick<EmbeddedPostgres, 'url' | 'pid'> {
+export interface TestServer extends Pick<
+  EmbeddedPostgres,
+  'url' | 'ownerUrl' | 'adminUrl' | 'pid'
+> {
   /** Stops the server and deletes its files. */
   remove(): Promise<void>
 }
@@ -56,9 +66,12 @@ export async function startTestServer(migrated = true): Promise<TestServer> {
   const home = mkdtempSync(join(tmpdir(), 'custody-postgres-'))
   if (migrated) await prepareDatabase(home)
   const postgres = await startEmbeddedPostgres(home, undefined, { connectionsMax: CONNECTIONS_MAX })
+  const { url, ownerUrl, adminUrl, pid } = postgres
   return {
-    url: postgres.url,
-    pid: postgres.pid,
+    url,
+    ownerUrl,
+    adminUrl,
+    pid,
     remove: async () => {
       await postgres.stop()
       rmSync(home, { recursive: true, force: true })
@@ -86,10 +99,12 @@ export async function createTestDatabase({
   // A copy of the files instead of the WAL, because the server does not wait for the disk.
   await administer(
     url,
-    `create database ${name} template ${migrated ? 'custody' : 'template0'} strategy file_copy`,
+    `create database ${name} template ${migrated ? 'custody' : 'template0'} owner ${OWNER} strategy file_copy`,
   )
   return {
     url: onServer(url, name),
+    ownerUrl: onServer(asRole(url, OWNER), name),
+    adminUrl: onServer(asRole(url, SUPERUSER), name),
     remove: async () => {
       await administer(url, `drop database ${name} with (force)`)
       if (!isLone || !lone || --lone.count > 0) return
@@ -103,8 +118,45 @@ export async function createTestDatabase({
 /** Returns the URL of another database of the same server. */
 const onServer = (url: string, name: string): string => url.replace('/custody?', `/${name}?`)
 
+/** Returns the URL of the same database for another role of an embedded server. */
+const asRole = (url: string, role: string): string =>
+  url.replace(/^postgresql:\/\/[a-z_]+@/, `postgresql://${role}@`)
+
+/** Returns the URL of the same database for the superuser of an embedded server. */
+export const asAdmin = (url: string): string => asRole(url, SUPERUSER)
+
+const admins = new WeakMap<Database, Database>()
+
+/**
+ * Opens a test's database as the platform's processes do, and superuser's connections to it, which
+ * {@link adminOf} returns. Closing it closes both.
+ */
+export function openTestDatabase(
+  { url, adminUrl }: Pick<TestDatabase, 'url' | 'adminUrl'>,
+  options: DatabaseOptions = {},
+): Database {
+  const database = openDatabase(url, options)
+  const admin = openDatabase(adminUrl, { ...options, max: 2 })
+  admins.set(database, admin)
+  const { close } = database
+  return Object.assign(database, {
+    close: async () => {
+      await Promise.all([close(), admin.close()])
+    },
+  })
+}
+
+/**
+ * Returns the superuser's connection to the database of a connection, for statements of a test that
+ * the platform's processes may not run.
+ */
+export const adminOf = (database: Database): Database => admins.get(database) ?? database
+
 async function administer(url: string, statement: string): Promise<void> {
-  const admin = openDatabase(onServer(url, 'postgres'), { max: 1, onError: () => undefined })
+  const admin = openDatabase(onServer(asAdmin(url), 'postgres'), {
+    max: 1,
+    onError: () => undefined,
+  })
   try {
     await admin.query(statement)
   } finally {

@@ -1,15 +1,18 @@
 import type { Database } from '../src/core/database/pool.ts'
+import { adminOf } from './test-database.ts'
 
 const statements = new WeakMap<Database, Map<string, string>>()
 
 /**
  * Empties tables and all tables that refer to them, like `truncate … cascade`, but by deleting.
  * This creates no new files for some sixty tables and their indices, and no connection must plan
- * its statements again. Triggers do not run. Later rows may be stored in another order than they
+ * its statements again. Triggers do not run. The platform's role may not do this, so the superuser's
+ * connection is used. Later rows may be stored in another order than they
  * were inserted, so do not use this for tests that depend on the order of rows with equal times
  * (orders).
  */
-export async function truncateTables(database: Database, ...tables: string[]): Promise<void> {
+export async function truncateTables(of: Database, ...tables: string[]): Promise<void> {
+  const database = adminOf(of)
   const cached = statements.get(database) ?? new Map<string, string>()
   statements.set(database, cached)
   const key = tables.join()

@@ -15,6 +15,7 @@ import {
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openDatabase } from '../../src/core/database/pool.ts'
+import { asAdmin } from '../test-database.ts'
 import type { Installation } from './installation.ts'
 import type { ChaosRun } from './chaos-run.ts'
 
@@ -74,7 +75,7 @@ async function exhaust(installation: Installation): Promise<boolean> {
   const { database_url: url } = JSON.parse(
     readFileSync(join(installation.home, 'runtime.json'), 'utf8'),
   ) as { database_url: string }
-  const database = openDatabase(url, { max: 1, onError: () => undefined })
+  const database = openDatabase(asAdmin(url), { max: 1, onError: () => undefined })
   const first = installation.pids('PostgreSQL')[0]
   try {
     for (const deadline = Date.now() + 60_000; Date.now() < deadline;) {
@@ -98,7 +99,7 @@ async function ask(installation: Installation, statement: string): Promise<void>
   const { database_url: url } = JSON.parse(
     readFileSync(join(installation.home, 'runtime.json'), 'utf8'),
   ) as { database_url: string }
-  const database = openDatabase(url, { max: 1, onError: () => undefined })
+  const database = openDatabase(asAdmin(url), { max: 1, onError: () => undefined })
   await database.query(statement).finally(() => database.close())
 }
 

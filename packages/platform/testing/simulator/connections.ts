@@ -21,7 +21,7 @@ function nameOf(text: string): string | undefined {
 /**
  * The connections to one simulation's database. A process holds a connection exclusively from the
  * beginning of a statement or transaction to its end. After that the connection is free, and
- * another process may use it next. Connections are shared because loading the metadata and plans of
+ * another process with the same database role may use it next. Connections are shared because loading the metadata and plans of
  * tables in each connection is a large part of a simulation's load on PostgreSQL. No other session
  * state outlives a transaction here.
  */
@@ -63,9 +63,10 @@ export class Connections {
   }
 
   async #free(config: pg.PoolConfig): Promise<pg.Client> {
-    const idle = this.#idle.pop()
-    if (idle) return idle
     const client = new pg.Client(config)
+    // Processes share connections of their own role only.
+    const at = this.#idle.findLastIndex(({ user }) => user === client.user)
+    if (at >= 0) return this.#idle.splice(at, 1)[0] as pg.Client
     client.on('error', (error) => {
       this.#forget(client)
       this.#leases.get(client)?.emit('error', error)

@@ -120,12 +120,12 @@ export class SimulatedEnvironment {
   }
 
   async open(databaseServer: SimulatedServer): Promise<void> {
-    const { name, url, connections, giveBack } = await databaseServer.database()
+    const { name, url, adminUrl, connections, giveBack } = await databaseServer.database()
     this.#databaseName = name
     this.databaseUrl = url
     this.connections = connections
     this.#giveBack = giveBack
-    this.database = openDatabase(url('oracle'), {
+    this.database = openDatabase(adminUrl('oracle'), {
       max: 2,
       ...DATABASE_TIMEOUTS,
       pool: connections.poolOf('oracle'),

@@ -1,7 +1,8 @@
 import { closeSync, existsSync, mkdtempSync, openSync, readSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startEmbeddedPostgres } from '../../src/core/database/embedded.ts'
+import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../src/core/database/embedded.ts'
+import { APP } from '../../src/core/database/embedded-roles.ts'
 import { openDatabase, type Database } from '../../src/core/database/pool.ts'
 import { replaceColumnDefaults } from '../column-defaults.ts'
 import { prepareDatabase } from '../prepared-database.ts'
@@ -38,6 +39,12 @@ begin
     execute replace(each.indexdef, '(next_run_at)', '(next_run_at, id)');
   end loop;
 end $$`
+
+/** The platform's processes run column defaults and triggers that use this schema. */
+const RIGHTS = `
+  grant usage on schema simulated to ${APP};
+  grant select, insert, update, delete on all tables in schema simulated to ${APP};
+  grant usage, select on all sequences in schema simulated to ${APP}`
 
 /**
  * Database settings: commits do not wait for the disk, which would test nothing here, and each
@@ -122,6 +129,8 @@ export interface SimulatedDatabase {
    * @param of name under which the connection is known
    */
   url(of: string): string
+  /** Like `url`, for the superuser. */
+  adminUrl(of: string): string
   connections: Connections
   /** Resets the database to its initial state for the next simulation, or drops it. */
   giveBack(): Promise<void>
@@ -130,7 +139,7 @@ export interface SimulatedDatabase {
 /** A database server for many simulations. Each simulation has exclusive use of one database. */
 export class SimulatedServer {
   readonly home = mkdtempSync(join(tmpdir(), 'custody-simulation-'))
-  #postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>> | null = null
+  #postgres: EmbeddedPostgres | null = null
   #admin: Database | null = null
   #count = 0
   readonly #reusable: SimulatedDatabase[] = []
@@ -141,18 +150,19 @@ export class SimulatedServer {
     this.#postgres = await startEmbeddedPostgres(this.home, () => undefined, {
       startTimeoutMs: START_MS_MAX,
     })
-    this.#admin = openDatabase(this.#postgres.url.replace('/custody?', '/postgres?'), {
+    this.#admin = openDatabase(this.#postgres.adminUrl.replace('/custody?', '/postgres?'), {
       max: 2,
       onError: () => undefined,
     })
     for (const setting of SETTINGS) await this.#admin.query(`alter system set ${setting}`)
     await this.#admin.query('select pg_reload_conf()')
     this.#lockLog = new LockLog(join(this.home, 'postgres.log'))
-    const template = openDatabase(this.#postgres.url, { max: 1, onError: () => undefined })
+    const template = openDatabase(this.#postgres.adminUrl, { max: 1, onError: () => undefined })
     for (const statement of [COUNTED_IDS, DEFAULTS, INDEXES]) await template.query(statement)
     await template.query(LEDGER_WATCH)
     await template.query(STATE_WATCH)
     await template.query(INITIAL_STATE)
+    await template.query(RIGHTS)
     await template.close()
   }
 
@@ -168,10 +178,12 @@ export class SimulatedServer {
     const name = `simulation_${++this.#count}`
     await admin.query(`create database ${name} template custody strategy file_copy`)
     await admin.query(`alter database ${name} set search_path = simulated, pg_catalog, public`)
-    const url = (of: string) =>
-      `${(this.#postgres as { url: string }).url.replace('/custody?', `/${name}?`)}&application_name=${of}&${PATIENCE}`
+    const { url: appUrl, adminUrl } = this.#postgres as EmbeddedPostgres
+    const of = (base: string, connection: string) =>
+      `${base.replace('/custody?', `/${name}?`)}&application_name=${connection}&${PATIENCE}`
+    const url = (connection: string) => of(appUrl, connection)
     const connections = new Connections()
-    const cleaner = openDatabase(url('cleaner'), {
+    const cleaner = openDatabase(of(adminUrl, 'cleaner'), {
       ...DATABASE_TIMEOUTS,
       pool: connections.poolOf('cleaner'),
       onError: () => undefined,
@@ -180,6 +192,7 @@ export class SimulatedServer {
     const database: SimulatedDatabase = {
       name,
       url,
+      adminUrl: (connection) => of(adminUrl, connection),
       connections,
       giveBack: async () => {
         if (++played < PLAYED_MAX) {

@@ -193,9 +193,9 @@ test('the check refuses a commit with an unbalanced entry or a negative or unpos
   const databaseServer = new SimulatedServer()
   try {
     await databaseServer.start()
-    const { url } = await databaseServer.database()
+    const { adminUrl } = await databaseServer.database()
     const problems: string[] = []
-    const raw = openDatabase(url('test'), { onError: () => undefined })
+    const raw = openDatabase(adminUrl('test'), { onError: () => undefined })
     const database = watched(raw, (problem) => problems.push(problem))
     const { id } = (await database.one<{ id: string }>(
       `insert into workspaces (name) values ('acme') returning id`,

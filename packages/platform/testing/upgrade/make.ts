@@ -51,7 +51,7 @@ const HOOK = 'http://127.0.0.1:9/hook'
 async function tables(): Promise<string[]> {
   const home = mkdtempSync(join(tmpdir(), 'custody-tables-'))
   const postgres = await startEmbeddedPostgres(home)
-  const database = openDatabase(postgres.url)
+  const database = openDatabase(postgres.adminUrl)
   const said: string[] = []
   await migrate({
     ...database,

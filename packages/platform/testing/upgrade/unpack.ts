@@ -84,7 +84,7 @@ export async function unpack(folder: string, home: string, hook: string): Promis
     edit(`signers/${name}`, moved)
   edit('ports.json', () => JSON.stringify({ signers, devnet }))
   const postgres = await startEmbeddedPostgres(home)
-  const database = openDatabase(postgres.url, { max: 1 })
+  const database = openDatabase(postgres.adminUrl, { max: 1 })
   for (const name of ['tables.sql', 'rows.sql']) {
     await database.query(
       readFileSync(join(folder, name), 'utf8').replaceAll(readFixture(folder).hook, hook),

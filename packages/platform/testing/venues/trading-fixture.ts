@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { parseJson, stringifyJson } from '@custody/request-auth'
 import type { Database } from '../../src/core/database/pool.ts'
+import { adminOf } from '../test-database.ts'
 import { systemEnvironment } from '../../src/core/environment.ts'
 import { Notifier } from '../../src/core/ledger/notifier.ts'
 import { createAccount } from '../../src/commerce/exchanges/create-account.ts'
@@ -116,7 +117,7 @@ export class TradingFixture {
   }
 
   async begin(): Promise<this> {
-    await this.database.query(
+    await adminOf(this.database).query(
       `truncate workspaces, sub_accounts, api_users, ledger_accounts, ledger_entries, ledger_postings, prepaid_accounts, prepaid_volumes, events,
          exchange_accounts, exchange_balances, exchange_nonces, orders, order_fills cascade`,
     )

@@ -20,6 +20,7 @@ import { TRANSFERS } from './transfer.ts'
 import type { Asset } from '@custody/chains'
 import { Notifier } from '../../core/ledger/notifier.ts'
 import { pauseMethod } from '../../../testing/pausable-method.ts'
+import { adminOf } from '../../../testing/test-database.ts'
 import { newId, useDatabase } from '../../../testing/deposits-support.ts'
 import { FakeVenue } from '../../../testing/venues/fake-venue.ts'
 import { InvoiceFixture } from '../../../testing/invoices-fixture.ts'
@@ -63,7 +64,7 @@ class TransferFixture extends InvoiceFixture {
 
   override async begin(): Promise<this> {
     await super.begin()
-    await this.database.query('truncate exchange_accounts cascade')
+    await adminOf(this.database).query('truncate exchange_accounts cascade')
     this.account = (
       await this.ask<{ id: string }>(createAccount, {
         exchange: 'kraken',

@@ -32,7 +32,7 @@ interface Conversion {
 let current: TradingFixture | undefined
 const database = useDatabase({ migrated: true, now: () => current?.now ?? Date.now() })
 const open = async () => {
-  await database.get().query('truncate conversions')
+  await database.admin().query('truncate conversions')
   return (current = new TradingFixture(database.get())).begin()
 }
 const refused = (code: string, message: RegExp) => (error: unknown) =>

@@ -11,6 +11,7 @@ import { workOn } from './loop.ts'
 import { readOrder } from './read-order.ts'
 import { pauseMethod } from '../../../testing/pausable-method.ts'
 import { useDatabase } from '../../../testing/deposits-support.ts'
+import { adminOf } from '../../../testing/test-database.ts'
 import { testEmittedEvents, wrongEvents } from '../../../testing/event-assertions.ts'
 import { TradingFixture } from '../../../testing/venues/trading-fixture.ts'
 
@@ -443,12 +444,12 @@ test('an order left for an hour is not sent; one sent before a database restore 
   const before = await fixture.database.query('select * from orders where id = $1', [id])
   await fixture.pass(2)
   // Restores the backup from before the order was sent.
-  await fixture.database.query('delete from order_fills where order_id = $1', [id])
-  await fixture.database.query(
+  await adminOf(fixture.database).query('delete from order_fills where order_id = $1', [id])
+  await adminOf(fixture.database).query(
     `delete from ledger_postings where entry_id in (select id from ledger_entries
       where kind = 'venue-fill')`,
   )
-  await fixture.database.query(`delete from ledger_entries where kind = 'venue-fill'`)
+  await adminOf(fixture.database).query(`delete from ledger_entries where kind = 'venue-fill'`)
   const { state, status, venue_id, filled, cost, fees, sent_at, fee_charged, next_run_at } =
     before[0] as Record<string, unknown>
   await fixture.database.query(

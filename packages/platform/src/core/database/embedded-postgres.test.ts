@@ -16,7 +16,10 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { assertOthersReach, startEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts'
-import { openDatabase } from './pool.ts'
+import { APP, OWNER } from './embedded-roles.ts'
+import { migrate } from './migrate.ts'
+import { openDatabase, type Database } from './pool.ts'
+import { roleFacts, TABLE_RIGHTS } from './table-rights.ts'
 import { prepareDatabase } from '../../../testing/prepared-database.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'custody-embedded-'))
@@ -135,6 +138,68 @@ test('a PostgreSQL server that dies is restarted, and the restart is logged', as
   assert.notEqual(running.pid(), first)
   assert.deepEqual(messages, ['PostgreSQL ended; it is restarted'])
 })
+
+test('data of an earlier version, which its superuser owns, is given to the owner’s role at the next start', async () => {
+  // The state that earlier versions left: one role, the superuser, owned and used everything.
+  const admin = openDatabase((running as EmbeddedPostgres).adminUrl, { max: 1 })
+  try {
+    await admin.query(`insert into workspaces (name) values ('kept')`)
+    await admin.query(`do $$ declare each record; begin
+      for each in select c.oid::regclass::text "name" from pg_class c
+        where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'
+      loop execute format('alter table %s owner to custody', each.name); end loop;
+      for each in select p.oid::regprocedure::text "name" from pg_proc p
+        where p.pronamespace = 'public'::regnamespace
+      loop execute format('alter function %s owner to custody', each.name); end loop;
+    end $$`)
+    await admin.query('alter database custody owner to custody')
+    for (const role of [APP, OWNER]) {
+      await admin.query(`drop owned by ${role}`)
+      await admin.query(`drop role ${role}`)
+    }
+  } finally {
+    await admin.close()
+  }
+  await running?.stop()
+  running = await startEmbeddedPostgres(home)
+  const { url, ownerUrl } = running
+  const [app, owner] = [url, ownerUrl].map((each) => openDatabase(each, { max: 1 })) as [
+    Database,
+    Database,
+  ]
+  try {
+    await assert.rejects(app.query('select 1 from workspaces'), /permission denied/)
+    assert.deepEqual(await migrate(owner, APP), await grantedNames(owner))
+    assert.deepEqual(await app.query('select name from workspaces'), [{ name: 'kept' }])
+    assert.deepEqual(
+      await owner.query(
+        `select relname from pg_class where relnamespace = 'public'::regnamespace
+          and relkind in ('r', 'S') and relowner <> $1::regrole
+         union all select proname from pg_proc where pronamespace = 'public'::regnamespace
+          and proowner <> $1::regrole`,
+        [OWNER],
+      ),
+      [],
+    )
+    assert.deepEqual(await roleFacts(app), { role: APP, superuser: false, owned: 0, beyond: [] })
+    // The owner can apply the next migrations.
+    await owner.query('alter table workspaces add column later integer')
+    await owner.query('drop function prepaid_balance')
+  } finally {
+    await Promise.all([app.close(), owner.close()])
+  }
+})
+
+/** Returns the tables and sequences of the schema. */
+const grantedNames = async (database: Database): Promise<string[]> => {
+  const rows = await database.query<{ name: string }>(
+    `select relname "name" from pg_class where relnamespace = 'public'::regnamespace
+      and relkind in ('r', 'S') order by 1`,
+  )
+  const names = rows.map(({ name }) => name)
+  assert.ok(Object.keys(TABLE_RIGHTS).every((name) => names.includes(name)))
+  return names
+}
 
 function readFileSyncOr(path: string): string {
   try {

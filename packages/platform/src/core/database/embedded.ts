@@ -20,6 +20,7 @@ import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { reasonOf } from '@custody/chains/reason'
 import { createPrivateFolder } from '../data-dir.ts'
+import { APP, OWNER, prepareRoles, SUPERUSER } from './embedded-roles.ts'
 import { openDatabase } from './pool.ts'
 
 const NOBODY = 65_534
@@ -65,7 +66,12 @@ export interface EmbeddedOptions {
 }
 
 export interface EmbeddedPostgres {
+  /** URL for the platform's processes, whose role owns nothing. */
   url: string
+  /** URL for the role that owns the tables and applies the migrations. */
+  ownerUrl: string
+  /** URL for the superuser, for backups. */
+  adminUrl: string
   adopted: boolean
   stop(): Promise<void>
   pid(): number | null
@@ -257,8 +263,9 @@ interface Installation {
   data: string
   socket: string
   run: Runner
-  url: string
-  /** URL of the database `postgres`, which exists before the platform's. */
+  /** Returns the URL of a database for a role. */
+  urlOf: (database: string, role: string) => string
+  /** URL of the database `postgres` for the superuser; both exist before the platform's. */
   urlPostgres: string
   logFile: string
   connectionsMax: number
@@ -280,8 +287,8 @@ function prepareFolders(
       : join(tmpdir(), `custody-${createHash('sha256').update(folder).digest('hex').slice(0, 16)}`)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const run = runner(home)
-  const urlOf = (database: string) =>
-    `postgresql://custody@/${database}?host=${encodeURIComponent(socket)}`
+  const urlOf = (database: string, role: string) =>
+    `postgresql://${role}@/${database}?host=${encodeURIComponent(socket)}`
   const runsAsNobody = run.wrap('true', [])[2].uid !== undefined
   // Another user may have created a socket folder below the temporary folder; the check is omitted
   // if this process gave the folder to user `nobody`.
@@ -295,8 +302,8 @@ function prepareFolders(
     data: embeddedData(home),
     socket,
     run,
-    url: urlOf('custody'),
-    urlPostgres: urlOf('postgres'),
+    urlOf,
+    urlPostgres: urlOf('postgres', SUPERUSER),
     logFile: join(home, 'postgres.log'),
     connectionsMax,
     archiving,
@@ -332,7 +339,7 @@ function initialise(installation: Installation): void {
     '--pgdata',
     data,
     '--username',
-    'custody',
+    SUPERUSER,
     '--auth',
     'trust',
     '--encoding',
@@ -488,17 +495,6 @@ class Supervisor {
   }
 }
 
-/** Creates the platform's database, if it does not exist. */
-async function createDatabase(urlPostgres: string): Promise<void> {
-  const admin = openDatabase(urlPostgres, { max: 1, onError: () => undefined })
-  try {
-    if (!(await admin.one("select 1 from pg_database where datname = 'custody'")))
-      await admin.query('create database custody')
-  } finally {
-    await admin.close()
-  }
-}
-
 /**
  * Starts PostgreSQL on a Unix socket below `home`, or adopts the server that a killed process left
  * running. Restarts a server that crashes.
@@ -518,14 +514,16 @@ export async function startEmbeddedPostgres(
 ): Promise<EmbeddedPostgres> {
   const installation = prepareFolders(home, walArchive, connectionsMax)
   initialise(installation)
-  const { data, url, urlPostgres } = installation
+  const { data, urlOf, urlPostgres } = installation
   const adopted = postmasterPid(data) !== null && (await serverState(urlPostgres)) === 'ready'
   const supervisor = new Supervisor(installation, { startTimeoutMs, launchesMax }, report)
   if (!adopted) await supervisor.start()
   void supervisor.watch()
-  await createDatabase(urlPostgres)
+  await prepareRoles((database) => urlOf(database, SUPERUSER))
   return {
-    url,
+    url: urlOf('custody', APP),
+    ownerUrl: urlOf('custody', OWNER),
+    adminUrl: urlOf('custody', SUPERUSER),
     adopted,
     pid: () => supervisor.pid(),
     stop: () => supervisor.stop(),

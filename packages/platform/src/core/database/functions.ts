@@ -19,6 +19,45 @@ async function drop(tx: Queryable, name: string, triggersToo: boolean): Promise<
   for (const { head } of heads) await tx.query(`drop function ${head}`)
 }
 
+interface FunctionFile {
+  name: string
+  text: string
+  hash: string
+}
+
+const filesOf = (folder: URL): FunctionFile[] =>
+  readdirSync(folder)
+    .filter((file) => file.endsWith('.sql'))
+    .sort()
+    .map((file) => {
+      const text = readFileSync(new URL(file, folder), 'utf8')
+      const hash = createHash('sha256').update(text).digest('hex')
+      return { name: basename(file, '.sql'), text, hash }
+    })
+
+/** Returns the hashes of the applied functions, by name. */
+const appliedIn = async (tx: Queryable): Promise<Map<string, string>> =>
+  new Map(
+    (
+      await tx.query<{ name: string; hash: string }>(
+        'select name, hash from database_functions order by name',
+      )
+    ).map(({ name, hash }) => [name, hash]),
+  )
+
+/** Returns whether {@link applyFunctions} would change nothing. Reads only. */
+export async function hasFunctions(tx: Queryable, folder: URL = FOLDER): Promise<boolean> {
+  const table = await tx.one<{ there: string | null }>(
+    `select to_regclass('database_functions')::text there`,
+  )
+  if (!table?.there) return false
+  const existing = await appliedIn(tx)
+  const files = filesOf(folder)
+  return (
+    files.length === existing.size && files.every(({ name, hash }) => existing.get(name) === hash)
+  )
+}
+
 /**
  * Updates the database's functions to the files in ./functions. Each file contains the definition
  * of the function that it is named after, and is applied again when its text has changed, in the
@@ -31,23 +70,16 @@ export async function applyFunctions(tx: Queryable, folder: URL = FOLDER): Promi
     `create table if not exists database_functions (
        name text primary key, hash text not null, applied_at timestamptz not null default now())`,
   )
-  const rows = await tx.query<{ name: string; hash: string }>(
-    'select name, hash from database_functions order by name',
-  )
-  const existing = new Map(rows.map(({ name, hash }) => [name, hash]))
-  const names = readdirSync(folder)
-    .filter((file) => file.endsWith('.sql'))
-    .sort()
-    .map((file) => basename(file, '.sql'))
+  const existing = await appliedIn(tx)
+  const files = filesOf(folder)
+  const names = files.map(({ name }) => name)
   const changed: string[] = []
   for (const name of [...existing.keys()].filter((each) => !names.includes(each))) {
     await drop(tx, name, true)
     await tx.query('delete from database_functions where name = $1', [name])
     changed.push(name)
   }
-  for (const name of names) {
-    const text = readFileSync(new URL(`${name}.sql`, folder), 'utf8')
-    const hash = createHash('sha256').update(text).digest('hex')
+  for (const { name, text, hash } of files) {
     if (existing.get(name) === hash) continue
     // The old function is dropped first: if its parameters differ, it would remain next to the new
     // one of the same name.

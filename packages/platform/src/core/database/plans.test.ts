@@ -10,6 +10,7 @@ import {
   transferBody,
   type Transfer,
 } from '../../../testing/harness.ts'
+import { APP } from './embedded-roles.ts'
 import {
   INDEXES,
   looksById,
@@ -107,9 +108,12 @@ const wholes = ({ Plan: plan }: Explained): string[] =>
   })
 
 before(async () => {
-  process.env['PGOPTIONS'] = Object.entries(OPTIONS)
-    .map(([name, value]) => `-c ${name}=${value}`)
-    .join(' ')
+  await platform.start()
+  // Only a superuser may load the library, so the role of the platform's processes gets these
+  // settings, and the platform connects again.
+  for (const [name, value] of Object.entries(OPTIONS))
+    await platform.database.query(`alter role ${APP} set ${name} = '${value}'`)
+  await platform.stop()
   await platform.start()
 })
 after(() => platform.remove())

@@ -196,6 +196,23 @@ const functionOf = (
     .join(', ')})
   returns boolean language plpgsql immutable parallel safe as $$ begin return ${form}; end $$`
 
+/** Returns whether a check of a table has a definition. */
+const isApplied = async (tx: Queryable, name: string, table: string, made: string) =>
+  (
+    await tx.one<{ said: string | null }>(
+      `select obj_description(oid, 'pg_constraint') said from pg_constraint
+       where conname = $1 and conrelid = to_regclass($2)`,
+      [name, table],
+    )
+  )?.said === made
+
+/** Returns whether {@link applyStateSchemas} would change nothing. Reads only. */
+export async function hasStateSchemas(tx: Queryable): Promise<boolean> {
+  for (const [name, check] of Object.entries(CHECKS))
+    if (!(await isApplied(tx, name, check.table, functionOf(name, check)))) return false
+  return true
+}
+
 /**
  * Updates the tables' checks to {@link STATE_SCHEMAS} and {@link EVENT_TYPES}, if they differ.
  * Existing rows are validated when a check changes.
@@ -206,12 +223,7 @@ export async function applyStateSchemas(tx: Queryable): Promise<string[]> {
   for (const [name, check] of Object.entries(CHECKS)) {
     const { table, of } = check
     const made = functionOf(name, check)
-    const existing = await tx.one<{ said: string | null }>(
-      `select obj_description(oid, 'pg_constraint') said from pg_constraint
-       where conname = $1 and conrelid = $2::regclass`,
-      [name, table],
-    )
-    if (existing?.said === made) continue
+    if (await isApplied(tx, name, table, made)) continue
     await tx.query(`alter table ${table} drop constraint if exists ${name}`)
     await tx.query(`drop function if exists ${name}_holds`)
     await tx.query(made)

@@ -23,7 +23,7 @@ let database: Database
 before(async () => {
   await prepareDatabase(home)
   postgres = await startEmbeddedPostgres(home)
-  database = openDatabase(postgres.url)
+  database = openDatabase(postgres.adminUrl)
 })
 after(async () => {
   await database.close()
@@ -33,13 +33,18 @@ after(async () => {
 
 function check(
   url: string | null,
-  ...words: string[]
+  ...args: (string | NodeJS.ProcessEnv)[]
 ): Promise<{ status: number | null; stdout: string; stderr: string }> {
+  const words = args.filter((each) => typeof each === 'string')
+  const more = args.filter((each) => typeof each !== 'string')
   const child = spawn(
     process.execPath,
     [join(import.meta.dirname, '../../../bin/custody.mjs'), 'upgrade', ...words],
     {
-      env: { ...process.env, CUSTODY_HOME: join(home, 'none'), DATABASE_URL: url ?? '' },
+      env: Object.assign(
+        { ...process.env, CUSTODY_HOME: join(home, 'none'), DATABASE_URL: url ?? '' },
+        ...more,
+      ),
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   )
@@ -56,7 +61,7 @@ const appliedMigrations = async (): Promise<string[]> =>
   )
 
 test('reports pending migrations, running processes and newer versions, and changes nothing', async () => {
-  const done = await check(postgres.url, '--check')
+  const done = await check(postgres.adminUrl, '--check')
   assert.equal(done.status, 0, done.stderr)
   assert.match(
     done.stdout,
@@ -72,7 +77,7 @@ test('reports pending migrations, running processes and newer versions, and chan
     [randomUUID(), new Date()],
   )
   const before = await appliedMigrations()
-  const pending = await check(postgres.url, '--check', '--json')
+  const pending = await check(postgres.adminUrl, '--check', '--json')
   assert.equal(pending.status, 0, pending.stderr)
   const { version, ...rest } = JSON.parse(pending.stdout) as Record<string, unknown>
   assert.match(version as string, /^\d+\.\d+\.\d+$/)
@@ -86,7 +91,7 @@ test('reports pending migrations, running processes and newer versions, and chan
   await database.query('insert into migrations (name) values ($1)', [NEWEST])
 
   await database.query(`insert into migrations (name) values ('999_later.sql')`)
-  const later = await check(postgres.url, '--check')
+  const later = await check(postgres.adminUrl, '--check')
   assert.equal(later.status, 1)
   assert.match(
     later.stdout,
@@ -107,9 +112,47 @@ test('reports pending migrations, running processes and newer versions, and chan
   assert.deepEqual([await tables(), (await appliedMigrations()).includes(NEWEST)], [was, false])
 })
 
+test('--apply migrates as the owner and grants the platform’s role its rights, only while nothing runs', async () => {
+  await database.query('create database applied owner custody_owner')
+  const on = (url: string) => url.replace(/\/[^/?]*(\?|$)/, '/applied$1')
+  const apply = (ownerUrl: string) =>
+    check(on(postgres.url), '--apply', '--json', { DATABASE_MIGRATION_URL: ownerUrl })
+  const first = await apply(on(postgres.ownerUrl))
+  assert.equal(first.status, 0, first.stderr)
+  const { applied, excess } = JSON.parse(first.stdout) as { applied: string[]; excess: null }
+  assert.deepEqual([applied.slice(0, FILES.length), excess], [FILES, null])
+  const again = await apply(on(postgres.ownerUrl))
+  assert.deepEqual(JSON.parse(again.stdout), { applied: [], excess: null })
+
+  const owner = openDatabase(on(postgres.ownerUrl), { max: 1 })
+  try {
+    await owner.query('delete from migrations where name = $1', [NEWEST])
+    await owner.query(
+      `insert into processes (id, role, host, started_at, seen_at)
+        values ($1, 'api', 'host-2', $2, $2)`,
+      [randomUUID(), new Date()],
+    )
+  } finally {
+    await owner.close()
+  }
+  const busy = await apply(on(postgres.ownerUrl))
+  assert.equal(busy.status, 1)
+  assert.match(busy.stderr, /api on host-2 is running: stop every process of the platform/)
+  const without = await check(on(postgres.url), '--apply')
+  assert.match(without.stderr, /DATABASE_MIGRATION_URL|is running/)
+  const elsewhere = await apply(postgres.ownerUrl)
+  assert.match(elsewhere.stderr, /DATABASE_MIGRATION_URL: leads to another database/)
+  const both = await check(on(postgres.url), '--apply', '--check')
+  assert.match(both.stderr, /either --check or --apply is required/)
+})
+
 test('reports all migrations for an empty database, and an error without database or --check', async () => {
   await database.query('create database empty')
-  const empty = await check(postgres.url.replace(/\/[^/?]*(\?|$)/, '/empty$1'), '--check', '--json')
+  const empty = await check(
+    postgres.adminUrl.replace(/\/[^/?]*(\?|$)/, '/empty$1'),
+    '--check',
+    '--json',
+  )
   assert.equal(empty.status, 0, empty.stderr)
   const { pending, running } = JSON.parse(empty.stdout) as {
     pending: string[]
@@ -122,6 +165,10 @@ test('reports all migrations for an empty database, and an error without databas
     none.stderr,
     /^custody: .*none contains no database: set CUSTODY_HOME, or DATABASE_URL\n$/,
   )
-  const bare = await check(postgres.url)
-  assert.deepEqual([bare.status, /--check is required/.test(bare.stderr)], [1, true], bare.stderr)
+  const bare = await check(postgres.adminUrl)
+  assert.deepEqual(
+    [bare.status, /either --check or --apply is required/.test(bare.stderr)],
+    [1, true],
+    bare.stderr,
+  )
 })

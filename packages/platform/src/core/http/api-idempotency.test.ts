@@ -99,7 +99,7 @@ test('a repeated request returns the first response, and warns if its payload di
 
   // Simulates a transaction that was adopted from the nodes' records. Its original payload is lost,
   // so no payload counts as different.
-  await api.database.query(`update idempotency set payload_hash = 'adopted' where wallet_id = $1`, [
+  await api.admin.query(`update idempotency set payload_hash = 'adopted' where wallet_id = $1`, [
     wallet,
   ])
   assert.deepEqual(said(await send('0.2', { sequence_id: 'one' })), [first.text, 'true', null])

@@ -35,9 +35,11 @@ before(async () => {
 })
 
 const emptied = () =>
-  database().query(
-    'truncate ledger_postings, ledger_entries, ledger_accounts, events restart identity cascade',
-  )
+  installation
+    .admin()
+    .query(
+      'truncate ledger_postings, ledger_entries, ledger_accounts, events restart identity cascade',
+    )
 afterEach(emptied)
 
 /** These accounts may be negative, because they represent external parties. */

@@ -17,6 +17,11 @@ export interface Settings {
   /** URL of this server for payers, without a trailing slash; null: derived from host and port. */
   publicUrl: string | null
   databaseUrl: string | null
+  /**
+   * URL of the same database for the role that owns its tables, which applies the migrations; null:
+   * the role of `databaseUrl` does.
+   */
+  migrationUrl: string | null
   /** Folder to which the embedded database's WAL is copied; null: it is not archived. */
   walArchive: string | null
   /** Whether connections go through a transaction pooler. */
@@ -148,6 +153,8 @@ const httpUrl = z
   .regex(/^https?:\/\/\S+$/, 'must be an http(s) URL')
   .transform((url) => url.replace(/\/+$/, ''))
 
+const postgresUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgresql://')
+
 const list = z.string().transform((text) =>
   text
     .split(',')
@@ -208,12 +215,10 @@ const variables = z
     PORT: integer(0, 65_535).default(8080),
     CUSTODY_HOST: z.string().default('127.0.0.1'),
     CUSTODY_PUBLIC_URL: httpUrl.optional(),
-    // Values of DATABASE_URL and CUSTODY_SECRETS_KEY are never shown in errors: one contains a
+    // Values of the URLs and of CUSTODY_SECRETS_KEY are never shown in errors: the first contain a
     // password, the other is a key.
-    DATABASE_URL: z
-      .string()
-      .regex(/^postgres(ql)?:\/\//, 'must begin with postgresql://')
-      .optional(),
+    DATABASE_URL: postgresUrl.optional(),
+    DATABASE_MIGRATION_URL: postgresUrl.optional(),
     CUSTODY_WAL_ARCHIVE: z
       .string()
       .transform((folder) => resolve(folder))
@@ -270,6 +275,11 @@ const variables = z
     const wrong = (name: keyof typeof set, message: string, params = {}) => {
       context.addIssue({ code: 'custom', path: [name], message, params })
     }
+    if (set.DATABASE_MIGRATION_URL !== undefined && set.DATABASE_URL === undefined)
+      wrong(
+        'DATABASE_MIGRATION_URL',
+        'requires DATABASE_URL, which is the URL of the same database',
+      )
     if (set.CUSTODY_LOCAL_CHAINS !== undefined && set.CUSTODY_NETWORK !== 'local') {
       wrong(
         'CUSTODY_LOCAL_CHAINS',
@@ -343,6 +353,13 @@ export function readVariable<const Name extends keyof Variables>(
 }
 
 /**
+ * Returns the URL with which a command changes tables of the operator's own database; null: the
+ * database is embedded.
+ */
+export const ownerUrl = (): string | null =>
+  readVariable('DATABASE_MIGRATION_URL') ?? readVariable('DATABASE_URL') ?? null
+
+/**
  * Reads the settings from the environment and, for mainnet, custody.config.json in the working
  * directory.
  * @throws Error with a sentence that names the setting
@@ -363,6 +380,7 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
     host: set.CUSTODY_HOST,
     publicUrl: set.CUSTODY_PUBLIC_URL ?? null,
     databaseUrl: set.DATABASE_URL ?? null,
+    migrationUrl: set.DATABASE_MIGRATION_URL ?? null,
     walArchive: set.CUSTODY_WAL_ARCHIVE ?? null,
     databasePooled: set.CUSTODY_DATABASE_POOLER === 'transaction',
     network,

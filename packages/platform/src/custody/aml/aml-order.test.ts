@@ -9,14 +9,18 @@ import { ProviderError, type Provider } from './providers/provider.ts'
 import { unfreezeAddress } from './unfreeze-address.ts'
 import { createMetrics } from '../../core/metrics.ts'
 import { screenAgain } from '../transactions/screening.ts'
-import { openDatabase, type Database } from '../../core/database/pool.ts'
+import type { Database } from '../../core/database/pool.ts'
 import { systemEnvironment } from '../../core/environment.ts'
 import { Secrets } from '../../core/secrets.ts'
 import type { Application } from '../../server/app/application.ts'
 import { runStep } from '../../core/engine/run.ts'
 import { fixtureServices } from '../../../testing/chains/chain-fixture.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
-import { createTestDatabase, type TestDatabase } from '../../../testing/test-database.ts'
+import {
+  createTestDatabase,
+  openTestDatabase,
+  type TestDatabase,
+} from '../../../testing/test-database.ts'
 import { testEmittedEvents } from '../../../testing/event-assertions.ts'
 
 /**
@@ -33,7 +37,7 @@ let database: Database
 
 before(async () => {
   created = await createTestDatabase()
-  database = openDatabase(created.url)
+  database = openTestDatabase(created)
 })
 after(async () => {
   await database.close()

@@ -61,7 +61,7 @@ async function staged(run: (fixture: FamilyFixture) => Promise<void>, ask?: Fetc
   const fixture = new FamilyFixture(database.get(), devnet, BCH, clock, ask)
   try {
     await fixture.open()
-    await database.get().query('delete from rescans')
+    await database.admin().query('delete from rescans')
     await run(fixture)
   } finally {
     await fixture.close()

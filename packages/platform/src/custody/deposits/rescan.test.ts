@@ -32,7 +32,7 @@ async function openFixture(
   family: FamilyName,
 ): Promise<{ fixture: DepositFixture; alice: Tenant; services: Application; lies: Lies }> {
   await database.started
-  await database.get().query('delete from rescans')
+  await database.admin().query('delete from rescans')
   const fixture = new DepositFixture(database.get(), family)
   await fixture.open()
   const lies = new Lies(fixture)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import * as fc from '../../../../../testing/property.ts'
-import { openDatabase, type Database } from '../../core/database/pool.ts'
+import type { Database } from '../../core/database/pool.ts'
 import { ApiError } from '../../core/errors.ts'
 import { reservePlatformFee } from './fees.ts'
 import {
@@ -12,7 +12,11 @@ import {
   tierNamed,
   tierOfVolume,
 } from '../../core/settings/tiers.ts'
-import { createTestDatabase, type TestDatabase } from '../../../testing/test-database.ts'
+import {
+  createTestDatabase,
+  openTestDatabase,
+  type TestDatabase,
+} from '../../../testing/test-database.ts'
 import { testEmittedEvents } from '../../../testing/event-assertions.ts'
 
 /**
@@ -25,7 +29,7 @@ let database: Database
 
 before(async () => {
   created = await createTestDatabase()
-  database = openDatabase(created.url)
+  database = openTestDatabase(created)
 })
 after(async () => {
   await database.close()

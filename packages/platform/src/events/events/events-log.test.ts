@@ -322,8 +322,8 @@ test('writes nothing while there are no events', async () => {
   // to be deleted.
   await forgetEvents(api.services)
   // Autovacuum also uses transaction numbers, once a minute.
-  await api.database.query('alter system set autovacuum = off')
-  await api.database.query('select pg_reload_conf()')
+  await api.admin.query('alter system set autovacuum = off')
+  await api.admin.query('select pg_reload_conf()')
   await waitFor(
     'the end of autovacuum',
     async () =>

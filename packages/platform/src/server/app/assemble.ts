@@ -7,7 +7,6 @@ import { consolePages } from '../../console-api/console/pages.ts'
 import { logEvent, logAuditEntry } from '../../core/ledger/log-events.ts'
 import { openApiWebhooks } from '../../events/events/openapi.ts'
 import { publishLoop } from '../../events/events/publish.ts'
-import { migrate } from '../../core/database/migrate.ts'
 import type { Database } from '../../core/database/pool.ts'
 import { HeldNetworks } from '../../custody/deposits/hold-networks.ts'
 import { buildServer } from '../../core/http/server.ts'
@@ -24,7 +23,7 @@ import { isScanner, isApi, isWorker } from './health/role-duties.ts'
 import { loopsOf } from './loops.ts'
 import { checkSecretsKey } from './secrets-key.ts'
 import { devnetUrlOf, type LocalServers } from './local/local.ts'
-import { bindDatabase, bindHome, checkDatabaseNetwork, checkNodesNetwork } from './binding.ts'
+import { bindDatabase, bindHome, checkNodesNetwork } from './binding.ts'
 import { identityFolder } from '../../core/data-dir.ts'
 import { endpoints as api } from './endpoints.ts'
 import { panelFor } from './panel.ts'
@@ -35,6 +34,7 @@ import type { Application } from './application.ts'
 import { createApplication, type Notifiers } from './create-application.ts'
 import type { Runtime } from './runtime.ts'
 import { listenProblem } from './preflight.ts'
+import { migrateDatabase } from './migrate-database.ts'
 
 export interface RunningPlatform {
   port: number
@@ -60,6 +60,8 @@ export interface StartOptions {
   undo: (() => Promise<void> | void)[]
   operate: Operate
   databaseUrl: string
+  /** URL for the role that owns the tables; null: the role of `databaseUrl` does, or need not. */
+  ownerUrl: string | null
   /** Whether this process runs the database server itself. */
   isOurs: boolean
   /**
@@ -85,8 +87,10 @@ export async function assemble(options: StartOptions): Promise<RunningPlatform> 
   }
   const database = openDatabase(options, notifiers)
   undo.push(() => database.close())
-  await checkDatabaseNetwork(database, settings.network)
-  await migrateDatabase(options)
+  const { applied, excess } = await migrateDatabase(options, database)
+  const last = applied.findLast((name) => name.endsWith('.sql'))
+  if (applied.length > 0) log.info({ applied: applied.length, last }, 'database migrated')
+  if (excess !== null) log.warn({ excess }, 'the database role of the platform has too many rights')
   const registry = loadRegistry(settings.network)
   const devnetUrl = isLocal
     ? (settings.localChains ?? local?.devnetUrl ?? (await devnetUrlOf(settings.home)))
@@ -250,34 +254,6 @@ async function listen(services: Application, server: Server): Promise<number> {
   // With port 0 the system chose a free port, so the URL is known only now.
   if (settings.publicUrl === null) services.checkout.base = `http://${settings.host}:${port}`
   return port
-}
-
-/**
- * Timeout of migrations in milliseconds. Changing a large database takes minutes, and committing
- * may take long too.
- */
-const MIGRATED_MS = 3_600_000
-
-/** Runs the migrations on a separate connection with a long timeout. */
-async function migrateDatabase({
-  runtime,
-  databaseUrl,
-  settings,
-  log,
-}: StartOptions): Promise<void> {
-  const database = runtime.openDatabase(databaseUrl, {
-    max: 1,
-    pooled: settings.databaseUrl !== null && settings.databasePooled,
-    answerMs: MIGRATED_MS,
-    commitMs: MIGRATED_MS,
-  })
-  try {
-    const applied = await migrate(database)
-    const last = applied.findLast((name) => name.endsWith('.sql'))
-    if (applied.length > 0) log.info({ applied: applied.length, last }, 'database migrated')
-  } finally {
-    await database.close()
-  }
 }
 
 /**

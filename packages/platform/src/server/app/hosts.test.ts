@@ -27,6 +27,7 @@ import { NodeUnavailable, type SignerNodes } from '../../core/signing/nodes.ts'
 import { signOrder } from '../../core/signing/sign.ts'
 import type { Role } from '../../core/settings/settings.ts'
 import { useDatabase, DepositFixture } from '../../../testing/deposits-support.ts'
+import { adminOf } from '../../../testing/test-database.ts'
 
 // Tests of processes on several hosts, which share only a database and whose clocks are
 // approximately synchronized.
@@ -360,7 +361,7 @@ test('a process with another secrets key is refused, and several hosts need an e
   )
   await checkSecretsKey(database, ours, 'x')
   await checkSecretsKey(database, ours, 'x')
-  await database.query('delete from webhook_keys')
+  await adminOf(database).query('delete from webhook_keys')
   await assert.rejects(
     checkSecretsKey(database, other, 'x'),
     /^Error: CUSTODY_SECRETS_KEY: is not the key that encrypts the secrets of this database/,

@@ -81,7 +81,9 @@ async function start(
   checkSecretsKeyGiven(settings)
   await checkPort(settings)
   if (settings.databaseUrl !== null)
-    await checkDatabase(settings.databaseUrl, settings.databasePooled)
+    await checkDatabase('DATABASE_URL', settings.databaseUrl, settings.databasePooled)
+  if (settings.migrationUrl !== null)
+    await checkDatabase('DATABASE_MIGRATION_URL', settings.migrationUrl, settings.databasePooled)
   const runtimeFile = join(settings.home, 'runtime.json')
   const running: { postgres?: EmbeddedPostgres } = {}
   // The database is stopped after the signer nodes and chains, because a caller that waits for the
@@ -118,6 +120,7 @@ async function start(
     undo,
     operate,
     databaseUrl,
+    ownerUrl: settings.migrationUrl ?? postgres?.ownerUrl ?? null,
     isOurs: postgres !== null,
     local,
   })

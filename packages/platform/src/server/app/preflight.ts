@@ -11,6 +11,8 @@ const POSTGRES_VERSION_MIN = 15
 
 class TooOld extends Error {}
 
+type DatabaseSetting = 'DATABASE_URL' | 'DATABASE_MIGRATION_URL'
+
 const codeOf = (error: unknown): string => String((error as { code?: unknown } | null)?.code ?? '')
 
 /** Returns an error that explains why the server cannot listen on an address, and what to do. */
@@ -70,8 +72,8 @@ export function homeProblem(error: unknown, home: string): Error {
  * Returns an error that explains why a database cannot be used. It never contains the URL, which
  * includes a password.
  */
-function databaseProblem(error: unknown): Error {
-  if (error instanceof TooOld) return new Error(`DATABASE_URL: ${error.message}`)
+function databaseProblem(setting: DatabaseSetting, error: unknown): Error {
+  if (error instanceof TooOld) return new Error(`${setting}: ${error.message}`)
   const reasons: Record<string, string> = {
     ECONNREFUSED: 'no server responds there: start PostgreSQL, or correct the host and port',
     ENOTFOUND: 'the host is unknown: correct the name',
@@ -81,7 +83,6 @@ function databaseProblem(error: unknown): Error {
     '28P01': 'the user or password is wrong',
     28000: 'this user may not log in (pg_hba.conf)',
     '3D000': 'the database does not exist: create it with createdb',
-    42501: 'this user may not create tables there: make it the owner of the database',
     '08P01':
       'a transaction pooler does not support session time-outs: set CUSTODY_DATABASE_POOLER=transaction',
     ERR_INVALID_URL: 'must be a URL such as postgresql://user:password@host:5432/custody',
@@ -90,15 +91,19 @@ function databaseProblem(error: unknown): Error {
     reasons[codeOf(error)] ??
     (isConnectionError(error) ? 'the host does not respond, or closes the connection' : undefined)
   return new Error(
-    `DATABASE_URL: ${reason ?? `the database cannot be used (${codeOf(error) || reasonOf(error)})`}`,
+    `${setting}: ${reason ?? `the database cannot be used (${codeOf(error) || reasonOf(error)})`}`,
   )
 }
 
 /**
- * Checks that the database of DATABASE_URL can be used.
+ * Checks that the database of a setting can be used.
  * @throws Error that gives the reason
  */
-export async function checkDatabase(url: string, pooled = false): Promise<void> {
+export async function checkDatabase(
+  setting: DatabaseSetting,
+  url: string,
+  pooled = false,
+): Promise<void> {
   const database = openDatabase(url, { max: 1, pooled, onError: () => undefined })
   try {
     const version = await database.one<{ version: string }>(
@@ -110,7 +115,7 @@ export async function checkDatabase(url: string, pooled = false): Promise<void> 
         `PostgreSQL ${major} is too old; ${POSTGRES_VERSION_MIN} or later is required`,
       )
   } catch (error) {
-    throw databaseProblem(error)
+    throw databaseProblem(setting, error)
   } finally {
     await database.close()
   }

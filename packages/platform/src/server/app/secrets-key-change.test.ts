@@ -7,10 +7,14 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { SEALED } from './reseal.ts'
 import { checkSecretsKey } from './secrets-key.ts'
-import { openDatabase, type Database } from '../../core/database/pool.ts'
+import type { Database } from '../../core/database/pool.ts'
 import { systemEnvironment } from '../../core/environment.ts'
 import { Secrets } from '../../core/secrets.ts'
-import { createTestDatabase, type TestDatabase } from '../../../testing/test-database.ts'
+import {
+  createTestDatabase,
+  openTestDatabase,
+  type TestDatabase,
+} from '../../../testing/test-database.ts'
 
 /** Tests of `custody secrets-key change` on a real database that has a secret of every kind. */
 const home = mkdtempSync(join(tmpdir(), 'custody-reseal-'))
@@ -26,7 +30,7 @@ let database: Database
 
 before(async () => {
   created = await createTestDatabase()
-  database = openDatabase(created.url)
+  database = openTestDatabase(created)
   writeFileSync(file, `${newKey.toString('base64')}\n`)
 })
 after(async () => {
@@ -47,6 +51,7 @@ function change(
         ...process.env,
         CUSTODY_HOME: join(home, 'none'),
         DATABASE_URL: created.url,
+        DATABASE_MIGRATION_URL: created.ownerUrl,
         CUSTODY_SECRETS_KEY: key.toString('base64'),
       },
       stdio: ['ignore', 'pipe', 'pipe'],

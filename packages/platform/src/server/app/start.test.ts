@@ -110,14 +110,14 @@ test('a database can only be used with the network type of its first start', asy
 
 test('a failed start stores no network type, and leaves another network’s database unchanged', async () => {
   const { socket } = (await database
-    .get()
+    .admin()
     .one<{ socket: string }>(`select current_setting('unix_socket_directories') socket`))!
   const url = (name: string) => `postgresql://custody@/${name}?host=${encodeURIComponent(socket)}`
   const opened = async <T>(name: string, read: (database: Database) => Promise<T>): Promise<T> => {
     const one = openDatabase(url(name))
     return read(one).finally(() => one.close())
   }
-  for (const name of ['unbound', 'theirs']) await database.get().query(`create database ${name}`)
+  for (const name of ['unbound', 'theirs']) await database.admin().query(`create database ${name}`)
   const [unbound, config] = [join(folder, 'unbound'), join(folder, 'none.json')]
   const start = (name: string) =>
     refused({
@@ -418,7 +418,8 @@ test('if the embedded database dies during a start, the start is repeated from t
     openDatabase: () => dying as Database,
     startPostgres: async () => {
       started++
-      return { url: 'postgresql://nowhere', adopted: false, pid: () => null, stop: counted }
+      const url = 'postgresql://nowhere'
+      return { url, ownerUrl: url, adminUrl: url, adopted: false, pid: () => null, stop: counted }
     },
     startLocal: async () => ({
       devnetUrl: 'http://127.0.0.1:1',
@@ -431,5 +432,5 @@ test('if the embedded database dies during a start, the start is repeated from t
     startPlatform(settings, async () => ({ close: () => undefined }), runtime),
     /recovery mode/,
   )
-  assert.deepEqual([started, stopped], [5, 10])
+  assert.deepEqual([started, stopped], [5, 15])
 })

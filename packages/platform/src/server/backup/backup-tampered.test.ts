@@ -61,7 +61,7 @@ let printed = ''
 before(async () => {
   await prepareDatabase(home)
   const server = await startEmbeddedPostgres(home)
-  const database = openDatabase(server.url, { max: 1 })
+  const database = openDatabase(server.adminUrl, { max: 1 })
   await database.query("insert into workspaces (name) values ('acme')")
   await database.close()
   await server.stop()
@@ -463,7 +463,7 @@ test('restores an untouched backup verified by signature or by hash, database fi
     for (const left of ['recovery.signal', 'backup_label', 'backup_label.old'])
       assert.equal(existsSync(join(embeddedData(to), left)), false, left)
     const server = await startEmbeddedPostgres(to)
-    const database = openDatabase(server.url, { max: 1 })
+    const database = openDatabase(server.adminUrl, { max: 1 })
     assert.deepEqual(await database.query('select name from workspaces'), [{ name: 'acme' }])
     assert.deepEqual(
       await database.query(

@@ -111,7 +111,10 @@ export async function takeEmbedded(
   if (!statSync(join(data, 'PG_VERSION'), { throwIfNoEntry: false }))
     throw new Error(`${home} contains no database`)
   const server = await startEmbeddedPostgres(home, undefined, { walArchive })
-  const client = new pg.Client({ connectionString: server.url, application_name: 'custody backup' })
+  const client = new pg.Client({
+    connectionString: server.adminUrl,
+    application_name: 'custody backup',
+  })
   client.on('error', () => undefined)
   try {
     await client.connect()
@@ -310,7 +313,7 @@ export async function placeEmbedded(
     startTimeoutMs: RECOVERY_MS,
     launchesMax: 1,
   })
-  const database = openDatabase(server.url, { max: 1 })
+  const database = openDatabase(server.adminUrl, { max: 1 })
   try {
     while (
       (await database.one<{ recovering: boolean }>('select pg_is_in_recovery() as recovering'))

@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path'
 import { reseal } from '../app/reseal.ts'
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../core/database/embedded.ts'
 import { openDatabase } from '../../core/database/pool.ts'
+import { ownerUrl } from '../../core/settings/settings.ts'
 import { systemEnvironment } from '../../core/environment.ts'
 import { assertRestored } from '../../core/data-dir.ts'
 import { Secrets, secretsFile, secretsKeyStatus, wrapSecretsKey } from '../../core/secrets.ts'
@@ -76,10 +77,11 @@ export const change: Run = async ({ home, values }) => {
     await Secrets.open(home, current, systemEnvironment()),
     await newKeyOf(file, home),
   ]
-  const url = process.env['DATABASE_URL']
-  if (!url) assertRestored(home)
-  const server = url ? null : await startEmbeddedPostgres(home)
-  const database = openDatabase(url ?? (server as EmbeddedPostgres).url, { max: 1 })
+  // Only the owner of the tables may change sealed secrets in tables whose rows are only added.
+  const url = ownerUrl()
+  if (url === null) assertRestored(home)
+  const server = url !== null ? null : await startEmbeddedPostgres(home)
+  const database = openDatabase(url ?? (server as EmbeddedPostgres).ownerUrl, { max: 1 })
   try {
     const sealed = await reseal(database, from, to)
     const count = Object.values(sealed).reduce((sum, each) => sum + each, 0)

@@ -1,10 +1,16 @@
 import { existsSync } from 'node:fs'
 import packageFile from '../../../package.json' with { type: 'json' }
 import { AWAY_MS } from '../app/health/role-health.ts'
-import { embeddedData, startEmbeddedPostgres } from '../../core/database/embedded.ts'
+import {
+  embeddedData,
+  startEmbeddedPostgres,
+  type EmbeddedPostgres,
+} from '../../core/database/embedded.ts'
 import { compareMigrations } from '../../core/database/migrate.ts'
 import { openDatabase, type Database } from '../../core/database/pool.ts'
 import { assertRestored } from '../../core/data-dir.ts'
+import { ownerUrl, readVariable } from '../../core/settings/settings.ts'
+import { migrateDatabase } from '../app/migrate-database.ts'
 import { OperatorError } from './command.ts'
 import type { Outcome, Run } from './cli/typed.ts'
 
@@ -46,22 +52,63 @@ async function compare(database: Database): Promise<Outcome> {
   }
 }
 
-/** Compares the migrations of this version with those of the database. Reads only. */
-export const upgrade: Run = async ({ home, values }) => {
-  if (values['check'] !== true)
-    throw new OperatorError(
-      '--check is required: this command only checks, because the new version performs the upgrade when it starts',
-    )
-  const url = process.env['DATABASE_URL']
-  if (!url) assertRestored(home)
-  if (!url && !existsSync(embeddedData(home)))
-    throw new OperatorError(`${home} contains no database: set CUSTODY_HOME, or DATABASE_URL`)
-  const server = url ? null : await startEmbeddedPostgres(home)
-  const database = openDatabase(url || (server?.url ?? ''), { max: 1 })
+/**
+ * Applies the migrations, as a start of this version does, so that the platform's processes need not
+ * have the URL of the tables' owner.
+ * @param urls of the platform's role and of the owner; the latter is null if they are the same
+ */
+async function apply(urls: { databaseUrl: string; ownerUrl: string | null }): Promise<Outcome> {
+  const databaseUrl = readVariable('DATABASE_URL') ?? null
+  const databasePooled = readVariable('CUSTODY_DATABASE_POOLER') === 'transaction'
+  const network = readVariable('CUSTODY_NETWORK')
+  const owner = openDatabase(urls.ownerUrl ?? urls.databaseUrl, { max: 1, pooled: databasePooled })
+  const database = openDatabase(urls.databaseUrl, { max: 1, pooled: databasePooled })
   try {
-    return await compare(database)
+    const { pending, beyond } = await compareMigrations(owner)
+    const running = pending.length === 0 || beyond.length > 0 ? [] : await runningIn(owner)
+    if (running.length > 0)
+      throw new OperatorError(
+        `${running.join(', ')} is running: stop every process of the platform before the upgrade`,
+      )
+    const { applied, excess } = await migrateDatabase(
+      { runtime: { openDatabase }, settings: { network, databaseUrl, databasePooled }, ...urls },
+      database,
+    )
+    return {
+      result: { applied, excess },
+      text: [
+        ...(applied.length === 0
+          ? ['nothing was applied']
+          : applied.map((name) => `applied: ${name}`)),
+        ...(excess === null ? [] : [`WARNING: ${excess} (docs/production/database.md)`]),
+      ],
+    }
   } finally {
-    await database.close()
+    await Promise.all([owner.close(), database.close()])
+  }
+}
+
+/** Compares the migrations of this version with those of the database, or applies them. */
+export const upgrade: Run = async ({ home, values }) => {
+  const isApplied = values['apply'] === true
+  if ((values['check'] === true) === isApplied)
+    throw new OperatorError(
+      'either --check or --apply is required: --check only compares, and --apply applies the migrations',
+    )
+  const external = readVariable('DATABASE_URL') ?? null
+  if (external === null) assertRestored(home)
+  if (external === null && !existsSync(embeddedData(home)))
+    throw new OperatorError(`${home} contains no database: set CUSTODY_HOME, or DATABASE_URL`)
+  const server = external === null ? await startEmbeddedPostgres(home) : null
+  try {
+    if (isApplied)
+      return await apply({
+        databaseUrl: external ?? (server as EmbeddedPostgres).url,
+        ownerUrl: server?.ownerUrl ?? readVariable('DATABASE_MIGRATION_URL') ?? null,
+      })
+    const database = openDatabase(server?.ownerUrl ?? (ownerUrl() as string), { max: 1 })
+    return await compare(database).finally(() => database.close())
+  } finally {
     if (server && !server.adopted) await server.stop()
   }
 }

@@ -64,7 +64,7 @@ before(async () => {
 beforeEach(async () => {
   lie = (_method, _params, answer) => answer
   meanwhile = async () => undefined
-  await database.get().query('delete from rescans')
+  await database.admin().query('delete from rescans')
   fixture = new FamilyFixture(database.get(), devnet, PLACE, clock, ask)
   await fixture.open()
   await fixture.control({ command: 'fund', asset: 'ETH', address: stranger.address, amount: '5' })

@@ -2,11 +2,15 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import * as fc from '../../../../../testing/property.ts'
-import { openDatabase, type Database } from '../../core/database/pool.ts'
+import type { Database } from '../../core/database/pool.ts'
 import { insertTransaction } from '../../core/engine/insert.ts'
 import { noteIncoming } from '../../custody/auto-forwarding/incoming.ts'
 import { compareRecords } from './compare-records.ts'
-import { createTestDatabase, type TestDatabase } from '../../../testing/test-database.ts'
+import {
+  createTestDatabase,
+  openTestDatabase,
+  type TestDatabase,
+} from '../../../testing/test-database.ts'
 import {
   addressAt,
   FEE,
@@ -24,7 +28,7 @@ let database: Database
 
 before(async () => {
   created = await createTestDatabase()
-  database = openDatabase(created.url)
+  database = openTestDatabase(created)
 })
 after(async () => {
   await database.close()

@@ -6,7 +6,7 @@ import type { Manifest, Trust } from '../../backup/manifest.ts'
 import { restoreBackup, trustOf, verifyBackup } from '../../backup/restore.ts'
 import { readRecoveryHalf } from '../../backup/sealed.ts'
 import { takeBackup } from '../../backup/take.ts'
-import { readVariable } from '../../../core/settings/settings.ts'
+import { ownerUrl, readVariable } from '../../../core/settings/settings.ts'
 import { OperatorError } from '../command.ts'
 import { callSigner } from '../connect.ts'
 import { need, type Outcome, type Run, type Values } from './typed.ts'
@@ -172,6 +172,8 @@ export const restore: Run = async ({ home, values }) => {
     ...reported
   } = await restoreBackup({
     ...surroundings(),
+    // The role that restores the tables becomes their owner.
+    databaseUrl: ownerUrl(),
     home,
     from,
     recoverySecret: recovery(values, 'secret', 'recovery-secret'),

@@ -492,9 +492,11 @@ export const COMMANDS: readonly Definition[] = [
   {
     usage: 'upgrade',
     summary:
-      'Compare the migrations of this version with the database: print what a start of this version would apply, and whether it can be applied.',
+      'Compare the migrations of this version with the database, or apply them: a start of this version applies them too, if it has the URL of their owner.',
     options: {
-      '!check': 'only compare, without changes; exit 1 if a newer version has changed the database',
+      check: 'only compare, without changes; exit 1 if a newer version has changed the database',
+      apply:
+        'apply the migrations and the rights of the platform’s role, with DATABASE_MIGRATION_URL',
     },
     run: async () => (await import('../upgrade.ts')).upgrade,
   },

@@ -5,6 +5,7 @@ import { readdirSync } from 'node:fs'
 import { reasonOf } from '@custody/chains/reason'
 import { MIGRATIONS } from '../../../core/database/migrate.ts'
 import { openDatabase, type Queryable, type Database } from '../../../core/database/pool.ts'
+import { excessOf, roleFacts } from '../../../core/database/table-rights.ts'
 import type { Command } from '../command.ts'
 import { unpricedCoins } from '../../../custody/prices/coverage.ts'
 import { ok, problem, warning, type Finding } from './findings.ts'
@@ -35,6 +36,8 @@ export interface DatabaseFacts {
   connections_max: number
   /** Names of the applied migrations; empty if there are none yet. */
   migrations: string[]
+  /** What the platform's role can do that it need not do, as a sentence; null: nothing. */
+  excess: string | null
 }
 
 async function databaseFacts(database: Queryable): Promise<DatabaseFacts> {
@@ -61,6 +64,7 @@ async function databaseFacts(database: Queryable): Promise<DatabaseFacts> {
     connections: Number(row.used),
     connections_max: Number(row.most),
     migrations: names.map(({ name }) => name),
+    excess: excessOf(await roleFacts(database)),
   }
 }
 
@@ -87,6 +91,14 @@ function pendingFinding(pending: readonly string[], isRunning: boolean): Finding
     ? problem('database', what, 'restart the platform with the version that is installed')
     : warning('database', what, 'the next start of the platform applies them: make a backup first')
 }
+
+/** Returns the finding about a role that has more rights than the platform's processes need. */
+const excessFinding = (excess: string): Finding =>
+  warning(
+    'database',
+    `${excess}: injected SQL could change the audit log and the ledger`,
+    'set DATABASE_URL to a role with few rights, and DATABASE_MIGRATION_URL to the owner (docs/production/database.md)',
+  )
 
 /**
  * Returns the findings about a database.
@@ -145,6 +157,7 @@ export function databaseFindings(
       ),
     )
   }
+  if (facts.excess !== null) matches.push(excessFinding(facts.excess))
   if (matches.length > 0) return matches
   const size = `${Math.ceil(bytes / MEBIBYTE)} MiB`
   return [
