@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { formatAmount } from '@custody/chains'
 import { verifyWebhook } from '@custody/client'
-import { exportLog, verifyExport } from '../src/server/operator/cli/console.ts'
+import { exportLog, verify as verifyLogs } from '../src/server/operator/cli/console.ts'
 import { callPlatform } from '../src/server/operator/connect.ts'
 import { listen } from '../src/server/operator/events/listen.ts'
 import { takeLink } from '../testing/console-fixture.ts'
@@ -325,13 +325,29 @@ test("a member who joined by an operator's link sees a transfer’s whole timeli
     values: { workspace: 'api', out },
   })
   const verify = (head?: string) =>
-    verifyExport({ home: platform.home, words: [out], values: { head } })
+    verifyLogs({ home: platform.home, words: [out], values: { head } })
   const { result } = await verify(String(exported.result['hash']))
   assert.ok(
     Number(result['lines']) >= 4 && result['hash'] === exported.result['hash'],
     JSON.stringify(result),
   )
   await assert.rejects(async () => verify('0'.repeat(63) + '1'), /no line has the noted hash/)
+  // Without a file, the logs in the database are verified, also against an earlier result.
+  const earlier = join(platform.home, 'heads.json')
+  const stored = (heads?: string) =>
+    verifyLogs({ home: platform.home, words: [], values: { heads } })
+  const first = await stored()
+  assert.deepEqual([first.exitCode, first.result['broken']], [0, []])
+  writeFileSync(earlier, `${JSON.stringify(first.result)}\n`)
+  assert.equal((await stored(earlier)).exitCode, 0)
+  const heads = first.result['heads'] as { name: string; seq: number }[]
+  writeFileSync(
+    earlier,
+    JSON.stringify({ heads: heads.map((each) => ({ ...each, seq: each.seq + 1 })) }),
+  )
+  const shortened = await stored(earlier)
+  assert.equal(shortened.exitCode, 1)
+  assert.match(String(shortened.text), /^BROKEN api, entry \d+: was removed/m)
   // Each entry is also a line of the process's log. The export is verified with the hash in that
   // line.
   const lines = platform.output

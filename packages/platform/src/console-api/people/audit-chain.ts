@@ -46,6 +46,18 @@ export class BrokenLog extends Error {
   }
 }
 
+/**
+ * Returns why a line cannot be the next one after another line; null if it is.
+ * @param last number and hash of the other line; 0 and {@link FIRST_HASH} before the first one
+ */
+export function faultAfter(last: { seq: number; hash: string }, line: AuditLine): string | null {
+  if (line.seq !== last.seq + 1) return `has number ${line.seq}, but ${last.seq + 1} is expected`
+  if (line.prev_hash !== last.hash) return `number ${line.seq} is not chained to the previous line`
+  if (hashOfLine(line) !== line.hash)
+    return `number ${line.seq} was changed: its hash does not match`
+  return null
+}
+
 const NAMES = [
   'workspace',
   'seq',
@@ -96,12 +108,8 @@ export async function verifyLog(
     }
     workspace ??= line.workspace
     if (line.workspace !== workspace) throw new BrokenLog(at, 'belongs to another workspace')
-    if (line.seq !== seq + 1)
-      throw new BrokenLog(at, `has number ${line.seq}, but ${seq + 1} is expected`)
-    if (line.prev_hash !== hash)
-      throw new BrokenLog(at, `number ${line.seq} is not chained to the previous line`)
-    if (hashOfLine(line) !== line.hash)
-      throw new BrokenLog(at, `number ${line.seq} was changed: its hash does not match`)
+    const fault = faultAfter({ seq, hash }, line)
+    if (fault !== null) throw new BrokenLog(at, fault)
     ;({ seq, hash } = line)
     isHeadFound ||= hash === head
   }

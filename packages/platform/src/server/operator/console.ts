@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { ApiError } from '../../core/errors.ts'
 import { ensureWorkspace } from '../../custody/prepaid-fee/ensure-workspace.ts'
 import {
@@ -6,6 +7,7 @@ import {
   writeAudit,
   writeAuditEverywhere,
 } from '../../console-api/people/audit-log.ts'
+import { verifyAuditLogs } from '../../console-api/people/verify-audit-logs.ts'
 import { lockPerson } from '../../console-api/people/factors.ts'
 import {
   consoleOrigin,
@@ -111,6 +113,28 @@ export const listConsolePeople: Command<Pick<Services, 'database'>> = async (
     [argument(input, 'workspace'), database.now()],
   ),
 })
+
+const headsShape = z
+  .array(
+    z.object({
+      workspace: z.uuid(),
+      name: z.string(),
+      seq: z.int().min(0),
+      hash: z.string().regex(/^[0-9a-f]{64}$/),
+    }),
+  )
+  .optional()
+
+/** Recomputes the chains of all audit logs in the database. */
+export const verifyStoredLogs: Command<Pick<Services, 'database'>> = async (
+  { database },
+  input,
+) => {
+  const heads = headsShape.safeParse(input['heads'])
+  if (!heads.success)
+    throw new OperatorError('--heads: must be the JSON output of an earlier verification')
+  return { ...(await verifyAuditLogs(database, heads.data)) }
+}
 
 const TEXT_MAX = 64 * 1024 * 1024
 

@@ -18,7 +18,13 @@ import { giveDecision, listOpenApprovals, showApproval } from './policy/approval
 import { provePossessionOf, proposePolicy } from './policy/changes.ts'
 import { policyHistory } from './policy/history.ts'
 import { policySurroundings } from './policy/surroundings.ts'
-import { exportAuditLog, inviteToConsole, listConsolePeople, resetPerson } from './console.ts'
+import {
+  exportAuditLog,
+  verifyStoredLogs,
+  inviteToConsole,
+  listConsolePeople,
+  resetPerson,
+} from './console.ts'
 import { doctorFacts } from './doctor/database.ts'
 import { eventsAfter } from './events/events.ts'
 import { reconcileOutcome, startReconcile } from './books/reconcile.ts'
@@ -98,6 +104,7 @@ export const COMMANDS: Record<string, { run: Command<Application>; audit: 'reads
   'api-user list': { run: listApiUsers, audit: 'reads' },
   'api-user revoke': { run: revokeApiUser, audit: 'entry' },
   'audit-log export': { run: exportAuditLog, audit: 'reads' },
+  'audit-log verify': { run: verifyStoredLogs, audit: 'reads' },
   'console invite': { run: inviteToConsole, audit: 'entry' },
   'console people': { run: listConsolePeople, audit: 'reads' },
   'console reset': { run: resetPerson, audit: 'entry' },
@@ -177,6 +184,7 @@ const WHILE_HELD = new Set([
   'console people',
   'console reset',
   'audit-log export',
+  'audit-log verify',
   'transaction',
   'events',
   'doctor',

@@ -353,14 +353,17 @@ export const COMMANDS: readonly Definition[] = [
     run: async () => (await panel()).exportLog,
   },
   {
-    usage: 'audit-log verify <FILE>',
-    summary: 'Verify offline that no line of an exported audit log was changed, removed or moved.',
-    args: { FILE: 'exported audit log' },
+    usage: 'audit-log verify [FILE]',
+    summary:
+      'Verify that no entry of an audit log was changed, removed or moved: offline in an exported file, or of all workspaces in the database; exit 1 if one was.',
+    args: { FILE: 'exported audit log (default: all logs in the database)' },
     options: {
       'head HASH':
-        'newest hash of an earlier export, which detects a completely rewritten log (default: not checked)',
+        'with FILE: newest hash of an earlier export, which detects a completely rewritten log (default: not checked)',
+      'heads FILE':
+        'without FILE: JSON output of an earlier verification, which detects shortened and rewritten logs (default: not checked)',
     },
-    run: async () => (await panel()).verifyExport,
+    run: async () => (await panel()).verify,
   },
   {
     usage: 'audit',

@@ -1,7 +1,8 @@
-import { createReadStream, existsSync, writeFileSync } from 'node:fs'
+import { createReadStream, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { verifyLog } from '../../../console-api/people/audit-chain.ts'
+import type { AuditLogsReport } from '../../../console-api/people/verify-audit-logs.ts'
 import { OperatorError } from '../command.ts'
 import { callPlatform } from '../connect.ts'
 import { linesOr, need, type Run } from './typed.ts'
@@ -57,8 +58,47 @@ export const exportLog: Run = async ({ home, values }) => {
   }
 }
 
+/** Returns the ends of the logs that an earlier verification printed as JSON. */
+function earlierHeads(file: string): unknown {
+  if (!existsSync(file)) throw new OperatorError(`--heads: the file ${file} does not exist`)
+  const last = readFileSync(file, 'utf8').trimEnd().split('\n').at(-1) ?? ''
+  try {
+    return (JSON.parse(last) as { heads?: unknown }).heads ?? null
+  } catch {
+    throw new OperatorError(`--heads: ${file} is not the JSON output of an earlier verification`)
+  }
+}
+
+/** Verifies the logs of all workspaces, in the database of the running platform. */
+const verifyDatabase: Run = async ({ home, values }) => {
+  if (values['head'] !== undefined)
+    throw new OperatorError('--head: is only for an exported FILE; use --heads for the database')
+  const file = values['heads']
+  const report = (await callPlatform(
+    home,
+    'audit-log verify',
+    typeof file === 'string' ? { heads: earlierHeads(resolve(file)) } : {},
+  )) as unknown as AuditLogsReport
+  const { entries, heads, broken } = report
+  return {
+    result: { ...report },
+    text: [
+      ...broken.map(({ workspace, seq, reason }) => `BROKEN ${workspace}, entry ${seq}: ${reason}`),
+      broken.length === 0
+        ? `${entries} entries of ${heads.length} workspaces: no entry was changed, removed or moved`
+        : `the audit logs of ${broken.length} of ${heads.length + broken.length} workspaces are broken: export them, and compare the entries with the log lines that have their hashes`,
+    ],
+    exitCode: broken.length === 0 ? 0 : 1,
+  }
+}
+
+export const verify: Run = (input) =>
+  input.words[0] === undefined ? verifyDatabase(input) : verifyExport(input)
+
 /** Verifies an export offline, from the file alone. */
-export const verifyExport: Run = async ({ words, values }) => {
+const verifyExport: Run = async ({ words, values }) => {
+  if (values['heads'] !== undefined)
+    throw new OperatorError('--heads: is only for the logs in the database; use --head with a FILE')
   const file = resolve(words[0] as string)
   if (!existsSync(file)) throw new OperatorError(`FILE: the file ${file} does not exist`)
   const head = values['head']
