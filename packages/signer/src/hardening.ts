@@ -1,6 +1,23 @@
+import { chmodSync, lstatSync, readdirSync } from 'node:fs'
 import inspector from 'node:inspector'
+import { join } from 'node:path'
 
 const OPENS = /^--inspect(-brk|-wait)?(=|$)/
+
+/**
+ * Removes the rights of other users from everything in the home folder. Earlier versions relied on
+ * the mode of the folder alone.
+ */
+export function closeContents(home: string): void {
+  for (const entry of readdirSync(home, { withFileTypes: true })) {
+    if (entry.isSymbolicLink()) continue
+    const path = join(home, entry.name)
+    const state = lstatSync(path, { throwIfNoEntry: false })
+    if (!state) continue
+    if ((state.mode & 0o077) !== 0) chmodSync(path, state.mode & 0o700)
+    if (entry.isDirectory()) closeContents(path)
+  }
+}
 
 /**
  * Returns why this process may not run a node of this mode; null: it may. Access to an inspector

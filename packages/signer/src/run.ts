@@ -4,7 +4,7 @@ import { hardenProcess } from '@custody/threshold'
 import { startTracing } from '@custody/tracing'
 import { loadConfig } from './config.ts'
 import { realEnvironment } from './environment.ts'
-import { keepInspectorClosed, openedBy } from './hardening.ts'
+import { closeContents, keepInspectorClosed, openedBy } from './hardening.ts'
 import { openLog, reason } from './log.ts'
 import { startNode } from './node.ts'
 
@@ -32,6 +32,7 @@ async function main(): Promise<void> {
   if (!values.home) throw new Error('--home is required: the home folder of the signer node')
   const environment = realEnvironment
   const config = loadConfig(values.home)
+  closeContents(values.home)
   const inspected = openedBy(config.mode, process.execArgv, process.env['NODE_OPTIONS'])
   if (inspected !== null) throw new Error(inspected)
   const log = openLog(config.node, () => environment.now())

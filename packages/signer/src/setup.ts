@@ -40,6 +40,9 @@ export interface SetupOptions {
   env?: NodeJS.ProcessEnv
 }
 
+// Other users can read no file that the set-up creates.
+process.umask(0o077)
+
 const HOST = '127.0.0.1'
 
 const half = (home: string, node: number, port: number) => ({

@@ -3,6 +3,7 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statfsSync,
@@ -32,10 +33,29 @@ function makeFolder(path: string): void {
   mkdirSync(path, { mode: 0o700 })
 }
 
-/** Creates the data folder, which other users cannot access. */
+/** Folder of the embedded database, whose server may run as another user and sets its own modes. */
+const DATABASE_FOLDER = 'postgres'
+
+/**
+ * Removes the rights of other users from everything in a folder. Earlier versions relied on the
+ * mode of the folder alone.
+ */
+function closeContents(folder: string, skipped?: string): void {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    if (entry.isSymbolicLink() || entry.name === skipped) continue
+    const path = join(folder, entry.name)
+    const state = lstatSync(path, { throwIfNoEntry: false })
+    if (!state) continue
+    if ((state.mode & 0o077) !== 0) chmodSync(path, state.mode & 0o700)
+    if (entry.isDirectory()) closeContents(path)
+  }
+}
+
+/** Creates the data folder. Other users can access neither it nor its contents. */
 export function createDataDir(home: string): void {
   makeFolder(home)
   chmodSync(home, 0o700)
+  closeContents(home, DATABASE_FOLDER)
 }
 
 /** Name of the file that is in a data folder while a backup is being restored into it. */

@@ -11,7 +11,7 @@ export interface AuditHead {
 }
 
 /** First entry of a workspace's audit log that is wrong or missing. */
-export interface BrokenEntry {
+interface BrokenEntry {
   workspace: string
   seq: number
   reason: string

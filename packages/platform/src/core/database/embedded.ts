@@ -244,7 +244,7 @@ export function embeddedVersion(): number {
 /** Makes files that were copied into a data folder by hand belong to the user of the server. */
 export function takeEmbeddedData(home: string): void {
   chmodSync(embeddedData(home), 0o700)
-  writeFileSync(join(home, 'postgres', 'initialised'), '')
+  writeFileSync(join(home, 'postgres', 'initialised'), '', { mode: 0o600 })
   if (runner(home).wrap('true', [])[2].uid !== undefined)
     spawnSync('chown', ['-R', `${NOBODY}:${NOBODY}`, join(home, 'postgres')])
 }
@@ -333,7 +333,8 @@ function execute({ run }: Installation, name: string, args: string[]): void {
 /** Creates the server's data, unless this was completed before. */
 function initialise(installation: Installation): void {
   const { folder, data } = installation
-  if (existsSync(join(data, 'PG_VERSION')) && existsSync(join(folder, 'initialised'))) return
+  const marker = join(folder, 'initialised')
+  if (existsSync(join(data, 'PG_VERSION')) && existsSync(marker)) return chmodSync(marker, 0o600)
   if (existsSync(data)) spawnSync('rm', ['-rf', data])
   execute(installation, 'initdb', [
     '--pgdata',
@@ -349,7 +350,7 @@ function initialise(installation: Installation): void {
     '--no-instructions',
     '--no-sync',
   ])
-  writeFileSync(join(folder, 'initialised'), '')
+  writeFileSync(marker, '', { mode: 0o600 })
 }
 
 /**

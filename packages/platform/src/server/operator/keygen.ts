@@ -1,6 +1,6 @@
 import { fingerprintOfKey } from '@custody/request-auth'
 import { generateKeyPair, type KeyObject } from 'node:crypto'
-import { existsSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { OperatorError } from './command.ts'
@@ -32,10 +32,8 @@ export async function keygen(
     mode: 0o600,
     flag: 'wx',
   })
-  writeFileSync(`${file}.pub`, publicKey.export({ type: 'spki', format: 'pem' }), {
-    mode: 0o644,
-    flag: 'wx',
-  })
+  writeFileSync(`${file}.pub`, publicKey.export({ type: 'spki', format: 'pem' }), { flag: 'wx' })
+  chmodSync(`${file}.pub`, 0o644)
   const fingerprint = fingerprintOfKey(publicKey)
   const spki = publicKey.export({ type: 'spki', format: 'der' }).toString('base64')
   return {

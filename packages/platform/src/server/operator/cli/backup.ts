@@ -1,5 +1,5 @@
 import { asInstalled, printNotice } from '@custody/chains/terminal'
-import { existsSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { makeRecoveryFiles, readSignatureKey, readSigningKey } from '../../backup/key-files.ts'
 import type { Manifest, Trust } from '../../backup/manifest.ts'
@@ -44,7 +44,8 @@ export const recoveryKey: Run = ({ values }) => {
   }
   const made = makeRecoveryFiles(existing)
   if (existing === null) writeFileSync(paths.secret, made.secret, { mode: 0o600, flag: 'wx' })
-  writeFileSync(paths.public, made.public, { mode: 0o644, flag: 'wx' })
+  writeFileSync(paths.public, made.public, { flag: 'wx' })
+  chmodSync(paths.public, 0o644)
   writeFileSync(paths.signing, made.signing, { mode: 0o600, flag: 'wx' })
   const secret = from ?? paths.secret
   return {

@@ -2,6 +2,9 @@ import '../../../../../../scripts/compile-cache.mjs'
 import { existsSync, readFileSync } from 'node:fs'
 import { dataDirOf } from '../../../core/data-dir.ts'
 
+// Other users can read no file that a command creates.
+process.umask(0o077)
+
 /**
  * Entry point of `custody …` in the signer's bundle: the commands about this host's node, which is
  * selected by its data folder.
