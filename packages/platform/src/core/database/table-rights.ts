@@ -24,6 +24,7 @@ const PRIVILEGES: Record<TableRight, readonly string[]> = {
  * same schema are left alone. */
 export const TABLE_RIGHTS: Readonly<Record<string, TableRight>> = {
   aml_holds: 'all',
+  aml_pace: 'update',
   aml_screenings: 'add',
   aml_settings: 'update',
   api_user_requests: 'update',
