@@ -114,7 +114,7 @@ test('a memo prefix with too many matches asks for more characters; an address i
   await box().fill('payroll 100')
   await box().press('Enter')
   await page.getByText('1–3 of 3').waitFor()
-  await api.database.query(`delete from transactions where memo like 'payroll %'`)
+  await api.admin.query(`delete from transactions where memo like 'payroll %'`)
   assert.deepEqual(
     visitor.problems.splice(0).filter((problem) => !problem.includes('400')),
     [],

@@ -211,20 +211,20 @@ describe('trading', () => {
     const account = await link('kraken', { unlimited: true })
     const other = await platform.startApi()
     const path = `/dac/v1/exchange-accounts/${account.id}/test`
+    // Each process tests one account of a workspace at a time.
     const answers = await Promise.all(
-      Array.from({ length: 12 }, (_, at) =>
-        call<{ ok: boolean; error: string | null }>(
-          user,
-          'POST',
-          path,
-          {},
-          at % 2 === 0 ? {} : { base: other.base },
-        ),
-      ),
+      [{}, { base: other.base }].map(async (at) => {
+        const given: { ok: boolean; error: string | null }[] = []
+        for (let count = 0; count < 6; count++)
+          given.push(
+            (await call<{ ok: boolean; error: string | null }>(user, 'POST', path, {}, at)).body,
+          )
+        return given
+      }),
     )
     assert.deepEqual(
-      answers.map(({ body }) => [body.ok, body.error]),
-      answers.map(() => [true, null]),
+      answers.flat().map(({ ok, error }) => [ok, error]),
+      Array.from({ length: 12 }, () => [true, null]),
     )
     await other.stop()
   })

@@ -152,6 +152,12 @@ export function openTestDatabase(
  */
 export const adminOf = (database: Database): Database => admins.get(database) ?? database
 
+/** Lets {@link adminOf} return the same connection for a wrapper of a connection. */
+export function shareAdmin(wrapper: Database, of: Database): Database {
+  admins.set(wrapper, adminOf(of))
+  return wrapper
+}
+
 async function administer(url: string, statement: string): Promise<void> {
   const admin = openDatabase(onServer(asAdmin(url), 'postgres'), {
     max: 1,

@@ -212,7 +212,9 @@ describe('rule 14: voids are final', () => {
   })
   test('a void of the request under another method or query hides no signature', async () => {
     const { mine, path } = await fresh()
-    const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
+    // A client that does not sign the method; with the claim, another method is not authentic.
+    const payment = { asset: 'ETH', amount: 1, destination_address: SINK_ETH }
+    const request = await transfer(mine, payment, { claims: { method: undefined } })
     const { body: withheld } = await workspace.sign(
       pay(request),
       eth(path, { value: ONE, nonce: 0 }),

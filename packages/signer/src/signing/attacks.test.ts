@@ -469,21 +469,21 @@ describe('rules 1 and 2: check who may send a request', () => {
       'NOT_AUTHENTIC',
       2,
     )
-    refused(
-      await workspace.sign(pay({ ...request, uri: '/dac/v1/transaction?x=1' }), order()),
-      'ACTION_NOT_ALLOWED',
-      2,
-    )
-    refused(
-      await workspace.sign(pay({ ...request, method: 'PUT' }), order()),
-      'ACTION_NOT_ALLOWED',
-      2,
-    )
-    refused(
-      await workspace.sign(pay({ ...request, method: 'post' }), order()),
-      'ACTION_NOT_ALLOWED',
-      2,
-    )
+    const payment = { asset: 'ETH', amount: 1, destination_address: SINK_ETH }
+    const unclaimed = await transfer(caller, payment, { claims: { method: undefined } })
+    for (const changed of [
+      { uri: '/dac/v1/transaction?x=1' },
+      { method: 'PUT' },
+      { method: 'post' },
+    ]) {
+      // A token with the claim `method` is valid for this method and exactly this query only.
+      refused(await workspace.sign(pay({ ...request, ...changed }), order()), 'NOT_AUTHENTIC', 2)
+      refused(
+        await workspace.sign(pay({ ...unclaimed, ...changed }), order()),
+        'ACTION_NOT_ALLOWED',
+        2,
+      )
+    }
     const elsewhere = await signRequest({
       apiKey: caller.api_key,
       privateKey: (await import('../../testing/signer-cluster.ts')).callerKey,

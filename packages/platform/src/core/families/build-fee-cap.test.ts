@@ -131,7 +131,7 @@ async function transfer(family: FamilyName, feeCap?: string) {
     keys: { get: async () => ({ curve: network.curve, publicKey, chainCode: SECRET, at }) },
   })
   setChains(fixture.services, { [network.code]: client }, { [network.code]: network })
-  await database.get().query('update chain_addresses set path_index = 8 where path_index = 0')
+  await database.admin().query('update chain_addresses set path_index = 8 where path_index = 0')
   await database.get().query(
     `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind)
        values ($1, $2, $3, $4, 0, 'deposit')`,

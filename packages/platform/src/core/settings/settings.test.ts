@@ -57,7 +57,7 @@ test('every setting without a value has its default', () => {
       ellipticThresholds: [9, 7, 4],
       trmChains: {},
       exposureUsd: 100,
-      cacheMs: 600_000,
+      cacheMs: 0,
       ofacFile: null,
     },
     prices: {

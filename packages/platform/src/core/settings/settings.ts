@@ -254,7 +254,7 @@ const variables = z
       '',
     ),
     CUSTODY_AML_EXPOSURE_USD: integer(0, 1_000_000_000).default(100),
-    CUSTODY_AML_CACHE_S: integer(0, 600).default(600),
+    CUSTODY_AML_CACHE_S: integer(0, 600).optional(),
     CUSTODY_COINGECKO_KEY: z.string().optional(),
     CUSTODY_COINGECKO_PLAN: oneOf('demo', 'pro').default('demo'),
     CUSTODY_COINGECKO_URL: httpUrl.optional(),
@@ -411,7 +411,8 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
       ellipticThresholds: set.CUSTODY_AML_ELLIPTIC_THRESHOLDS,
       trmChains: set.CUSTODY_AML_TRM_CHAINS,
       exposureUsd: set.CUSTODY_AML_EXPOSURE_USD,
-      cacheMs: set.CUSTODY_AML_CACHE_S * 1000,
+      // Local risks change by a command, and count immediately.
+      cacheMs: (set.CUSTODY_AML_CACHE_S ?? (network === 'local' ? 0 : 600)) * 1000,
       ofacFile: set.CUSTODY_OFAC_FILE ?? null,
     },
     prices: {

@@ -54,7 +54,7 @@ export interface VoidOutcome {
 
 /**
  * Transactions of an intent that are known to be dead: the hashes of those that were signed, and the number of
- * those of which no signature is known. `harmless`: hashes of other transactions that pay nobody else.
+ * those of which no signature is known. `harmless`: hashes of other transactions, which pay addresses of the workspace.
  */
 export interface Dead {
   hashes: readonly string[]

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { BlocksAhead } from './blocks-ahead.ts'
 import type { Database } from '../../core/database/pool.ts'
 import { useDatabase, DepositFixture } from '../../../testing/deposits-support.ts'
+import { shareAdmin } from '../../../testing/test-database.ts'
 
 /**
  * Tests of the scan of a chain without new blocks: the chain is polled, the database is not
@@ -20,12 +21,15 @@ function counted(inner: Database): { database: Database; requestCount: () => num
       return ask(...values)
     }
   return {
-    database: {
-      ...inner,
-      query: count(inner.query) as never,
-      one: count(inner.one) as never,
-      transaction: count(inner.transaction) as never,
-    },
+    database: shareAdmin(
+      {
+        ...inner,
+        query: count(inner.query) as never,
+        one: count(inner.one) as never,
+        transaction: count(inner.transaction) as never,
+      },
+      inner,
+    ),
     requestCount: () => {
       const so = calls
       calls = 0

@@ -211,7 +211,7 @@ test('after a database restore, the scanner reads blocks and addresses again', a
   await database.get().query('delete from blocks where height > $1', [before?.height])
   const again = await register(database.get())
   await database
-    .get()
+    .admin()
     .query(`update chain_addresses set registered = '7' where address = $1`, [again])
   fixture.chain.mine(payment(again))
   await fixture.scan()
@@ -220,7 +220,7 @@ test('after a database restore, the scanner reads blocks and addresses again', a
 })
 
 test('on a restored database, a block does not cause a full read of the addresses', async () => {
-  await database.get().query(`update chain_addresses set registered = '1000000000000'`)
+  await database.admin().query(`update chain_addresses set registered = '1000000000000'`)
   fixture.chain.mine(payment(alice.deposit))
   await fixture.scan()
   const other = await register(database.get())

@@ -310,7 +310,7 @@ test('finds a transfer by its exact sequence_id in the caller’s sub-account, u
        'CONFIRMED', 'confirmed', 'many ' || n from generate_series(1, 20000) n`,
     [user.workspaceId, user.subAccountId],
   )
-  await api.database.query('analyze transactions')
+  await api.admin.query('analyze transactions')
   const statements: { sql: string; values: unknown[] }[] = []
   const query = api.database.query.bind(api.database)
   Object.assign(api.database, {

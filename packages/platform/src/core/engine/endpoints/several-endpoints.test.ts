@@ -9,6 +9,7 @@ import { commitScanStart } from '../../../custody/addresses/start-scan.ts'
 import { useDatabase } from '../../../../testing/deposits-support.ts'
 import { FamilyFixture } from '../../../../testing/chains/family-fixture.ts'
 import { ManualClock } from '../../../../testing/manual-clock.ts'
+import { adminOf } from '../../../../testing/test-database.ts'
 
 /**
  * Tests of several endpoints of one network, each of which may be unreachable or lie. The chain
@@ -500,7 +501,7 @@ test('a scan starts at a block that a quorum reports as final', async () => {
   await open(['a', 'b', 'c'], 2)
   const { network } = fixture.services.networks.get('ETH')
   const start = async (): Promise<Record<string, unknown> | undefined> => {
-    await fixture.database.query('delete from network_scans')
+    await adminOf(fixture.database).query('delete from network_scans')
     await fixture.database.query('delete from blocks')
     await commitScanStart(fixture.services, network)
     return fixture.database.one(

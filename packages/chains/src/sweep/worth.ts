@@ -1,6 +1,6 @@
-import { parseAmount } from './amount.ts'
-import type { Registry } from './registry.ts'
-import type { Asset } from './types.ts'
+import { parseAmount } from '../amount.ts'
+import type { Registry } from '../registry.ts'
+import type { Asset } from '../types.ts'
 
 /** Decimals of the prices in `usd_range`. */
 const RANGE_DECIMALS = 12

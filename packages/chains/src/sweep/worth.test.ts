@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseAmount } from './amount.ts'
-import { loadRegistry } from './registry.ts'
-import { isBeyondWorth } from './sweep-worth.ts'
+import { parseAmount } from '../amount.ts'
+import { loadRegistry } from '../registry.ts'
+import { isBeyondWorth } from './worth.ts'
 
 for (const mode of ['mainnet', 'local'] as const)
   test(`${mode}: a sweep of the smallest amount of any asset is not worth any network's usual fee`, () => {
