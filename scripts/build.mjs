@@ -10,6 +10,9 @@ import { root, underPinnedNode } from './pinned-node.mjs'
 
 await underPinnedNode(fileURLToPath(import.meta.url))
 
+// Every user of the machine may read what is built, whatever the umask of the command that needs it.
+process.umask(0o022)
+
 const STEPS = [
   ['trim-install', 'remove unused files of the installed packages'],
   ['link-postgres', "create the links of PostgreSQL's libraries"],

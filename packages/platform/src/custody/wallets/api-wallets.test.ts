@@ -154,7 +154,11 @@ test('an inactive wallet refuses addresses, transfers and rules, replays request
     'update wallet_status_changes set reason = null',
     'delete from wallet_status_changes',
   ])
-    await assert.rejects(api.database.query(attempt), /only added/)
+    await assert.rejects(api.database.query(attempt), /permission denied/)
+  await assert.rejects(
+    api.admin.query('update wallet_status_changes set reason = null'),
+    /only added/,
+  )
   const events = await api.database.query<{ status: string }>(
     `select payload->>'status' status from events where type = 'wallet.updated'
       and workspace_id = $1 order by id`,

@@ -6,7 +6,15 @@ import {
 } from '@custody/policy'
 import { parseJson } from '@custody/request-auth/web'
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
-import { mkdirSync, readFileSync, realpathSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname } from 'node:path'
 import { reasonOf } from '@custody/chains/reason'
 import { OperatorError } from '../command.ts'
@@ -99,9 +107,8 @@ export function writeAtomically(path: string, value: unknown): void {
   const target = stats ? realpathSync(path) : path
   const temporary = `${target}.${process.pid}.tmp`
   mkdirSync(dirname(target), { recursive: true, mode: 0o700 })
-  writeFileSync(temporary, `${JSON.stringify(value, null, 2)}\n`, {
-    mode: stats ? stats.mode & 0o777 : 0o600,
-  })
+  writeFileSync(temporary, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 })
+  if (stats) chmodSync(temporary, stats.mode & 0o777)
   renameSync(temporary, target)
 }
 
