@@ -359,6 +359,26 @@ export function readVariable<const Name extends keyof Variables>(
 export const ownerUrl = (): string | null =>
   readVariable('DATABASE_MIGRATION_URL') ?? readVariable('DATABASE_URL') ?? null
 
+/** Seconds for which a provider's response about an address is used again on real networks. */
+const SCREENING_CACHE_S = 600
+
+function screeningOf(set: Variables): Settings['aml'] {
+  // Local risks change by a command, and count immediately.
+  const cacheS = set.CUSTODY_NETWORK === 'local' ? 0 : SCREENING_CACHE_S
+  return {
+    urls: {
+      CHAINALYSIS: set.CUSTODY_AML_CHAINALYSIS_URL ?? null,
+      ELLIPTIC: set.CUSTODY_AML_ELLIPTIC_URL ?? null,
+      TRM: set.CUSTODY_AML_TRM_URL ?? null,
+    },
+    ellipticThresholds: set.CUSTODY_AML_ELLIPTIC_THRESHOLDS,
+    trmChains: set.CUSTODY_AML_TRM_CHAINS,
+    exposureUsd: set.CUSTODY_AML_EXPOSURE_USD,
+    cacheMs: (set.CUSTODY_AML_CACHE_S ?? cacheS) * 1000,
+    ofacFile: set.CUSTODY_OFAC_FILE ?? null,
+  }
+}
+
 /**
  * Reads the settings from the environment and, for mainnet, custody.config.json in the working
  * directory.
@@ -402,19 +422,7 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
     allowDeprecated: new Set(set.CUSTODY_ALLOW_DEPRECATED),
     webhookAllow: set.CUSTODY_WEBHOOK_ALLOW ?? (network === 'local' ? LOOPBACK : []),
     metricsAllow: set.CUSTODY_METRICS_ALLOW ?? LOOPBACK,
-    aml: {
-      urls: {
-        CHAINALYSIS: set.CUSTODY_AML_CHAINALYSIS_URL ?? null,
-        ELLIPTIC: set.CUSTODY_AML_ELLIPTIC_URL ?? null,
-        TRM: set.CUSTODY_AML_TRM_URL ?? null,
-      },
-      ellipticThresholds: set.CUSTODY_AML_ELLIPTIC_THRESHOLDS,
-      trmChains: set.CUSTODY_AML_TRM_CHAINS,
-      exposureUsd: set.CUSTODY_AML_EXPOSURE_USD,
-      // Local risks change by a command, and count immediately.
-      cacheMs: (set.CUSTODY_AML_CACHE_S ?? (network === 'local' ? 0 : 600)) * 1000,
-      ofacFile: set.CUSTODY_OFAC_FILE ?? null,
-    },
+    aml: screeningOf(set),
     prices: {
       coinGeckoUrl: set.CUSTODY_COINGECKO_URL ?? null,
       coinGeckoKey: set.CUSTODY_COINGECKO_KEY ?? null,
