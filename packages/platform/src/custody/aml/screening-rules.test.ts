@@ -253,7 +253,7 @@ test('requests of one token keep the documented limits, over all processes', asy
   assert.deepEqual(Object.keys(INTERVAL_MS).sort(), [...PROVIDERS].sort())
 })
 
-test('a burst waits at most some seconds, and further requests are told when to retry', async () => {
+test('a burst waits at most some seconds, and further requests get a time to retry', async () => {
   const stopped = { ...simulated(), sleep: async () => undefined }
   const pace = databasePace(database.get(), stopped)
   const results = await Promise.allSettled(

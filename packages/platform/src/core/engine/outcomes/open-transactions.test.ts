@@ -87,6 +87,7 @@ async function failing(family: Family, setup: Setup, client: Record<string, unkn
     alice.workspace,
     null,
   ])
+  let isLost = false
   const states = new Map(nodes.map((state, at) => [at + 1, state]))
   const voids: { node: number; force: boolean }[] = []
   const call = async (node: number, _method: string, path: string, body: { force?: boolean }) => {
@@ -94,6 +95,10 @@ async function failing(family: Family, setup: Setup, client: Record<string, unkn
     if (state === 'away') throw new NodeUnavailable(node, 'is away')
     const isBound = state !== 'untouched'
     if (path === '/withdraw') {
+      if (isLost)
+        await database
+          .get()
+          .query('update transactions set lease_token = gen_random_uuid() where id = $1', [id])
       const statement = {
         ...(body as { hashes: string[]; until: number }),
         node,
@@ -169,7 +174,11 @@ async function failing(family: Family, setup: Setup, client: Record<string, unkn
     ])
     return otherAttempt
   }
-  return { step, states, voids, rowOf, confirmOther, alice, attempt, fixture }
+  /** Lets another process take the transfer over while nodes are called. */
+  const loseLease = () => {
+    isLost = true
+  }
+  return { step, states, voids, rowOf, confirmOther, alice, attempt, fixture, loseLease }
 }
 
 test('fails with two voids if the transaction was never submitted to a node', async () => {
@@ -311,4 +320,19 @@ test('does not fail if a node names a transaction that this database does not co
   })
   assert.deepEqual(await step(), ['VOIDING', 'BUILT', null])
   assert.match((await rowOf())?.last_error ?? '', new RegExp(UNSIGNED_HASH))
+})
+
+test('a process that has lost the transfer does not release what another one submits again', async () => {
+  const { step, rowOf, attempt, loseLease } = await failing('evm', {
+    nodes: ['untouched', 'untouched', 'untouched'],
+  })
+  loseLease()
+  await step()
+  const shown = await database
+    .get()
+    .one<{ shown_at: Date | null }>('select shown_at from chain_transactions where id = $1', [
+      attempt,
+    ])
+  assert.notEqual(shown?.shown_at ?? null, null)
+  assert.equal((await rowOf())?.state, 'VOIDING')
 })

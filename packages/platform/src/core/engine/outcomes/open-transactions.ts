@@ -10,7 +10,7 @@ import type { Logger } from 'pino'
 import type { Database, Queryable } from '../../database/pool.ts'
 import type { WorkspaceKeys } from '../../signing/keys.ts'
 import type { OpenTransaction } from '../../signing/withdraw.ts'
-import { advance, wakeBuilding } from '../lease.ts'
+import { advance, LeaseLost, wakeBuilding } from '../lease.ts'
 import type { Networks } from '../networks.ts'
 import { lockAccount, wakeNextNonce } from '../nonce-order.ts'
 import type { TransactionRow } from '../transaction.ts'
@@ -195,10 +195,16 @@ export async function adoptPublished(
  */
 export async function noteEnded(
   tx: Queryable,
-  { workspace_id: workspace }: TransactionRow,
+  { id, workspace_id: workspace, lease_token: lease }: TransactionRow,
   { unsigned, excluded }: { unsigned: readonly Open[]; excluded: readonly Open[] },
 ): Promise<void> {
-  const idsOf = (list: readonly Open[]) => list.map(({ id }) => id)
+  // Another process that has taken the transfer over may have submitted its transaction again.
+  const held = await tx.one(
+    'select 1 from transactions where workspace_id = $1 and id = $2 and lease_token = $3 for update',
+    [workspace, id, lease],
+  )
+  if (!held) throw new LeaseLost(id)
+  const idsOf = (list: readonly Open[]) => list.map((each) => each.id)
   await tx.query(
     'update chain_transactions set shown_at = null where workspace_id = $1 and id = any($2)',
     [workspace, idsOf(unsigned)],
