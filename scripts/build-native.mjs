@@ -8,7 +8,15 @@
 // (scripts/native-prebuilt.mjs) is used only if it was built from exactly these sources. cargo's build
 // folder, 240 MB, is removed unless CUSTODY_KEEP_BUILD is 1, which makes later builds faster.
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { findPrebuilt, isLoaded, keep } from './native-prebuilt.mjs'
 import { ADDONS, findCargo, hashOf, sources, TARGET } from './native-sources.mjs'
@@ -32,13 +40,14 @@ function fail(text) {
 
 /**
  * Installs an addon by a rename and never by writing in place, because a running signer has mapped
- * the old file.
+ * the old file. Every user of the machine may load it, whatever the umask is.
  * @param made hash of its sources
  */
 function place(addon, bytes, made) {
   const fresh = `${addon.file}.${process.pid}`
   try {
-    writeFileSync(fresh, bytes, { mode: 0o755 })
+    writeFileSync(fresh, bytes)
+    chmodSync(fresh, 0o755)
     rmSync(hashFile(addon), { force: true })
     renameSync(fresh, addon.file)
     writeFileSync(hashFile(addon), made)

@@ -45,7 +45,11 @@ const there = (words: string[], env: Record<string, string> = {}) =>
     encoding: 'utf8',
     env: { PATH: bin, HOME: folder, CARGO_HOME: folder, ...env },
   })
-const install = () => there(['scripts/build-native.mjs'], { CUSTODY_PREBUILT: out })
+/** Installs under a umask that closes files to other users, as the commands of an operator have it. */
+const install = () =>
+  there(['--import', 'data:text/javascript,process.umask(0o77)', 'scripts/build-native.mjs'], {
+    CUSTODY_PREBUILT: out,
+  })
 const emptied = () => {
   for (const file of [addon, join(copy, 'packages/key-encryption/native/pkcs11.node')])
     rmSync(file, { force: true })
@@ -84,6 +88,7 @@ test(
       taken.stdout,
       /threshold addon taken prebuilt from .*\npkcs11 addon taken prebuilt from /,
     )
+    assert.equal(statSync(addon).mode & 0o777, 0o755, 'every user may load it')
     const signed = there([
       '--input-type=module',
       '--eval',
