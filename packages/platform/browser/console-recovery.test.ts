@@ -58,7 +58,7 @@ async function joinByPasskey(email: string): Promise<{ page: Page; context: Brow
     by: null,
   })
   const opened = await device()
-  await opened.page.goto(`${origin}/console/join/${token}`)
+  await opened.page.goto(`${origin}/console/join#${token}`)
   await opened.page.getByLabel('Your name').fill('Mara Lindqvist')
   await button('Make a passkey', opened.page).click()
   await heading('Keep a way back in', opened.page)

@@ -118,10 +118,7 @@ step('somebody joins, enrols a key of the browser, and has an XRP wallet with co
     workspace: 'acme',
     role: 'owner',
   })) as { link: string }
-  const { browser: signedIn } = await takeLink(
-    { base: platform.base },
-    new URL(link).pathname.split('/').at(-1) as string,
-  )
+  const { browser: signedIn } = await takeLink({ base: platform.base }, new URL(link).hash.slice(1))
   const [name, value] = signedIn.cookie.split('=') as [string, string]
   await desk.addCookies([{ name, value, url: origin }])
   await page.goto(at('/browser-key'))

@@ -88,7 +88,7 @@ step('the first owner joins by password and authenticator app, and is in', async
     workspace: 'acme',
     role: 'owner',
   })) as { link: string }
-  await page.goto(`${origin}${new URL(link).pathname}`)
+  await page.goto(`${origin}/console/join${new URL(link).hash}`)
   await heading('Join acme')
   await button(/Use a password/).click()
   await page.getByLabel('Your name').fill('Mara Lindqvist')

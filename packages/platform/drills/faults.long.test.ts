@@ -15,6 +15,7 @@ import {
   type Transfer,
   type User,
 } from '../testing/harness.ts'
+import { Browser } from '../testing/console-fixture.ts'
 import { waitFor } from '../../../testing/wait-for.ts'
 
 const platform = new TestPlatform({ mode: 'prepared' })
@@ -48,16 +49,16 @@ test("a start without an owner writes the first owner's link to a file, and neve
   )
   assert.equal(file, join(platform.home, 'first-owner-link'))
   assert.equal(statSync(file).mode & 0o777, 0o600)
-  const link = /^http:\/\/localhost:(\d+)\/console\/join\/([\w-]{43})\n$/.exec(
+  const link = /^http:\/\/localhost:(\d+)\/console\/join#([\w-]{43})\n$/.exec(
     readFileSync(file, 'utf8'),
   ) as RegExpExecArray
   assert.equal(link[1], new URL(platform.base).port)
-  const answer = await call<{ is_first: boolean }>(
-    null,
-    'GET',
-    `/console/api/invitations/${link[2]}`,
-    undefined,
-    { base: platform.base },
+  const answer = await new Browser(platform).ask<{ is_first: boolean }>(
+    'POST',
+    '/join/invitation',
+    {
+      invitation: link[2],
+    },
   )
   assert.equal(answer.body.is_first, true, answer.text)
   assert.ok(

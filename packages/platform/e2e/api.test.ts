@@ -234,8 +234,8 @@ test("a member who joined by an operator's link sees a transfer’s whole timeli
     workspace: 'api',
     role: 'viewer',
   })) as { link: string }
-  assert.match(link, /^http:\/\/localhost:\d+\/console\/join\//)
-  const { browser } = await takeLink(platform, link.split('/').at(-1) as string)
+  assert.match(link, /^http:\/\/localhost:\d+\/console\/join#/)
+  const { browser } = await takeLink(platform, link.split('#').at(-1) as string)
   const made = await call<Transfer>(
     user,
     'POST',

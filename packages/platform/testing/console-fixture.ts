@@ -137,8 +137,9 @@ export async function takeLink(
   const browser = new Browser(api)
   const begun = await browser.ask<{ totp_token: string; secret: string }>(
     'POST',
-    `/join/${token}/password`,
+    '/join/password',
     {
+      invitation: token,
       email,
       name: email,
       password: PASSWORD,
@@ -149,7 +150,7 @@ export async function takeLink(
   const { totp_token, secret } = begun.body
   const done = await browser.ask<{ recovery_codes: string[]; session: { person: { id: string } } }>(
     'POST',
-    `/join/${token}/totp`,
+    '/join/totp',
     {
       totp_token,
       code: codeOf(secret, (api.now ?? Date.now)()),

@@ -7,7 +7,7 @@ type Load = () => Promise<ComponentType<any>>
 /** Pages below /console that require no sign-in. */
 export const open: Record<string, Load> = {
   '/sign-in': () => import('./pages/sign-in.tsx').then(({ SignIn }) => SignIn),
-  '/join/:token': () => import('./pages/join.tsx').then(({ Join }) => Join),
+  '/join': () => import('./pages/join.tsx').then(({ Join }) => Join),
 }
 
 /** Those pages that also exist for a workspace without sub-accounts. */

@@ -19,10 +19,15 @@ interface Totp {
 }
 const PASSWORD_MIN = 12
 
+/** Reads the invitation of a link; its token is in the fragment, which the browser sends to no server. */
+const readInvitation = (link: string) =>
+  panel<Invitation>('POST', '/join/invitation', { invitation: link.split('#')[1] ?? '' })
+
 /** Page on which the first owner or an invited person joins. */
-export function Join({ token = '' }: { token?: string }) {
-  const path = `/join/${encodeURIComponent(token)}`
-  const invitation = useRead<Invitation>(`/console/api/invitations/${encodeURIComponent(token)}`)
+export function Join() {
+  const link = `${location.pathname}${location.hash}`
+  const token = location.hash.slice(1)
+  const invitation = useRead<Invitation>(link, undefined, readInvitation)
   const [step, setStep] = useState<'who' | Totp | { codes: string[] | null; session: Session }>(
     'who',
   )
@@ -40,7 +45,7 @@ export function Join({ token = '' }: { token?: string }) {
   const { data } = invitation
   const offerCodes = (entered: Session) => setStep({ codes: null, session: entered })
   if (step === 'who')
-    return <Who path={path} invitation={data} onTotp={setStep} onPasskey={offerCodes} />
+    return <Who token={token} invitation={data} onTotp={setStep} onPasskey={offerCodes} />
   if ('codes' in step && step.codes === null) {
     const entered = step.session
     return (
@@ -61,13 +66,7 @@ export function Join({ token = '' }: { token?: string }) {
       </SignedOutLayout>
     )
   }
-  return (
-    <Confirm
-      path={path}
-      totp={step}
-      onCodes={(codes, entered) => setStep({ codes, session: entered })}
-    />
-  )
+  return <Confirm totp={step} onCodes={(codes, entered) => setStep({ codes, session: entered })} />
 }
 
 /** Returns the session with the number of codes that were just generated. */
@@ -116,12 +115,12 @@ function WayBack({ onCodes, onLater }: { onCodes(codes: string[]): void; onLater
 }
 
 function Who({
-  path,
+  token,
   invitation,
   onTotp,
   onPasskey,
 }: {
-  path: string
+  token: string
   invitation: Invitation
   onTotp(totp: Totp): void
   onPasskey(entered: Session): void
@@ -136,6 +135,7 @@ function Who({
   const isPasskeyHere =
     session.value?.passkeys_available === true && 'PublicKeyCredential' in window
   const who = () => ({
+    invitation: token,
     email: email.trim(),
     name: name.trim(),
     ...(invitation.is_first ? { workspace: workspace.trim() } : {}),
@@ -167,7 +167,9 @@ function Who({
         <Button
           kind="primary"
           isBusy={isBusy}
-          onClick={() => run(async () => enter(await panel<Session>('POST', path)))}
+          onClick={() =>
+            run(async () => enter(await panel<Session>('POST', '/join', { invitation: token })))
+          }
         >
           Accept the invitation
         </Button>
@@ -177,8 +179,8 @@ function Who({
   const submit = () =>
     run(async () => {
       if (isByPassword || !isPasskeyHere)
-        onTotp(await panel<Totp>('POST', `${path}/password`, { ...who(), password }))
-      else onPasskey(await register<Session>(`${path}/passkey`, who()))
+        onTotp(await panel<Totp>('POST', '/join/password', { ...who(), password }))
+      else onPasskey(await register<Session>('/join/passkey', who()))
     })
   const of = (field: string) => (problem?.field === field ? problem.message : null)
   return (
@@ -251,11 +253,9 @@ function Who({
 }
 
 function Confirm({
-  path,
   totp,
   onCodes,
 }: {
-  path: string
   totp: Totp
   onCodes(codes: string[], entered: Session): void
 }) {
@@ -266,7 +266,7 @@ function Confirm({
       const { recovery_codes: codes, session: entered } = await panel<{
         recovery_codes: string[]
         session: Session
-      }>('POST', `${path}/totp`, { totp_token: totp.totp_token, code: code.replaceAll(/\s/g, '') })
+      }>('POST', '/join/totp', { totp_token: totp.totp_token, code: code.replaceAll(/\s/g, '') })
       onCodes(codes, entered)
     })
   return (

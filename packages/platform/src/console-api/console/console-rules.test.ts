@@ -57,7 +57,7 @@ before(async () => {
   // The operator may create this link whether or not the workspace has an owner.
   assert.match(
     String((await inviteToConsole(api.services, { workspace: 'acme', role: 'owner' }))['link']),
-    /\/console\/join\/[\w-]{43}$/,
+    /\/console\/join#[\w-]{43}$/,
   )
 })
 
@@ -74,12 +74,12 @@ const NEEDS: Record<string, PanelEndpoint['needs']> = {
   'POST /sign-in/recovery-code': 'nobody',
   'POST /sign-in/passkey/options': 'nobody',
   'POST /sign-in/passkey': 'nobody',
-  'GET /invitations/{token}': 'nobody',
-  'POST /join/{token}/passkey/options': 'nobody',
-  'POST /join/{token}/passkey': 'nobody',
-  'POST /join/{token}/password': 'nobody',
-  'POST /join/{token}/totp': 'nobody',
-  'POST /join/{token}': 'anybody',
+  'POST /join/invitation': 'nobody',
+  'POST /join/passkey/options': 'nobody',
+  'POST /join/passkey': 'nobody',
+  'POST /join/password': 'nobody',
+  'POST /join/totp': 'nobody',
+  'POST /join': 'anybody',
   'POST /sign-out': 'anybody',
   'GET /me/sessions': 'anybody',
   'DELETE /me/sessions/{id}': 'anybody',
@@ -478,7 +478,7 @@ test('a person cannot assign or remove a higher role, and the last owner cannot 
   assert.equal((await ask(still, 'GET', '/audit-log')).body.code, 'ROLE_REQUIRED')
   assert.match(
     String((await resetPerson(api.services, { email: victim.email }))['link']),
-    /\/console\/join\//,
+    /\/console\/join#/,
   )
   await assert.rejects(
     resetPerson(api.services, { email: 'nobody@example.test' }),

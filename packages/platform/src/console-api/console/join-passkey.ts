@@ -31,16 +31,20 @@ interface Services {
 /** Returns the options for a passkey that the browser creates to accept an invitation. */
 export const joinPasskeyOptions = panelEndpoint({
   method: 'POST',
-  path: '/console/api/join/{token}/passkey/options',
+  path: '/console/api/join/passkey/options',
   summary: 'Begin accepting an invitation with a passkey',
   needs: 'nobody',
-  params: z.strictObject({ token: z.string() }),
-  body: z.strictObject({ email, name: title(), workspace: workspaceName.optional() }),
+  body: z.strictObject({
+    invitation: token,
+    email,
+    name: title(),
+    workspace: workspaceName.optional(),
+  }),
   response: passkeyOptions,
-  async handler({ params, body, visitor: { from } }, services: Services) {
+  async handler({ body, visitor: { from } }, services: Services) {
     const { database, environment } = services
     countSignIn(services, from)
-    const joining = await readJoining(services, params.token, body)
+    const joining = await readJoining(services, body.invitation, body)
     const { options, challenge } = await registrationOptions(environment, database, from, {
       id: joining.person,
       email: joining.email,
@@ -57,10 +61,9 @@ export const joinPasskeyOptions = panelEndpoint({
 
 export const joinPasskey = panelEndpoint({
   method: 'POST',
-  path: '/console/api/join/{token}/passkey',
+  path: '/console/api/join/passkey',
   summary: 'Finish accepting an invitation with a passkey',
   needs: 'nobody',
-  params: z.strictObject({ token: z.string() }),
   body: z.strictObject({
     challenge_id: token,
     response: passkeyResponse,

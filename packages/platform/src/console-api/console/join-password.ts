@@ -39,21 +39,21 @@ interface Services {
  */
 export const joinPassword = panelEndpoint({
   method: 'POST',
-  path: '/console/api/join/{token}/password',
+  path: '/console/api/join/password',
   summary: 'Begin accepting an invitation with a password and an authenticator app',
   needs: 'nobody',
-  params: z.strictObject({ token: z.string() }),
   body: z.strictObject({
+    invitation: token,
     email,
     name: title(),
     workspace: workspaceName.optional(),
     password: newPassword,
   }),
   response: z.object({ totp_token: z.string(), secret: z.string(), otpauth_uri: z.string() }),
-  async handler({ params, body, visitor: { from } }, services: Services) {
+  async handler({ body, visitor: { from } }, services: Services) {
     const { database, environment, people } = services
     countSignIn(services, from)
-    const joining = await readJoining(services, params.token, body)
+    const joining = await readJoining(services, body.invitation, body)
     await assertStrong(body.password, [
       joining.email,
       joining.name,
@@ -77,10 +77,9 @@ export const joinPassword = panelEndpoint({
 
 export const joinTotp = panelEndpoint({
   method: 'POST',
-  path: '/console/api/join/{token}/totp',
+  path: '/console/api/join/totp',
   summary: 'Finish accepting an invitation with a code of the authenticator app',
   needs: 'nobody',
-  params: z.strictObject({ token: z.string() }),
   body: z.strictObject({ totp_token: token, code }),
   response: z.object({
     recovery_codes: z.array(z.string()).meta({ description: 'Returned only in this response' }),

@@ -5,7 +5,7 @@ import { panelEndpoint } from '../people/endpoint.ts'
 import { openInvitation } from '../people/invitations.ts'
 import { acceptInvitation, readWorkspace } from '../people/join.ts'
 import { presentSession } from '../people/present.ts'
-import { sessionShape, workspaceName } from '../people/schemas.ts'
+import { sessionShape, token, workspaceName } from '../people/schemas.ts'
 import type { Settings } from '../../core/settings/settings.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { Database } from '../../core/database/pool.ts'
@@ -26,16 +26,15 @@ interface Services {
  */
 export const join = panelEndpoint({
   method: 'POST',
-  path: '/console/api/join/{token}',
+  path: '/console/api/join',
   summary: 'Accept an invitation as the person who is signed in',
   needs: 'anybody',
-  params: z.strictObject({ token: z.string() }),
-  body: z.strictObject({ workspace: workspaceName.optional() }),
+  body: z.strictObject({ invitation: token, workspace: workspaceName.optional() }),
   response: sessionShape,
-  async handler({ params, body, visitor: { session, from } }, services: Services) {
+  async handler({ body, visitor: { session, from } }, services: Services) {
     const { database, people } = services
     const cookie = await database.transaction(async (tx) => {
-      const invitation = await openInvitation(tx, { token: params.token }, true)
+      const invitation = await openInvitation(tx, { token: body.invitation }, true)
       if (invitation.person_id !== null)
         throw new ApiError(
           'INVITATION_CLOSED',

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { openInvitation } from '../people/invitations.ts'
-import { role, time } from '../people/schemas.ts'
+import { role, time, token } from '../people/schemas.ts'
 import type { Database } from '../../core/database/pool.ts'
 
 interface Services {
@@ -10,11 +10,11 @@ interface Services {
 
 /** Returns the purpose of a link, before it is used. */
 export const readInvitation = panelEndpoint({
-  method: 'GET',
-  path: '/console/api/invitations/{token}',
+  method: 'POST',
+  path: '/console/api/join/invitation',
   summary: 'Read an invitation by the token in its link',
   needs: 'nobody',
-  params: z.strictObject({ token: z.string() }),
+  body: z.strictObject({ invitation: token }),
   response: z.object({
     workspace: z.string().nullable().meta({
       description:
@@ -28,8 +28,8 @@ export const readInvitation = panelEndpoint({
       .meta({ description: 'Removes the factors of a person who lost them, and sets new ones' }),
     expires_at: time,
   }),
-  async handler({ params }, { database }: Services) {
-    const match = await openInvitation(database, { token: params.token })
+  async handler({ body }, { database }: Services) {
+    const match = await openInvitation(database, { token: body.invitation })
     return {
       body: {
         workspace: match.workspace,

@@ -43,7 +43,7 @@ test('prints the first owner’s link to a terminal; without one, writes it to a
   try {
     const services: Application = { ...api.services, settings: { ...api.services.settings, home } }
     const printed = await announceFirstOwner(services, 8080, true)
-    assert.match(String(printed), /^console http:\/\/localhost:8080\/console\/join\/[\w-]{43}$/)
+    assert.match(String(printed), /^console http:\/\/localhost:8080\/console\/join#[\w-]{43}$/)
     assert.equal(existsSync(file), false)
     const line = await announceFirstOwner(services, 8080, false)
     assert.equal(
@@ -51,11 +51,13 @@ test('prints the first owner’s link to a terminal; without one, writes it to a
       `console: the first owner can join with the link in ${file} until ${new Date(now + 3_600_000).toISOString()}`,
     )
     assert.equal(statSync(file).mode & 0o777, 0o600)
-    const token = /^http:\/\/localhost:8080\/console\/join\/([\w-]{43})\n$/.exec(
+    const token = /^http:\/\/localhost:8080\/console\/join#([\w-]{43})\n$/.exec(
       readFileSync(file, 'utf8'),
     )?.[1] as string
     const browser = new Browser(api)
-    const { body } = await browser.ask<{ is_first: boolean }>('GET', `/invitations/${token}`)
+    const { body } = await browser.ask<{ is_first: boolean }>('POST', '/join/invitation', {
+      invitation: token,
+    })
     assert.equal(body.is_first, true)
     // The next start replaces the file and the invitation link, even if the file was replaced by a
     // symbolic link.
@@ -65,7 +67,11 @@ test('prints the first owner’s link to a terminal; without one, writes it to a
     symlinkSync(other, file)
     await announceFirstOwner(services, 8080, false)
     assert.deepEqual([lstatSync(file).isFile(), readFileSync(other, 'utf8')], [true, 'other'])
-    await refused(browser.ask('GET', `/invitations/${token}`), 410, 'INVITATION_CLOSED')
+    await refused(
+      browser.ask('POST', '/join/invitation', { invitation: token }),
+      410,
+      'INVITATION_CLOSED',
+    )
   } finally {
     rmSync(home, { recursive: true })
   }
@@ -77,8 +83,12 @@ test('the first owner’s link can be used once, and is replaced at the next sta
   const old = await tokenOf()
   const token = (await tokenOf()) as string
   const browser = new Browser(api)
-  await refused(browser.ask('GET', `/invitations/${old}`), 410, 'INVITATION_CLOSED')
-  assert.deepEqual((await browser.ask('GET', `/invitations/${token}`)).body, {
+  await refused(
+    browser.ask('POST', '/join/invitation', { invitation: old }),
+    410,
+    'INVITATION_CLOSED',
+  )
+  assert.deepEqual((await browser.ask('POST', '/join/invitation', { invitation: token })).body, {
     workspace: null,
     role: 'owner',
     email: null,
@@ -95,11 +105,23 @@ test('the first owner’s link can be used once, and is replaced at the next sta
     name: 'Owner',
     password: 'correct horse battery staple',
   }
-  await refused(browser.ask('POST', `/join/${token}/password`, said), 400, 'INVALID_REQUEST')
+  await refused(
+    browser.ask('POST', '/join/password', { ...said, invitation: token }),
+    400,
+    'INVALID_REQUEST',
+  )
   const owner = await joinAs(api, null, 'owner', { named: 'acme', email: 'owner@example.test' })
   assert.equal(await tokenOf(), null, 'there is already an owner')
-  await refused(browser.ask('GET', `/invitations/${token}`), 410, 'INVITATION_CLOSED')
-  await refused(browser.ask('GET', `/invitations/${'x'.repeat(43)}`), 404, 'NOT_FOUND')
+  await refused(
+    browser.ask('POST', '/join/invitation', { invitation: token }),
+    410,
+    'INVITATION_CLOSED',
+  )
+  await refused(
+    browser.ask('POST', '/join/invitation', { invitation: 'x'.repeat(43) }),
+    404,
+    'NOT_FOUND',
+  )
   const { body } = await owner.browser.ask<{ workspaces: unknown; person: object }>(
     'GET',
     '/session',

@@ -46,9 +46,9 @@ async function takeByPasskey(token: string, email: string) {
   const begun = await browser.ask<{
     challenge_id: string
     options: { challenge: string; user: { id: string } }
-  }>('POST', `/join/${token}/passkey/options`, { email, name: 'Passkey' })
+  }>('POST', '/join/passkey/options', { invitation: token, email, name: 'Passkey' })
   assert.equal(begun.status, 200, begun.text)
-  const joined = await browser.ask<SignedIn>('POST', `/join/${token}/passkey`, {
+  const joined = await browser.ask<SignedIn>('POST', '/join/passkey', {
     challenge_id: begun.body.challenge_id,
     response: phone.create(begun.body.options, browser.origin),
   })
@@ -297,7 +297,7 @@ test('recovery codes are valid until the operator’s reset link is used, and ne
   const who = await passkeyPerson()
   const [first = '', second = ''] = who.codes
   const { link } = await resetPerson(api.services, { email: who.email })
-  const token = /\/join\/([^/]+)$/.exec(String(link))?.[1] ?? assert.fail(String(link))
+  const token = /\/join#([^/]+)$/.exec(String(link))?.[1] ?? assert.fail(String(link))
   // The reset link alone changes nothing, so that a person who loses it is not locked out.
   assert.equal((await byCode(who.email, first, who.browser)).status, 200)
   const again = await takeByPasskey(token, who.email)

@@ -33,7 +33,7 @@ beforeEach(() => {
 
 const ask = <T = Problem>(who: { browser: Browser }, method: string, path: string, body?: object) =>
   who.browser.ask<T>(method, `/workspaces/acme${path}`, body)
-const tokenOf = (link: unknown): string => String(link).split('/').at(-1) as string
+const tokenOf = (link: unknown): string => String(link).split('#').at(-1) as string
 /** Creates an invitation link as a person in the panel. */
 async function inviteBy(who: Somebody, role: string, email?: string): Promise<string> {
   const { status, body, text } = await ask<{ link: string }>(who, 'POST', '/invitations', {
@@ -44,11 +44,13 @@ async function inviteBy(who: Somebody, role: string, email?: string): Promise<st
   return tokenOf(body.link)
 }
 const assertClosed = async (token: string, who?: Somebody) => {
-  const seen = await new Browser(api).ask<Problem>('GET', `/invitations/${token}`)
+  const seen = await new Browser(api).ask<Problem>('POST', '/join/invitation', {
+    invitation: token,
+  })
   assert.deepEqual([seen.status, seen.body.code], [410, 'INVITATION_CLOSED'], seen.text)
   await assert.rejects(takeLink(api, token), /INVITATION_CLOSED/)
   if (who === undefined) return
-  const taken = await who.browser.ask<Problem>('POST', `/join/${token}`)
+  const taken = await who.browser.ask<Problem>('POST', '/join', { invitation: token })
   assert.equal(taken.status, 410, taken.text)
 }
 const rolesOf = async (who: Somebody) =>
@@ -173,7 +175,7 @@ test('an invitation for an e-mail address can be accepted by that address only',
     /the invitation is for another e-mail address/,
   )
   const thief = await join(api, workspace, 'viewer')
-  const taken = await thief.browser.ask<Problem>('POST', `/join/${token}`)
+  const taken = await thief.browser.ask<Problem>('POST', '/join', { invitation: token })
   assert.deepEqual([taken.status, taken.body.code], [403, 'ROLE_REQUIRED'], taken.text)
   assert.deepEqual(await rolesOf(thief), ['viewer'])
   await takeLink(api, token, { email: 'wanted@example.test' })
@@ -203,20 +205,17 @@ test('attack: a replaced reset link, or one whose sibling was used, sets no fact
     ),
   )
   const begun = new Browser(api)
-  const half = await begun.ask<{ totp_token: string; secret: string }>(
-    'POST',
-    `/join/${other?.token}/password`,
-    {
-      email: victim.email,
-      name: 'Mallory',
-      password: victim.password,
-    },
-  )
+  const half = await begun.ask<{ totp_token: string; secret: string }>('POST', '/join/password', {
+    invitation: other?.token,
+    email: victim.email,
+    name: 'Mallory',
+    password: victim.password,
+  })
   assert.equal(half.status, 200, half.text)
   now += 60_000
   await takeLink(api, one?.token as string, { email: victim.email })
   now += 60_000
-  const late = await begun.ask<Problem>('POST', `/join/${other?.token}/totp`, {
+  const late = await begun.ask<Problem>('POST', '/join/totp', {
     totp_token: half.body.totp_token,
     code: codeOf(half.body.secret, now),
   })
@@ -226,7 +225,7 @@ test('attack: a replaced reset link, or one whose sibling was used, sets no fact
   const theirs = await reset(another)
   await reset(victim)
   assert.equal(
-    (await new Browser(api).ask('GET', `/invitations/${theirs}`)).status,
+    (await new Browser(api).ask('POST', '/join/invitation', { invitation: theirs })).status,
     200,
     'links of others stay',
   )

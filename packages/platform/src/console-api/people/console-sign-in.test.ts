@@ -84,13 +84,13 @@ async function joinByPasskey(phone: Authenticator, email: string, token: string)
   const request = await browser.ask<{
     challenge_id: string
     options: { challenge: string; user: { id: string } }
-  }>('POST', `/join/${token}/passkey/options`, { email, name: 'Phone' })
+  }>('POST', '/join/passkey/options', { invitation: token, email, name: 'Phone' })
   assert.equal(request.status, 200, request.text)
   const response = phone.create(request.body.options, browser.origin)
   return {
     browser,
     asked: request.body,
-    made: await browser.ask('POST', `/join/${token}/passkey`, {
+    made: await browser.ask('POST', '/join/passkey', {
       challenge_id: request.body.challenge_id,
       response,
     }),
@@ -383,14 +383,22 @@ test('a passkey signs in only for its site and challenge and with user verificat
   const { body } = await browser.ask<{
     challenge_id: string
     options: { challenge: string; user: { id: string } }
-  }>('POST', `/join/${token}/passkey/options`, { email: 'other@example.test', name: 'Other' })
+  }>('POST', '/join/passkey/options', {
+    invitation: token,
+    email: 'other@example.test',
+    name: 'Other',
+  })
   const response = new Authenticator().create(body.options, 'http://localhost:1')
   await refused(
-    browser.ask('POST', `/join/${token}/passkey`, { challenge_id: body.challenge_id, response }),
+    browser.ask('POST', '/join/passkey', { challenge_id: body.challenge_id, response }),
     401,
     'SIGN_IN_FAILED',
   )
-  assert.equal((await browser.ask('GET', `/invitations/${token}`)).status, 200, 'nothing was taken')
+  assert.equal(
+    (await browser.ask('POST', '/join/invitation', { invitation: token })).status,
+    200,
+    'nothing was taken',
+  )
 })
 
 test('passkeys are refused at an IP address, and the error names the host that supports them', async () => {
@@ -412,24 +420,44 @@ test('an invitation is accepted once, by its addressee; a person with an account
   const token = await linkFor({ role: 'viewer', email: 'invited@example.test' })
   const browser = new Browser(api)
   const said = { email: 'else@example.test', name: 'Else', password: owner.password }
-  await refused(browser.ask('POST', `/join/${token}/password`, said), 400, 'INVALID_REQUEST')
   await refused(
-    browser.ask('POST', `/join/${await linkFor()}/password`, { ...said, email: owner.email }),
+    browser.ask('POST', '/join/password', { ...said, invitation: token }),
     400,
     'INVALID_REQUEST',
   )
   await refused(
-    browser.ask('POST', `/join/${await linkFor()}/password`, { ...said, workspace: 'mine' }),
+    browser.ask('POST', '/join/password', {
+      invitation: await linkFor(),
+      ...said,
+      email: owner.email,
+    }),
     400,
     'INVALID_REQUEST',
   )
   await refused(
-    browser.ask('POST', `/join/${await linkFor()}/password`, { ...said, password: 'short' }),
+    browser.ask('POST', '/join/password', {
+      invitation: await linkFor(),
+      ...said,
+      workspace: 'mine',
+    }),
+    400,
+    'INVALID_REQUEST',
+  )
+  await refused(
+    browser.ask('POST', '/join/password', {
+      invitation: await linkFor(),
+      ...said,
+      password: 'short',
+    }),
     400,
     'INVALID_REQUEST',
   )
   const guessed = await refused(
-    browser.ask('POST', `/join/${await linkFor()}/password`, { ...said, password: 'password1234' }),
+    browser.ask('POST', '/join/password', {
+      invitation: await linkFor(),
+      ...said,
+      password: 'password1234',
+    }),
     400,
     'INVALID_REQUEST',
   )
@@ -442,28 +470,35 @@ test('an invitation is accepted once, by its addressee; a person with an account
     person: null,
     by: null,
   })
-  await refused(browser.ask('POST', `/join/${elsewhere}`), 401, 'SIGN_IN_REQUIRED')
+  await refused(browser.ask('POST', '/join', { invitation: elsewhere }), 401, 'SIGN_IN_REQUIRED')
   const who = await join(api, workspace, 'viewer')
-  await refused(who.browser.ask('POST', `/join/${token}`), 403, 'ROLE_REQUIRED')
+  await refused(who.browser.ask('POST', '/join', { invitation: token }), 403, 'ROLE_REQUIRED')
   const before = who.browser.cookie
-  const { body } = await who.browser.ask<{ workspaces: { name: string }[] }>(
-    'POST',
-    `/join/${elsewhere}`,
-  )
+  const { body } = await who.browser.ask<{ workspaces: { name: string }[] }>('POST', '/join', {
+    invitation: elsewhere,
+  })
   assert.deepEqual(
     body.workspaces.map(({ name }) => name),
     ['acme', 'other'],
   )
   assert.notEqual(who.browser.cookie, before)
-  await refused(who.browser.ask('POST', `/join/${elsewhere}`), 410, 'INVITATION_CLOSED')
+  await refused(
+    who.browser.ask('POST', '/join', { invitation: elsewhere }),
+    410,
+    'INVITATION_CLOSED',
+  )
   const old = new Browser(api)
   old.cookie = before
   await refused(old.ask('GET', '/me/sessions'), 401, 'SIGN_IN_REQUIRED')
   now += 7 * 86_400_000
-  await refused(browser.ask('GET', `/invitations/${token}`), 410, 'INVITATION_CLOSED')
+  await refused(
+    browser.ask('POST', '/join/invitation', { invitation: token }),
+    410,
+    'INVITATION_CLOSED',
+  )
   // An invitation with a lower role does not reduce the person's role.
   await signIn(owner, owner.browser)
-  await owner.browser.ask('POST', `/join/${await linkFor()}`)
+  await owner.browser.ask('POST', '/join', { invitation: await linkFor() })
   assert.equal(
     (await owner.browser.ask<{ workspaces: { role: string }[] }>('GET', '/session')).body
       .workspaces[0]?.role,
@@ -480,7 +515,8 @@ test('if two people use one invitation concurrently, one of them joins', async (
       const { body } = await browser.ask<{
         challenge_id: string
         options: { challenge: string; user: { id: string } }
-      }>('POST', `/join/${token}/passkey/options`, {
+      }>('POST', '/join/passkey/options', {
+        invitation: token,
         email: `twin${at}@example.test`,
         name: 'Twin',
       })
@@ -493,7 +529,7 @@ test('if two people use one invitation concurrently, one of them joins', async (
   )
   const answers = await Promise.all(
     begun.map(({ browser, id, response }) =>
-      browser.ask('POST', `/join/${token}/passkey`, { challenge_id: id, response }),
+      browser.ask('POST', '/join/passkey', { challenge_id: id, response }),
     ),
   )
   assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 410])
@@ -647,7 +683,10 @@ test('an operator’s reset link sets new factors and ends every session of the 
   assert.equal((await showPasskey(phone)).shown.status, 200)
   await refused(who.browser.ask('GET', '/me/sessions'), 401, 'SIGN_IN_REQUIRED')
   await refused(begin(who, new Browser(api)), 401, 'SIGN_IN_FAILED')
-  assert.equal((await new Browser(api).ask('GET', `/invitations/${token}`)).status, 410)
+  assert.equal(
+    (await new Browser(api).ask('POST', '/join/invitation', { invitation: token })).status,
+    410,
+  )
 })
 
 test('no log and no table contains a token, a code or a secret in clear text', async () => {
@@ -658,8 +697,13 @@ test('no log and no table contains a token, a code or a secret in clear text', a
   })
   const token = await linkFor()
   const browser = new Browser(api)
-  await browser.ask('POST', `/join/${token}/password`, { email: 'x', name: 'x', password: 'x' })
-  await browser.ask('GET', `/invitations/${token}?x=1`)
+  await browser.ask('POST', '/join/password', {
+    invitation: token,
+    email: 'x',
+    name: 'x',
+    password: 'x',
+  })
+  await browser.ask('POST', '/join/invitation', { invitation: token, unknown: 1 })
   Object.assign(api.services, { log })
   assert.ok(lines.length >= 2 && lines.every((line) => !line.includes(token)), lines.join('\n'))
   const all = await api.database.query<{ row: string }>(

@@ -112,8 +112,11 @@ export async function openInvitation(
 export const consoleOrigin = ({ publicUrl }: Pick<Settings, 'publicUrl'>, port: number): string =>
   publicUrl?.startsWith('https://') ? new URL(publicUrl).origin : `http://localhost:${port}`
 
-/** Returns the URL of the link. */
-export const linkOf = (origin: string, token: string): string => `${origin}/console/join/${token}`
+/**
+ * Returns the URL of the link. The token is in its fragment, which browsers send to no server, so it is
+ * in no log of a proxy.
+ */
+export const linkOf = (origin: string, token: string): string => `${origin}/console/join#${token}`
 
 /**
  * Withdraws the open invitations to a workspace that a person made, and those to their own email

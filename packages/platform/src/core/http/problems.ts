@@ -96,7 +96,7 @@ export function logProblem(
   const isLimited = !request.isAuthenticated || reply.statusCode === 429
   if (isLimited && !refusals.admits(request.ip)) return
   const { code, field } = request.problem ?? {}
-  const path = withoutToken(request.url.split('?', 1)[0] as string).slice(0, PATH_LOGGED_MAX)
+  const path = (request.url.split('?', 1)[0] as string).slice(0, PATH_LOGGED_MAX)
   const line = {
     request_id: request.id,
     method: request.method,
@@ -109,10 +109,6 @@ export function logProblem(
   if (reply.statusCode >= 500) services.log.warn(line, 'request not served')
   else services.log.info(line, 'request refused')
 }
-
-/** Returns a path without the token of a link, because a reader of the log could use the link. */
-const withoutToken = (path: string): string =>
-  path.replace(/(\/(?:join|invitations)\/)[^/]+/i, '$1{token}')
 
 /** Returns whether a request announces a body. */
 export const hasBody = ({ headers }: FastifyRequest): boolean =>
