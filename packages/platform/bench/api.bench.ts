@@ -4,6 +4,7 @@ import { median, percentile, pin, report } from '../../../testing/figures.ts'
 import { asAdmin } from '../testing/test-database.ts'
 import { sleep, TestPlatform, transferBody, balance, call, type User } from '../testing/harness.ts'
 import { startFloor } from './floor/index.ts'
+import { measureHeavyNeighbour } from './heavy-neighbour.ts'
 import { cpuMsOf, fire, signAll, timed, type Ask, type Fired, type Signed } from './load.ts'
 import { waitFor } from '../../../testing/wait-for.ts'
 
@@ -270,6 +271,12 @@ try {
         `${median(cpu.map(([, both]) => both)).toFixed(2)} ms a request, with one process ${median(cpu.map(([alone]) => alone)).toFixed(2)}`,
     })
     for (const each of others.splice(0)) await each.stop()
+    pinAll()
+  }
+  if (wanted('neighbour')) {
+    for (const pid of [process.pid, ...family(main), ...family(postmaster)]) pin(pid, 0, 1)
+    const [heavy, quiet] = [users[0] as User, users.at(-1) as User]
+    await measureHeavyNeighbour(platform, heavy, quiet, 'bench-0')
     pinAll()
   }
   // Measured last, because the workers continue to process these requests.
