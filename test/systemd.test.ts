@@ -71,7 +71,6 @@ for (const [name, as] of [
 
 /** Scheduled work: each service with its timer. */
 const TIMED = [
-  ['custody-audit@.service', 'custody-audit@worker.service'],
   ['custody-ofac@.service', 'custody-ofac@scanner.service'],
   ['custody-backup.service', 'custody-backup.service'],
 ] as const
@@ -99,8 +98,8 @@ test('each timer has a service, runs missed jobs, and has a random delay', () =>
       [['oneshot'], 1],
       service,
     )
-    // A failure stays visible: systemd does not restart the service, and no exit code of an audit
-    // with differences counts as success.
+    // A failure stays visible: systemd does not restart the service, and no exit code but 0 counts as
+    // success.
     for (const name of ['Restart', 'SuccessExitStatus', 'RemainAfterExit'])
       assert.deepEqual(settingsOf(service, name), [], `${service} ${name}`)
   }
@@ -144,35 +143,19 @@ for (const [name, as] of TIMED) {
   )
 }
 
-test('the services of the timers run as the user who owns their data directory', () => {
+test('the refresh of a timer runs as the user who owns its data directory', () => {
   assert.deepEqual(settingsOf('custody@.service', 'User'), ['custody-%i'])
-  for (const name of ['custody-audit@.service', 'custody-ofac@.service']) {
-    for (const setting of ['User', 'DynamicUser', 'StateDirectory'])
-      assert.deepEqual(
-        settingsOf(name, setting),
-        settingsOf('custody@.service', setting),
-        `${name} ${setting}`,
-      )
-    assert.ok(settingsOf(name, 'Environment').includes('CUSTODY_HOME=%S/custody-%i'), name)
-    assert.deepEqual(
-      [...settingsOf(name, 'LoadCredential'), ...settingsOf(name, 'EnvironmentFile')].filter(
-        (each) => !each.includes('ofac.env'),
-      ),
-      [],
-      `${name} needs no secret`,
-    )
-  }
-})
-
-test('the audit of a timer fails with exit code 1 and a reason if no process answers', () => {
-  const { status, stderr } = runUnit(
-    'custody-audit@.service',
-    'ExecStart',
-    {},
-    { CUSTODY_HOME: folder },
+  const name = 'custody-ofac@.service'
+  for (const setting of ['User', 'DynamicUser', 'StateDirectory'])
+    assert.deepEqual(settingsOf(name, setting), settingsOf('custody@.service', setting), setting)
+  assert.ok(settingsOf(name, 'Environment').includes('CUSTODY_HOME=%S/custody-%i'))
+  assert.deepEqual(
+    [...settingsOf(name, 'LoadCredential'), ...settingsOf(name, 'EnvironmentFile')].filter(
+      (each) => !each.includes('ofac.env'),
+    ),
+    [],
+    'it needs no secret',
   )
-  assert.equal(status, 1, stderr)
-  assert.match(stderr, /the platform does not run on /)
 })
 
 test('the refresh of a timer replaces the list in the data directory of its instance', () => {

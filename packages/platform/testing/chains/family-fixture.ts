@@ -128,6 +128,7 @@ export class FamilyFixture {
           pollMs: 0,
           prepaidTiers: readTiers('FREE:0:0:0:0'),
           feeBumpAfterMs: 0,
+          auditEveryMs: 0,
           sweep: {},
         },
         prices: { price: () => null },

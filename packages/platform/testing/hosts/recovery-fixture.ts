@@ -118,6 +118,7 @@ export class RecoveryFixture {
           pollMs: 10,
           prepaidTiers: readTiers(DEFAULT_TIERS),
           feeBumpAfterMs: 0,
+          auditEveryMs: 0,
         },
         keys: { get: async () => ({ at: publicKeyAt }) },
         metrics: createMetrics(),

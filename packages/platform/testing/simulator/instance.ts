@@ -169,6 +169,7 @@ export class Instance {
           pollMs: 500,
           prepaidTiers: readTiers(world.hasFees ? 'FREE:0:10:0.50:0' : 'FREE:0:0:0:0'),
           feeBumpAfterMs: 0,
+          auditEveryMs: 0,
           sweep: {},
           rateLimit: 10_000,
           rateScope: 'key',

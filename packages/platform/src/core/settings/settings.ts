@@ -50,6 +50,8 @@ export interface Settings {
    * increased automatically; 0: never.
    */
   feeBumpAfterMs: number
+  /** Time in milliseconds after which a worker audits again; 0: only the operator's command audits. */
+  auditEveryMs: number
   /** Platform fees by 30-day volume. */
   prepaidTiers: readonly Tier[]
   role: Role
@@ -240,6 +242,7 @@ const variables = z
     CUSTODY_ROLE: oneOf('all', 'api', 'worker', 'scanner').default('all'),
     CUSTODY_LOCAL_CHAINS: httpUrl.optional(),
     CUSTODY_FEE_BUMP_AFTER_S: integer(0, 86_400).default(0),
+    CUSTODY_AUDIT_EVERY_H: integer(0, 24).optional(),
     CUSTODY_SWEEP_COST_MULTIPLE: readBy((text) => parseAmount(text, MULTIPLE_DECIMALS)).optional(),
     CUSTODY_LOG_LEVEL: oneOf(...LOG_LEVELS).default('info'),
     CUSTODY_LOG_FORMAT: oneOf(...LOG_FORMATS).default('auto'),
@@ -414,6 +417,7 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
     pollMs: network === 'local' ? 500 : 5000,
     prepaidTiers: set.CUSTODY_PREPAID_TIERS,
     feeBumpAfterMs: set.CUSTODY_FEE_BUMP_AFTER_S * 1000,
+    auditEveryMs: (set.CUSTODY_AUDIT_EVERY_H ?? (network === 'local' ? 0 : 6)) * 3_600_000,
     logLevel: set.CUSTODY_LOG_LEVEL,
     logFormat: set.CUSTODY_LOG_FORMAT,
     role: set.CUSTODY_ROLE,

@@ -21,6 +21,7 @@ import { deliverLoop } from '../../events/webhooks/deliver.ts'
 import { clockLoop } from './clock.ts'
 import { isScanner, isWorker } from './health/role-duties.ts'
 import { announceAddressesLoop } from '../../custody/wallets/announce-addresses.ts'
+import { auditLoop } from '../audit/loop.ts'
 import { foldLoop, housekeepingLoop } from './housekeeping.ts'
 
 /**
@@ -46,6 +47,7 @@ function workLoops(services: Application): Loop[] {
     policyChangesLoop(services),
     policyStopsLoop(services),
     housekeepingLoop(services),
+    ...(services.settings.auditEveryMs > 0 ? [auditLoop(services)] : []),
     foldLoop(services),
     autoForwardingLoop(services),
     judgeRulesLoop(services),

@@ -7,6 +7,7 @@ import { createWalletClient, defineChain, http, parseEther } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { Devnet } from '../../../../devnet/src/devnet.ts'
 import { audit } from './audit.ts'
+import { auditLoop } from './loop.ts'
 import { latestAudit, recordedAudit } from './recorded.ts'
 import type { Application } from '../app/application.ts'
 import { showAudit } from '../operator/show-audit.ts'
@@ -125,4 +126,82 @@ test('a network that cannot be queried is reported as neither surplus nor defici
     JSON.stringify(report.differences),
   )
   assert.match(showAudit(report).join('\n'), /not compared [1-9]\d*\. .*repair the endpoint/)
+})
+
+const EVERY_MS = 6 * 3_600_000
+
+/** Returns the loop of one worker, and the messages that it logs. */
+function worker(change: Partial<Application> = {}) {
+  const lines: string[] = []
+  const note = (level: string) => (_fields: unknown, text: string) => lines.push(`${level} ${text}`)
+  const log = { info: note('info'), warn: note('warn'), error: note('error') }
+  const services = Object.assign(patient(), change, {
+    log,
+    settings: { ...fixture.services.settings, auditEveryMs: EVERY_MS },
+  })
+  const loop = auditLoop(services)
+  return { lines, run: (signal = new AbortController().signal) => loop.run(signal), loop }
+}
+const audits = async () =>
+  Number((await database.get().one<{ count: string }>('select count(*) from audits'))?.count)
+const isDue = async () =>
+  (
+    await database
+      .get()
+      .one<{ due: boolean }>(`select ${worker().loop.due} due`, [new Date(clock.now())])
+  )?.due === true
+
+test('one of several workers audits when it is due, and logs each deficit as an error', async () => {
+  await database
+    .get()
+    .query(`insert into installation (network) values ('local') on conflict do nothing`)
+  const before = await audits()
+  assert.ok(await isDue(), 'a new installation has no time of its first audit')
+  await worker().run()
+  assert.deepEqual([await audits(), await isDue()], [before, false])
+  await clock.advance(EVERY_MS - 1)
+  await worker().run()
+  assert.deepEqual([await audits(), await isDue()], [before, false])
+  await clock.advance(1)
+  assert.ok(await isDue())
+  const workers = [worker(), worker(), worker()]
+  await Promise.all(workers.map(({ run }) => run()))
+  assert.deepEqual([await audits(), await isDue()], [before + 1, false])
+  const [told = [], ...silent] = workers
+    .map(({ lines }) => lines)
+    .sort((a, b) => b.length - a.length)
+  assert.deepEqual(silent, [[], []])
+  assert.ok(told.includes('error the ledger differs from a chain'), told.join())
+  assert.equal(told.at(-1), 'info the audit was completed')
+})
+
+test('an audit that is stopped is due at once, a failed one later, a killed one at the next time', async () => {
+  const before = await audits()
+  await clock.advance(EVERY_MS)
+  const stop = new AbortController()
+  const [chain] = fixture.services.networks.all()
+  const stopped = worker({
+    networks: { all: () => (stop.abort(), [chain]), has: () => true } as never,
+  })
+  await stopped.run(stop.signal)
+  assert.deepEqual([await audits(), await isDue(), stopped.lines], [before, true, []])
+
+  const failed = worker({
+    networks: {
+      all: () => {
+        throw new Error('no connection')
+      },
+    } as never,
+  })
+  await assert.rejects(failed.run(), /no connection/)
+  assert.equal(await isDue(), false)
+  await clock.advance(15 * 60_000)
+  assert.ok(await isDue())
+
+  fixture.crashAt = 'audit.claimed'
+  await assert.rejects(worker().run(), /the process ended here/)
+  assert.equal(await isDue(), false)
+  await clock.advance(EVERY_MS)
+  await worker().run()
+  assert.equal(await audits(), before + 1)
 })

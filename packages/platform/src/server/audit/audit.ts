@@ -26,12 +26,14 @@ const PAUSE_MS = 1000
 /**
  * Compares the ledger with the chains, for each address and each coin. Amounts that move during the
  * comparison settle within a few seconds, so only differences that remain are reported.
+ * @param signal ends the audit between two networks
+ * @throws the signal's reason after it was aborted
  */
-export async function audit(services: Services): Promise<AuditReport> {
-  let report = await attempt(services)
+export async function audit(services: Services, signal?: AbortSignal): Promise<AuditReport> {
+  let report = await attempt(services, signal)
   for (let count = 1; report.differences.length > 0 && count < ATTEMPTS_MAX; count++) {
-    await services.environment.sleep(PAUSE_MS)
-    report = await attempt(services)
+    await services.environment.sleep(PAUSE_MS, signal)
+    report = await attempt(services, signal)
   }
   // Exchanges are compared separately, so that a difference there, which a customer can cause,
   // neither repeats the comparison with the chains nor changes its result.
@@ -52,11 +54,13 @@ export async function audit(services: Services): Promise<AuditReport> {
 /** Compares the ledger with itself and with the chains. */
 async function attempt(
   services: Services,
+  signal: AbortSignal | undefined,
 ): Promise<Pick<AuditReport, 'compared' | 'networks' | 'books' | 'differences'>> {
   const differences: Difference[] = []
   const networks: AuditReport['networks'] = {}
   const books = await checkBooks(services, differences)
   for (const chain of services.networks.all()) {
+    signal?.throwIfAborted()
     const { network } = chain
     try {
       networks[network.code] = chain.coins

@@ -32,10 +32,15 @@ export interface AuditRecord {
 /**
  * Runs an audit and stores its result for monitoring. The report is returned even if it cannot be
  * stored.
+ * @param signal ends the audit between two networks
+ * @throws the signal's reason after it was aborted
  */
-export async function recordedAudit(services: Services): Promise<AuditReport> {
+export async function recordedAudit(
+  services: Services,
+  signal?: AbortSignal,
+): Promise<AuditReport> {
   const began = services.environment.now()
-  const report = await audit(services)
+  const report = await audit(services, signal)
   await services.database
     .query(
       `insert into audits (at, took_ms, compared, differences, surpluses, ok, exchange_differences)
