@@ -84,6 +84,7 @@ const RESULTS: Record<string, Check> = {
     hash: isName,
     finalHeight: orNull((value) => Number.isSafeInteger(value)),
   }),
+  head: has({ height: isNatural, timeMs: orNull(isNatural), lacks: orNull(isName) }),
   block: orNull(
     has({
       height: isNatural,

@@ -330,6 +330,15 @@ export interface ChainTip {
   finalHeight: number | null
 }
 
+/** The newest block of an endpoint, by which its other answers are judged. */
+export interface EndpointHead {
+  height: number
+  /** Time of the block in Unix milliseconds; null if the endpoint does not return it. */
+  timeMs: number | null
+  /** What the endpoint says that it cannot answer yet, or at all; null: nothing. */
+  lacks: string | null
+}
+
 interface Included {
   state: 'included'
   height: number
@@ -373,6 +382,8 @@ export interface ChainClient {
    */
   probe(): Promise<void>
   tip(): Promise<ChainTip>
+  /** Returns the newest block with its time, and what the endpoint says of its own state. */
+  head(): Promise<EndpointHead>
   /** Returns the block at a height; null if there is none (yet). */
   block(height: number): Promise<ChainBlock | null>
   /**

@@ -50,6 +50,11 @@ export interface Network {
   confirmations: number | null
   /** Usual time between two blocks in milliseconds; absent if blocks are produced on request. */
   block_ms?: number
+  /**
+   * Age of the newest block in seconds above which an endpoint is taken to be behind; absent: at any
+   * age it is not.
+   */
+  stale_after_s?: number
   /** EVM: chain id of the network. */
   chain_id?: number
   /**

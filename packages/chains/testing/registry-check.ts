@@ -38,6 +38,7 @@ const WORDS = {
     'passphrase',
     'network_id',
     'block_ms',
+    'stale_after_s',
     'slot_zero',
     'genesis',
     'checkpoints',

@@ -9,6 +9,7 @@ import {
   type ChainBlock,
   type ChainClient,
   type ChainTip,
+  type EndpointHead,
   type ChainTransfer,
   type Fetch,
   type LevelRates,
@@ -39,6 +40,7 @@ const REFUSED = new Set([400, 425])
 const DEPTH = 15
 
 interface Block {
+  time?: number
   hash: string
   height: number | null
   slot: number | null
@@ -174,6 +176,15 @@ export class CardanoClient implements ChainClient {
   async tip(): Promise<ChainTip> {
     const { height, hash } = await this.#latest()
     return { height, hash, finalHeight: null }
+  }
+
+  async head(): Promise<EndpointHead> {
+    const { height, time } = await this.#latest()
+    return {
+      height,
+      timeMs: time !== undefined && Number.isSafeInteger(time) ? time * 1000 : null,
+      lacks: null,
+    }
   }
 
   async block(height: number): Promise<ChainBlock | null> {

@@ -25,6 +25,7 @@ export interface RpcBlock {
   number: string
   hash: string
   parentHash: string
+  timestamp?: string
   logsBloom?: string
   baseFeePerGas?: string | null
   transactionsRoot?: string

@@ -8,6 +8,7 @@ import {
   type ChainBlock,
   type ChainClient,
   type ChainTip,
+  type EndpointHead,
   type ExpectedTransfer,
   type Fetch,
   type JsonRpc,
@@ -54,6 +55,8 @@ const L1_HEADROOM_PERCENT = 150n
 const LEGACY_MEDIUM_PERCENT = 110n
 const LEGACY_HIGH_PERCENT = 125n
 const EXECUTION_REVERTED = 3
+/** Error text of geth and others before they know a final block. */
+const NOT_FINAL_YET = /final(?:ized)? block not found|unknown block/i
 /**
  * Error text by which nodes report that a call was executed and failed, if they do not use the code
  * 3.
@@ -109,7 +112,7 @@ export class EvmClient implements ChainClient {
   async tip(): Promise<ChainTip> {
     const [head, final] = await Promise.all([
       this.#blockBy('latest', false),
-      this.network.confirmations === null ? this.#blockBy('finalized', false) : null,
+      this.network.confirmations === null ? this.#finalBlock() : null,
     ])
     if (!head)
       throw new RpcUnavailable(`${this.network.code}: the endpoint returned no latest block`)
@@ -120,6 +123,32 @@ export class EvmClient implements ChainClient {
       hash: head.hash,
       finalHeight: this.network.confirmations === null ? (final ? Number(final.number) : 0) : null,
     }
+  }
+
+  /**
+   * Returns the newest final block.
+   * @throws RpcUnavailable if the node has none yet: geth, until the consensus layer names one after
+   *   a start
+   */
+  async #finalBlock(): Promise<RpcBlock | null> {
+    try {
+      return await this.#blockBy('finalized', false)
+    } catch (error) {
+      if (!(error instanceof RpcRefused) || !NOT_FINAL_YET.test(error.message)) throw error
+      throw new RpcUnavailable(
+        `${this.network.code}: the endpoint has no final block yet (${error.message}): it has just started, or is syncing`,
+      )
+    }
+  }
+
+  async head(): Promise<EndpointHead> {
+    const head = await this.#blockBy('latest', false)
+    if (!head)
+      throw new RpcUnavailable(`${this.network.code}: the endpoint returned no latest block`)
+    checkBlock(this.network.code, head, null)
+    const { number, timestamp } = head
+    const isTime = typeof timestamp === 'string' && /^0x[0-9a-f]{1,12}$/i.test(timestamp)
+    return { height: Number(number), timeMs: isTime ? Number(timestamp) * 1000 : null, lacks: null }
   }
 
   async block(height: number): Promise<ChainBlock | null> {

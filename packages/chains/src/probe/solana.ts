@@ -199,14 +199,22 @@ async function checkSlots(
   call: JsonRpc,
   tip: number,
 ): Promise<number | undefined> {
-  return report.check({ code: 'slots', what: 'getBlocksWithLimit', advice: NEEDED }, async () => {
-    const from = Math.max(0, tip - SLOTS_BACK)
-    const slots = await call<number[]>('getBlocksWithLimit', [from, tip - from + 1, FINALIZED])
-    const newest = Array.isArray(slots) ? slots.at(-1) : undefined
-    if (newest === undefined)
-      throw new Error(`getBlocksWithLimit returns no slot with a block from ${from} on`)
-    return newest
-  })
+  return report.check(
+    { code: 'slots', what: 'getBlocksWithLimit', advice: NEEDED },
+    async (say) => {
+      const from = Math.max(0, tip - SLOTS_BACK)
+      const slots = await call<number[]>('getBlocksWithLimit', [from, tip - from + 1, FINALIZED])
+      const newest = Array.isArray(slots) ? slots.at(-1) : undefined
+      if (newest === undefined)
+        throw new Error(`getBlocksWithLimit returns no slot with a block from ${from} on`)
+      const time = await call<number | null>('getBlockTime', [newest]).catch((error: unknown) => {
+        if (error instanceof RpcRefused) return null
+        throw error
+      })
+      if (time === null) say.note('getBlockTime returns no time: the age of blocks is not checked')
+      return newest
+    },
+  )
 }
 
 /** Reads a block as a scan does and returns it; undefined if the check failed. */

@@ -63,7 +63,7 @@ export const utxo: FamilyProbe = {
       },
     )
     await checkChainLock(context, call, newest.hash)
-    await checkIndex(context, call, head)
+    await checkIndex(context, call, client, head)
     await checkPool(context, call, client)
     await checkFees(context, call, client)
     await measureHistory(report, 'getblock', mark, 0, async (height) => {
@@ -111,6 +111,7 @@ async function checkChainLock(
 async function checkIndex(
   { report, network }: ProbeContext,
   call: JsonRpc,
+  client: UtxoClient,
   head: number,
 ): Promise<void> {
   // The genesis block's transaction is in no index.
@@ -140,6 +141,8 @@ async function checkIndex(
           throw new Error(reason, { cause: error })
         }
       }
+      const { lacks } = await client.head()
+      if (lacks !== null) throw new Error(lacks)
       say.note(`getrawtransaction returns transactions of block ${height}`)
       return older
     },

@@ -8,6 +8,7 @@ import {
   type ChainBlock,
   type ChainClient,
   type ChainTip,
+  type EndpointHead,
   type ChainTransfer,
   type ExpectedTransfer,
   type Fetch,
@@ -144,6 +145,22 @@ export class SolanaClient implements ChainClient, ResignedClient {
     )
     this.#tip = context.slot
     return { height: context.slot, hash: value.blockhash, finalHeight: context.slot }
+  }
+
+  async head(): Promise<EndpointHead> {
+    const { height } = await this.tip()
+    let seconds: number | null = null
+    try {
+      seconds = await this.#call<number | null>('getBlockTime', [height])
+    } catch (error) {
+      // The slot has no block, or the endpoint does not keep times.
+      if (!(error instanceof RpcRefused)) throw error
+    }
+    return {
+      height,
+      timeMs: Number.isSafeInteger(seconds) ? Number(seconds) * 1000 : null,
+      lacks: null,
+    }
   }
 
   /**

@@ -10,6 +10,7 @@ import {
   type BroadcastResult,
   type ChainBlock,
   type ChainTip,
+  type EndpointHead,
   type ChainTransfer,
   type Fetch,
   type JsonRpc,
@@ -120,6 +121,13 @@ export class StellarClient implements TaggedClient {
   async tip(): Promise<ChainTip> {
     const { id, sequence } = await this.#call<Latest>('getLatestLedger', {})
     return { height: sequence, hash: id, finalHeight: sequence }
+  }
+
+  async head(): Promise<EndpointHead> {
+    const { height } = await this.tip()
+    const closed = (await this.#ledger(height))?.ledgerCloseTime
+    const isTime = typeof closed === 'string' && /^\d{1,12}$/.test(closed)
+    return { height, timeMs: isTime ? Number(closed) * 1000 : null, lacks: null }
   }
 
   async #ledger(height: number): Promise<LedgerInfo | null> {

@@ -7,6 +7,7 @@ import {
   type ChainBlock,
   type ChainClient,
   type ChainTip,
+  type EndpointHead,
   type Fetch,
   type JsonRpc,
   type RpcEndpoint,
@@ -99,6 +100,11 @@ export class TemplateClient implements ChainClient {
   async tip(): Promise<ChainTip> {
     const { height, hash } = await this.#call<Head>('head', [])
     return { height, hash, finalHeight: null }
+  }
+
+  /** Returns the newest block. This chain's blocks have no time. */
+  async head(): Promise<EndpointHead> {
+    return { height: (await this.tip()).height, timeMs: null, lacks: null }
   }
 
   /**

@@ -10,6 +10,7 @@ import {
   type ChainBlock,
   type ChainClient,
   type ChainTip,
+  type EndpointHead,
   type ExpectedTransfer,
   type Fetch,
   type RpcEndpoint,
@@ -165,6 +166,11 @@ export class TronClient implements ChainClient {
     const head = await this.#now('wallet')
     const solid = this.network.confirmations === null ? await this.#now('walletsolidity') : null
     return { height: head.height, hash: head.hash, finalHeight: solid?.height ?? null }
+  }
+
+  async head(): Promise<EndpointHead> {
+    const { height, time } = await this.#now('wallet')
+    return { height, timeMs: time, lacks: null }
   }
 
   async block(height: number): Promise<ChainBlock | null> {

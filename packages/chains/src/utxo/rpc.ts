@@ -13,6 +13,7 @@ import {
   type ChainBlock,
   type ChainClient,
   type ChainTip,
+  type EndpointHead,
   type ChainTransfer,
   type Fetch,
   type JsonRpc,
@@ -73,6 +74,9 @@ const OUT_OF_RANGE = -8
 function isRefusal(error: unknown, ...codes: number[]): boolean {
   return error instanceof RpcRefused && codes.includes(error.rpcCode)
 }
+/** Core's sentence for a transaction that is not in the mempool, while no index covers the blocks. */
+const LACKS_INDEX = /-txindex|process of being indexed/
+const TXINDEX_ADVICE = 'set txindex=1 at the node and let it finish its index'
 const METHOD_NOT_FOUND = -32601
 /** Number of transactions that are fetched concurrently if a block contains only their ids. */
 const FETCHED_AT_ONCE = 8
@@ -145,6 +149,38 @@ export class UtxoClient implements ChainClient {
       [],
     )
     return { height: blocks, hash: bestblockhash, finalHeight: await this.#locked(blocks) }
+  }
+
+  async head(): Promise<EndpointHead> {
+    const { blocks, bestblockhash } = await this.#call<{ blocks: number; bestblockhash: string }>(
+      'getblockchaininfo',
+      [],
+    )
+    const { time } = await this.#call<{ time?: number }>('getblockheader', [bestblockhash])
+    return {
+      height: blocks,
+      timeMs: time === undefined || !Number.isSafeInteger(time) ? null : time * 1000,
+      lacks: await this.#missingIndex(blocks),
+    }
+  }
+
+  /**
+   * Returns why the node does not find transactions by their id; null if it does, or if it cannot
+   * say (getindexinfo is missing in some forks).
+   */
+  async #missingIndex(blocks: number): Promise<string | null> {
+    type Indexes = { txindex?: { synced?: boolean; best_block_height?: number } } | null
+    let indexes: Indexes
+    try {
+      indexes = await this.#call<Indexes>('getindexinfo', ['txindex'])
+    } catch (error) {
+      if (error instanceof RpcRefused) return null
+      throw error
+    }
+    const txindex = indexes?.txindex
+    if (!txindex) return `the node has no index of transactions: ${TXINDEX_ADVICE}`
+    if (txindex.synced !== false) return null
+    return `the node builds its index of transactions (block ${String(txindex.best_block_height)} of ${blocks})`
   }
 
   /**
@@ -355,7 +391,12 @@ export class UtxoClient implements ChainClient {
     try {
       result = await this.#call('getrawtransaction', [hash, true])
     } catch (error) {
-      if (isRefusal(error, NOT_FOUND)) return { state: 'absent' }
+      if (isRefusal(error, NOT_FOUND)) {
+        // The same code as for an unknown transaction, but the transaction may be in a block.
+        const reason = reasonOf(error)
+        if (LACKS_INDEX.test(reason)) this.#odd(`${reason} (${TXINDEX_ADVICE})`)
+        return { state: 'absent' }
+      }
       throw error
     }
     if (!result.blockhash || !result.confirmations || result.confirmations < 1)

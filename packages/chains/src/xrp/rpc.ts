@@ -12,6 +12,7 @@ import {
   type BroadcastResult,
   type ChainBlock,
   type ChainTip,
+  type EndpointHead,
   type ChainTransfer,
   type Fetch,
   type JsonRpc,
@@ -69,9 +70,12 @@ interface ServerInfo extends Answer {
   info: {
     network_id?: number
     complete_ledgers?: string
+    amendment_blocked?: boolean
     validated_ledger?: {
       hash: string
       seq: number
+      /** Seconds since the ledger was closed. */
+      age?: number
       reserve_base_xrp?: unknown
       reserve_inc_xrp?: unknown
     }
@@ -202,11 +206,17 @@ export class XrpClient implements TaggedClient, ResignedClient {
     }
   }
 
-  async #validated(): Promise<{ hash: string; seq: number }> {
+  async #validated(): Promise<{ hash: string; seq: number; age?: number; lacks: string | null }> {
     const { info } = await this.#call<ServerInfo>('server_info')
     if (!info.validated_ledger)
       throw new RpcUnavailable(`${this.network.code}: the server has no validated ledger yet`)
-    const { hash, seq, reserve_base_xrp: base, reserve_inc_xrp: increment } = info.validated_ledger
+    const {
+      hash,
+      seq,
+      age,
+      reserve_base_xrp: base,
+      reserve_inc_xrp: increment,
+    } = info.validated_ledger
     if (!Number.isSafeInteger(seq) || typeof hash !== 'string') {
       throw new RpcUnavailable(
         `${this.network.code}: server_info returned a validated_ledger without seq or hash`,
@@ -217,7 +227,11 @@ export class XrpClient implements TaggedClient, ResignedClient {
     if (reserves.base !== null && reserves.increment !== null) {
       this.#reserves = { base: reserves.base, increment: reserves.increment, at: this.#now() }
     }
-    return { hash, seq }
+    const lacks =
+      info.amendment_blocked === true
+        ? 'the server is amendment blocked: it does not know the rules of the ledger, update it'
+        : null
+    return { hash, seq, ...(Number.isSafeInteger(age) && Number(age) >= 0 ? { age } : {}), lacks }
   }
 
   async #reserve(): Promise<Reserves> {
@@ -234,6 +248,11 @@ export class XrpClient implements TaggedClient, ResignedClient {
   async tip(): Promise<ChainTip> {
     const { seq, hash } = await this.#validated()
     return { height: seq, hash, finalHeight: seq }
+  }
+
+  async head(): Promise<EndpointHead> {
+    const { seq, age, lacks } = await this.#validated()
+    return { height: seq, timeMs: age === undefined ? null : this.#now() - age * 1000, lacks }
   }
 
   async block(height: number): Promise<ChainBlock | null> {

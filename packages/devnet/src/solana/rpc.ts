@@ -119,6 +119,7 @@ const METHODS: Record<string, (chain: SolanaChain, params: unknown[]) => unknown
   getAccountInfo,
   getTokenAccountsByOwner,
   getBlock,
+  getBlockTime: (chain, [slot]) => blockAt(chain, slot).time,
   getBlocks: ({ blocks, head }, [start, end]) => {
     const [from, to] = [whole(start, 'start slot'), typeof end === 'number' ? end : head.slot]
     if (to - from > BLOCKS_MAX)
@@ -333,7 +334,11 @@ function full(included: Included, config: Config | undefined): Config {
   }
 }
 
-function getBlock(chain: SolanaChain, [at, options]: unknown[]): unknown {
+/**
+ * Returns the block of a slot.
+ * @throws RpcError if the slot has none, or is not reached
+ */
+function blockAt(chain: SolanaChain, at: unknown): Block {
   const slot = whole(at, 'slot')
   const block = chain.slots.get(slot)
   if (!block) {
@@ -344,6 +349,11 @@ function getBlock(chain: SolanaChain, [at, options]: unknown[]): unknown {
       `Slot ${slot} was skipped, or missing due to ledger jump to recent snapshot`,
     )
   }
+  return block
+}
+
+function getBlock(chain: SolanaChain, [at, options]: unknown[]): unknown {
+  const block = blockAt(chain, at)
   const config = (options ?? {}) as Config
   const head = {
     blockhash: block.hash,

@@ -1,5 +1,5 @@
 import { ChainError, type Registry } from '@custody/chains'
-import type { Fail, Task, Wait } from './chain.ts'
+import { assured, isFail, type Chain, type Fail, type Task, type Wait } from './chain.ts'
 import { commitBuilt } from './commit.ts'
 import { startFailing } from './outcomes/fail.ts'
 import { advance } from './lease.ts'
@@ -39,11 +39,16 @@ export async function build(services: Services, row: TransactionRow): Promise<vo
   const isPlanned = chain.fuelled !== null && row.source_type === 'GAS_TANK'
   const task = await taskOf(services, row)
   if (task.sweeps && task.amount === 0n) return refuse(services, row, 'no amount is left to sweep')
-  const refusal = await kind.refusal?.(chain, task)
+  const refusal = await refusalOf(services, chain, task)
   if (refusal) return refuse(services, row, refusal)
-  if (!chain.fuelled || isPlanned) return prepareAndCommit(services, task)
-  const priced = await (kind.price?.(chain, task) ??
-    chain.fuelled.price(task, await services.tanks.maxGasPrice(row)))
+  const { fuelled } = chain
+  if (!fuelled || isPlanned) return prepareAndCommit(services, task)
+  const most = await services.tanks.maxGasPrice(row)
+  const priced = await assured(
+    chain,
+    async () => kind.price?.(chain, task) ?? fuelled.price(task, most),
+    isFail,
+  )
   if (priced.kind !== 'priced') return halt(services, row, priced)
   // The cost of a sweep paid by the gas tank includes the fuel transaction. A sweep that pays for
   // itself only needs to move more than its own fee.
@@ -59,7 +64,7 @@ export async function buildFuelled(services: Services, row: TransactionRow): Pro
   // A staking operation consists of several calls. The chain may now refuse a call that it allowed
   // before the first one.
   const refusal = task.action
-    ? await services.kinds[row.kind].refusal?.(services.networks.get(row.network), task)
+    ? await refusalOf(services, services.networks.get(row.network), task)
     : null
   if (refusal) return refuse(services, row, refusal)
   await prepareAndCommit(services, task)
@@ -68,7 +73,7 @@ export async function buildFuelled(services: Services, row: TransactionRow): Pro
 async function prepareAndCommit(services: Services, task: Task): Promise<void> {
   const { row } = task
   const chain = services.networks.get(row.network)
-  const prepared = await chain.prepare(task)
+  const prepared = await assured(chain, () => chain.prepare(task), isFail)
   if (prepared.kind !== 'prepared') return halt(services, row, prepared)
   if (
     prepared.cost &&
@@ -82,6 +87,14 @@ async function prepareAndCommit(services: Services, task: Task): Promise<void> {
   }
   await commitBuilt(services, row, prepared)
 }
+
+/** Returns why the chain, by an endpoint whose state is current, refuses a transaction; null: it does not. */
+const refusalOf = (services: Services, chain: Chain, task: Task): Promise<string | null> =>
+  assured(
+    chain,
+    async () => (await services.kinds[task.row.kind].refusal?.(chain, task)) ?? null,
+    (refusal) => refusal !== null,
+  )
 
 async function taskOf(services: Services, row: TransactionRow): Promise<Task> {
   const asset = services.registry.asset(row.asset)

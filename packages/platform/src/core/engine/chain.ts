@@ -16,6 +16,7 @@ import type {
 } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 import type { Environment } from '../environment.ts'
+import type { Belief } from './endpoints/current.ts'
 import type { Agreement, Endpoints } from './endpoints/group.ts'
 import type { HeadPolling } from './endpoints/head-polling.ts'
 import type { Plan, TransactionKind, TransactionRow } from './transaction.ts'
@@ -149,6 +150,24 @@ export const wait = (code: WaitCode, reason: string, inMs: number): Wait => ({
 /** Returns a `Wait` that builds the transaction again after `inMs`, without a reason. */
 export const again = (inMs: number): Wait => ({ kind: 'wait', code: null, reason: null, inMs })
 export const fail = (reason: string): Fail => ({ kind: 'fail', reason })
+
+/**
+ * Returns the answer of a chain to a question, and asks again, at endpoints whose state is current, if
+ * the answer would end the transaction: an endpoint that is behind or syncing would refuse payments
+ * that the chain allows.
+ * @throws NoCurrentEndpoint if no endpoint is current
+ */
+export async function assured<Answer>(
+  { belief }: Pick<Chain, 'belief'>,
+  ask: () => Promise<Answer>,
+  ends: (answer: Answer) => boolean,
+): Promise<Answer> {
+  const answer = await ask()
+  return belief && ends(answer) ? belief.assure(ask, ends) : answer
+}
+
+/** Whether an answer ends the transaction. */
+export const isFail = (answer: { kind: string }): boolean => answer.kind === 'fail'
 
 /** An unsigned transaction, and everything that the engine writes with it in one commit. */
 export interface Built {
@@ -403,6 +422,8 @@ export interface Chain {
   readonly pace?: HeadPolling
   /** Quorum of endpoints; absent if the response of one endpoint is sufficient. */
   readonly agreement?: Agreement
+  /** Asks only endpoints whose state is current; absent: any endpoint is believed. */
+  readonly belief?: Belief
   /** The chain's name for a tag, if deposits are distinguished by tags. */
   readonly tagName?: string
   /**

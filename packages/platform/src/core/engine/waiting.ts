@@ -23,7 +23,7 @@ const REASONS = {
     'The policy of the workspace does not allow it now, because a time window is full or signing is stopped. It is tried again.',
   SIGNER_NODES: 'Two signer nodes must respond, and fewer do. The step is retried.',
   ENDPOINT:
-    'The endpoint of the network cannot be reached, or could not process a request. The step is retried.',
+    'The endpoint of the network cannot be reached, could not process a request, or is behind the chain. The step is retried.',
   CHAIN_REFUSAL:
     'The chain would reject the transfer now. It is checked again, and fails if the chain continues to reject it.',
   SWEEP_COST: 'The amount does not justify the network fee of a sweep yet.',

@@ -2,6 +2,7 @@ import type { FamilyName, Fetch, Network } from '@custody/chains'
 import { inSpan } from '@custody/tracing'
 import type { Logger } from 'pino'
 import type { Chain, ChainContext, Connect } from '../../core/engine/chain.ts'
+import { BlockAges } from '../../core/engine/endpoints/belief.ts'
 import { EndpointGroup, type EndpointWatch } from '../../core/engine/endpoints/group.ts'
 import { HeadPolling } from '../../core/engine/endpoints/head-polling.ts'
 import type { Metrics } from '../../core/metrics.ts'
@@ -26,6 +27,7 @@ export function connectAll(
   fetch: Fetch,
   watched?: Watched,
 ): Chain[] {
+  const ages = new BlockAges()
   return context.registry.networks.flatMap((network) => {
     const own = endpoints[network.code]
     const connect = families[network.family]
@@ -34,7 +36,7 @@ export function connectAll(
     // with a higher value.
     for (const kind of ['transaction', 'field'])
       watched?.metrics.unreadable.labels(network.code, kind).inc(0)
-    return [connected(context, network, own, { connect, fetch, watched })]
+    return [connected(context, network, own, { connect, fetch, watched, ages })]
   })
 }
 
@@ -42,9 +44,14 @@ function connected(
   context: ChainContext,
   network: Network,
   { endpoints, quorum }: NetworkEndpoints,
-  { connect, fetch, watched }: { connect: Connect; fetch: Fetch; watched: Watched | undefined },
+  {
+    connect,
+    fetch,
+    watched,
+    ages,
+  }: { connect: Connect; fetch: Fetch; watched: Watched | undefined; ages: BlockAges },
 ): Chain {
-  const { environment } = context
+  const { environment, database } = context
   const names = endpointNames(endpoints)
   const paces = endpoints.map(
     ({ requests_per_day: perDay }) =>
@@ -55,6 +62,17 @@ function connected(
     quorum,
     environment,
     watch: watchOf(network, watched),
+    ages,
+    known: async () => {
+      const row = await database.one<{ height: string | null; trusted_until: Date | null }>(
+        'select height::text, trusted_until from network_scans where network = $1',
+        [network.code],
+      )
+      return {
+        scanned: row?.height ? Number(row.height) : null,
+        trustedUntil: row?.trusted_until ?? null,
+      }
+    },
     endpoints: endpoints.map((endpoint, at) => {
       const [name, pace] = [names[at] as string, paces[at] as HeadPolling]
       if (pace.perDay !== null)
@@ -72,6 +90,7 @@ function connected(
     for (const name of names)
       watched?.metrics.endpointDisagreements.labels(network.code, name).inc(0)
   return Object.defineProperties(chain, {
+    belief: { value: group.belief, enumerable: true },
     ...(watched ? { pace: { get: () => paces[group.inUse], enumerable: true } } : {}),
     ...(agreement ? { agreement: { value: agreement, enumerable: true } } : {}),
   })

@@ -4,6 +4,7 @@ import type { HeldNetworks } from '../../custody/deposits/hold-networks.ts'
 import { scanLoop } from '../../custody/deposits/scanner.ts'
 import { requeueSweepsLoop } from '../../custody/deposits/sweeps.ts'
 import type { Loop } from '../../core/engine/loops/loop.ts'
+import { headLoop } from '../../core/engine/endpoints/head-loop.ts'
 import { transactionLoop } from '../../core/engine/run.ts'
 import type { Application } from './application.ts'
 import { exchangeTransferLoop } from '../../commerce/exchange-transfers/loop.ts'
@@ -75,6 +76,11 @@ function scanLoops(services: Application, held: HeldNetworks): Loop[] {
   return [
     held.loop(),
     ...chains.map((chain) => scanLoop(services, chain, held.followed)),
+    ...chains.flatMap((chain) =>
+      chain.network.stale_after_s === undefined
+        ? []
+        : [headLoop(chain, () => held.holds(chain.network.code))],
+    ),
     ...chains.flatMap((chain) =>
       chain.mempool ? [mempoolLoop(services, chain, chain.mempool, awaitedHere)] : [],
     ),

@@ -1,7 +1,7 @@
 import type { Loop } from '../../core/engine/loops/loop.ts'
 import type { Settings } from '../../core/settings/settings.ts'
 import { recordedAudit } from './recorded.ts'
-import type { AuditReport, Difference } from './report.ts'
+import type { AuditReport } from './report.ts'
 
 type Services = Parameters<typeof recordedAudit>[0] & { settings: Pick<Settings, 'auditEveryMs'> }
 
@@ -48,10 +48,10 @@ export function auditLoop(services: Services): Loop {
 function report({ log }: Pick<Services, 'log'>, found: AuditReport): void {
   const deficits = found.differences.filter(({ kind }) => kind === 'deficit')
   const others = found.differences.filter(({ kind }) => kind !== 'deficit')
-  const line = (each: Difference) => [each, 'the ledger differs from a chain'] as const
-  for (const each of deficits.slice(0, LOGGED_MAX)) log.error(...line(each))
+  for (const each of deficits.slice(0, LOGGED_MAX))
+    log.error(each, 'the ledger differs from a chain')
   for (const each of others.slice(0, Math.max(0, LOGGED_MAX - deficits.length)))
-    log.warn(...line(each))
+    log.warn(each, 'the ledger differs from a chain')
   log.info(
     {
       ok: found.ok,

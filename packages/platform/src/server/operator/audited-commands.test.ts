@@ -10,6 +10,10 @@ const database = useDatabase()
 
 /** Returns the input of a command, after what it needs was made. */
 const EXAMPLES: Record<string, (fixture: DepositFixture) => Promise<Record<string, unknown>>> = {
+  'endpoint trust': async ({ services }) => {
+    const network = services.networks.all()[0]!.network
+    return { network: network.code, for: '30m' }
+  },
   'prepaid-fee adjust': async () => ({ workspace: 'alice', amount: '12.5' }),
   'sweep set': async () => ({ cost_multiple: '3' }),
   'wallet set': async (fixture) => {

@@ -25,6 +25,7 @@ import {
   listConsolePeople,
   resetPerson,
 } from './console.ts'
+import { trustEndpoints } from './endpoints.ts'
 import { doctorFacts } from './doctor/database.ts'
 import { eventsAfter } from './events/events.ts'
 import { reconcileOutcome, startReconcile } from './books/reconcile.ts'
@@ -150,6 +151,7 @@ export const COMMANDS: Record<string, { run: Command<Application>; audit: 'reads
     audit: { not: 'what is adopted is on the records of the signer nodes' },
   },
   'reconcile outcome': { run: reconcileOutcome, audit: 'reads' },
+  'endpoint trust': { run: trustEndpoints, audit: 'entry' },
   events: { run: eventsAfter, audit: 'reads' },
   doctor: { run: doctorFacts, audit: 'reads' },
   'failing loops': {

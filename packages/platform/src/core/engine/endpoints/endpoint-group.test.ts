@@ -7,6 +7,7 @@ import {
   type BroadcastResult,
   type ChainClient,
   type ChainTip,
+  type EndpointHead,
   type TransactionStatus,
 } from '@custody/chains'
 import { EndpointGroup, oneEndpoint, type EndpointState } from './group.ts'
@@ -43,6 +44,9 @@ class Endpoint implements ChainClient {
 
   async tip(): Promise<ChainTip> {
     return this.#answer('tip', { height: this.height, hash: `${this.height}`, finalHeight: null })
+  }
+  async head(): Promise<EndpointHead> {
+    return { height: this.height, timeMs: null, lacks: null }
   }
   async block(height: number) {
     return this.#answer('block', {
@@ -115,9 +119,9 @@ function staged(names: string[], quorum = 1) {
   }
 }
 
-test('uses a single endpoint without a group', () => {
-  const { client, endpoints, group } = staged(['a'])
-  assert.equal(client, endpoints[0])
+test('a single endpoint is neither probed, compared nor replaced', async () => {
+  const { client, group, took } = staged(['a'])
+  assert.deepEqual(await took(() => client.tip()), ['a tip'])
   assert.equal(group.agreement, null)
 })
 

@@ -2,15 +2,16 @@ import { ChainError, NoFeeEstimate, RpcMismatch, RpcUnavailable } from '@custody
 import type {
   BroadcastResult,
   ChainClient,
-  ChainTip,
   Fetch,
-  ResignedClient,
   RpcEndpoint,
   Signed,
   TransactionStatus,
 } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import type { Environment } from '../../environment.ts'
+import { NoCurrentEndpoint } from './belief.ts'
+import { CurrentEndpoints, type Belief, type CurrentContext } from './current.ts'
+import { withMethods, type Method } from './with-methods.ts'
 
 /**
  * One endpoint of a network and how to reach it. `name`: its host, which may be displayed and
@@ -114,12 +115,12 @@ interface Seat {
   isLookedAt: boolean
   /**
    * Reason why the endpoint counts as down although it responds: `still`: its head does not
-   * advance; `shown`: its response differed from the others.
+   * advance; `behind`: its head is old; `shown`: its response differed from the others.
    */
-  doubt: { kind: 'still' } | { kind: 'shown'; untilMs: number } | null
+  doubt: { kind: 'still' | 'behind' } | { kind: 'shown'; untilMs: number } | null
+  /** Why its newest block is old; null: it is not. */
+  behind: string | null
 }
-
-type Method = (...args: unknown[]) => Promise<unknown>
 
 /**
  * Whether an error means that the endpoint is unavailable, as opposed to a response with a refusal.
@@ -127,6 +128,7 @@ type Method = (...args: unknown[]) => Promise<unknown>
 const isAway = (error: unknown): boolean =>
   error instanceof RpcUnavailable &&
   !(error instanceof RpcMismatch) &&
+  !(error instanceof NoCurrentEndpoint) &&
   !(error instanceof NoFeeEstimate)
 
 /**
@@ -141,6 +143,7 @@ export class EndpointGroup implements Endpoints {
   readonly #blockMs: number
   readonly #environment: Pick<Environment, 'now'>
   readonly #watch: EndpointWatch
+  readonly #current: CurrentEndpoints<Seat>
   #seats: Seat[] = []
   /** The endpoint behind each single-endpoint client; null if it has not sent a request yet. */
   readonly #views = new WeakMap<ChainClient, () => Seat | null>()
@@ -150,13 +153,18 @@ export class EndpointGroup implements Endpoints {
   /** Time at which outdated entries of `#again` were last removed. */
   #forgotAtMs = 0
 
-  constructor(o: {
-    network: { code: string; block_ms?: number }
-    endpoints: readonly NamedEndpoint[]
-    quorum: number
-    environment: Pick<Environment, 'now'>
-    watch: EndpointWatch
-  }) {
+  constructor(
+    o: CurrentContext & {
+      network: { block_ms?: number }
+      endpoints: readonly NamedEndpoint[]
+      watch: EndpointWatch
+    },
+  ) {
+    this.#current = new CurrentEndpoints<Seat>(
+      o,
+      () => this.#order,
+      (seat, ask) => this.#try(seat, ask),
+    )
     this.#code = o.network.code
     this.#blockMs = o.network.block_ms ?? 0
     this.#endpoints = o.endpoints
@@ -172,15 +180,19 @@ export class EndpointGroup implements Endpoints {
     const clients = this.#endpoints.map(({ endpoint, fetch }) => make(endpoint, fetch))
     const [only, ...others] = clients
     if (!only) throw new Error(`${this.#code} has no endpoint`)
-    if (others.length === 0) return only
     this.#seats = clients.map((client, at) =>
       this.#seatOf((this.#endpoints[at] as NamedEndpoint).name, client),
     )
+    const believed: Partial<Record<string, Method>> = {
+      isDead: (...args) => this.#isDead(args),
+      feeRates: () => this.#current.feeRates((client) => call(client, 'feeRates', [])),
+    }
+    if (others.length === 0) return withMethods(only, believed)
     for (const seat of this.#seats) this.#reportChange(seat)
     const own: Partial<Record<string, Method>> = {
+      ...believed,
       probe: () => this.#probe(),
       broadcast: (raw) => this.#broadcast(raw as string),
-      isDead: (...args) => this.#isDead(args),
       findSigned: (...args) => this.#findSigned(args),
       oneEndpoint: async () => this.#view(only),
     }
@@ -201,6 +213,11 @@ export class EndpointGroup implements Endpoints {
         return methodOf(name)
       },
     })
+  }
+
+  /** Asks only endpoints whose state is current. */
+  get belief(): Belief {
+    return this.#current
   }
 
   /** Quorum of endpoints; null if the response of one endpoint is sufficient. */
@@ -257,6 +274,7 @@ export class EndpointGroup implements Endpoints {
       head: null,
       isLookedAt: false,
       doubt: null,
+      behind: null,
     }
   }
 
@@ -372,6 +390,8 @@ export class EndpointGroup implements Endpoints {
 
   /** Sends a request to one endpoint; a missing response counts as a failure of the endpoint. */
   async #try<Answer>(seat: Seat, ask: (client: ChainClient) => Promise<Answer>): Promise<Answer> {
+    // A single endpoint cannot be compared with another one, or be replaced by it.
+    if (this.#seats.length === 1) return ask(seat.client)
     this.#lookAround()
     try {
       await this.#probed(seat)
@@ -386,6 +406,8 @@ export class EndpointGroup implements Endpoints {
 
   /** Returns the response of the first endpoint that responds; a refusal is a response. */
   async #ask<Answer>(ask: (client: ChainClient, seat: Seat) => Promise<Answer>): Promise<Answer> {
+    const { pinned } = this.#current
+    if (pinned) return this.#try(pinned, (client) => ask(client, pinned))
     let failed: unknown = new RpcUnavailable(
       `${this.#code}: all of its endpoints serve another network`,
     )
@@ -469,12 +491,16 @@ export class EndpointGroup implements Endpoints {
    * does not prevent the result.
    */
   async #isDead(args: unknown[]): Promise<boolean> {
-    const isDead = (client: ChainClient) => call(client, 'isDead', args) as Promise<boolean>
+    const isDead = async (client: ChainClient): Promise<boolean> => {
+      if (!(await call<boolean>(client, 'isDead', args))) return false
+      await this.#current.assertCurrent(client)
+      return true
+    }
     if (this.#quorum < 2) return this.#ask(isDead)
     let dead = 0
     const votes = this.#votes(async (client) => {
       if (await isDead(client)) return 'dead'
-      const { state } = await (call(client, 'status', [args[0]]) as Promise<TransactionStatus>)
+      const { state } = await call<TransactionStatus>(client, 'status', [args[0]])
       return state === 'absent' ? 'unknown' : 'alive'
     })
     for await (const { answer } of votes) {
@@ -486,8 +512,7 @@ export class EndpointGroup implements Endpoints {
 
   /** Returns the transaction if one endpoint finds it; null requires the quorum. */
   async #findSigned(args: unknown[]): Promise<Signed | null> {
-    const find = (client: ChainClient) =>
-      call(client, 'findSigned', args) as ReturnType<ResignedClient['findSigned']>
+    const find = (client: ChainClient) => call<Signed | null>(client, 'findSigned', args)
     if (this.#quorum < 2) return this.#ask(find)
     for await (const { answer } of this.#votes(find)) if (answer !== null) return answer
     return null
@@ -511,12 +536,16 @@ export class EndpointGroup implements Endpoints {
   async #look(seat: Seat): Promise<void> {
     try {
       await this.#probed(seat)
-      const { height } = await (call(seat.client, 'tip', []) as Promise<ChainTip>)
+      const head = await seat.client.head()
+      const { height } = head
+      seat.behind = await this.#current.judged(head, { blocks: STILL_BLOCKS })
       const stood = seat.head
       const hasMoved = stood === null || height > stood.height
       if (stood?.height !== height) seat.head = { height, sinceMs: this.#environment.now() }
       const { doubt } = seat
-      if (doubt?.kind === 'still' ? hasMoved : doubt && this.#environment.now() >= doubt.untilMs)
+      if (doubt?.kind === 'still') seat.doubt = hasMoved ? null : doubt
+      else if (doubt?.kind === 'behind') seat.doubt = seat.behind === null ? null : doubt
+      else if (doubt?.kind === 'shown' && this.#environment.now() >= doubt.untilMs)
         seat.doubt = null
       if (seat.doubt) seat.retryAtMs = this.#environment.now() + LOOK_MS
       else this.#up(seat)
@@ -527,11 +556,19 @@ export class EndpointGroup implements Endpoints {
     }
   }
 
+  /** Stops using endpoints whose head is old or stands still while another one's is not or does not. */
   #findStill(): void {
     const now = this.#environment.now()
     const still = Math.max(STILL_MS, STILL_BLOCKS * this.#blockMs)
-    for (const seat of this.#seats.filter(({ isUp, isForeign }) => isUp && !isForeign)) {
-      const { head } = seat
+    const used = this.#seats.filter(({ isUp, isForeign }) => isUp && !isForeign)
+    const isCurrent = used.some(({ head, behind }) => head !== null && behind === null)
+    for (const seat of used) {
+      const { head, behind } = seat
+      if (behind !== null && isCurrent) {
+        seat.doubt = { kind: 'behind' }
+        this.#down(seat, behind)
+        continue
+      }
       const isPassed =
         head !== null &&
         now - head.sinceMs >= still &&
@@ -550,9 +587,8 @@ export class EndpointGroup implements Endpoints {
   }
 }
 
-function call(client: ChainClient, name: string, args: unknown[]): Promise<unknown> {
-  return (client as unknown as Record<string, Method>)[name]!(...args)
-}
+const call = <Answer>(client: ChainClient, name: string, args: unknown[]): Promise<Answer> =>
+  (client as unknown as Record<string, (...all: unknown[]) => Promise<Answer>>)[name]!(...args)
 
 /**
  * Returns a client that uses a single endpoint, for queries that need one consistent view of the

@@ -223,6 +223,14 @@ export const COMMANDS: readonly Definition[] = [
     run: async () => (await wallets()).amlRelease,
   },
   {
+    usage: 'endpoint trust <NETWORK>',
+    summary:
+      'Let the endpoints of a network end and price transfers for a time although their newest block seems to be old.',
+    args: { NETWORK: 'network, such as ETH' },
+    options: { '!for TIME': 'time from now, such as 30m or 1h, up to 24h; 0: no longer' },
+    run: async () => (await import('./endpoints.ts')).trust,
+  },
+  {
     usage: 'sweep set',
     summary:
       'Set when deposit addresses are swept, for all networks, one network or one asset. Omitted options keep their value.',

@@ -26,6 +26,7 @@ export interface Diagnosis {
     | 'not configured'
     | 'retired'
     | 'wrong network'
+    | 'behind'
     | 'unreachable'
   host: string | null
   height: number | null
@@ -39,6 +40,8 @@ export interface Diagnosis {
 }
 
 const ADVICE: Record<string, string> = {
+  behind:
+    'transfers wait for an endpoint that is current; let the node finish, or configure another one. "npx custody endpoint trust NETWORK --for 1h" uses it regardless',
   'wrong network': 'the endpoint serves another network: correct its URL',
   unreachable:
     'check the URL, the credentials and the firewall; a provider may limit requests; "npx custody probe" checks it completely',
@@ -57,7 +60,8 @@ function withoutPlatform(registry: Registry): ChainContext {
     addresses: { omnibus: unavailable, change: unavailable },
     database: {
       query: unavailable,
-      one: unavailable,
+      // Nothing is known of what was read.
+      one: () => Promise.resolve(undefined),
       now: () => new Date(),
       emit: () => undefined,
       emitAudit: () => undefined,
@@ -141,6 +145,13 @@ async function queryEndpoint(
   const started = performance.now()
   try {
     await networks.client(network).probe()
+    const [state] = (await networks.get(network).belief?.states()) ?? []
+    if (state && state.head !== null && state.doubt !== null) {
+      const milliseconds = Math.round(performance.now() - started)
+      const advice = `${state.doubt}; ${asInstalled((ADVICE['behind'] as string).replace('NETWORK', network))}`
+      const { height } = state.head
+      return { network, state: 'behind', host, height, milliseconds, advice, limits: closed }
+    }
     const { height } = await networks.client(network).tip()
     const milliseconds = Math.round(performance.now() - started)
     // The block is read as a scan does it, so that the error names a missing field.

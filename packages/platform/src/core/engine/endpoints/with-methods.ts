@@ -1,0 +1,16 @@
+import type { ChainClient } from '@custody/chains'
+
+export type Method = (...args: unknown[]) => Promise<unknown>
+
+/** Returns a client with some methods replaced; those that it does not have stay absent. */
+export const withMethods = <Client extends ChainClient>(
+  client: Client,
+  methods: Partial<Record<string, Method>>,
+): Client =>
+  new Proxy(client, {
+    get: (target, name) => {
+      const value = Reflect.get(target, name) as unknown
+      if (typeof value !== 'function' || typeof name !== 'string') return value
+      return methods[name] ?? (value.bind(target) as unknown)
+    },
+  })
