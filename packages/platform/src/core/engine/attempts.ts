@@ -40,9 +40,13 @@ export interface Attempt {
   block_hash: string | null
   /** Why this attempt replaced an earlier one; null for the first attempt. */
   replacement: ReplacementKind | null
+  replacement_id: string | null
 }
 
-/** Reads the signed attempts that may still be mined, newest first. */
+/**
+ * Reads the signed attempts that may still be mined, newest first; those that the nodes decline come
+ * last.
+ */
 export async function liveAttempts(
   database: Queryable,
   of: Pick<TransactionRow, 'id' | 'workspace_id'>,
@@ -50,11 +54,12 @@ export async function liveAttempts(
   return database.query<Attempt>(
     `select c.id, c.attempt, c.hash, c.signed, c.unsigned, c.fee_max::text, c.fee::text,
       c.succeeded, c.state, c.account,
-      c.nonce::text, c.valid_until::text, c.broadcast_at, c.block_hash, r.kind replacement
+      c.nonce::text, c.valid_until::text, c.broadcast_at, c.block_hash, r.kind replacement,
+      c.replacement_id
      from chain_transactions c left join replacements r on r.workspace_id = c.workspace_id
        and r.id = c.replacement_id
      where c.workspace_id = $2 and c.transaction_id = $1 and c.state in ('SIGNED', 'INCLUDED')
-       order by c.attempt desc`,
+       order by c.declined is not null, c.attempt desc`,
     [of.id, of.workspace_id],
   )
 }

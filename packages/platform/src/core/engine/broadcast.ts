@@ -10,6 +10,7 @@ import { advance } from './lease.ts'
 import type { TransactionRow } from './transaction.ts'
 import { findIncluded, liveAttempts } from './attempts.ts'
 import { replaceForGas } from './auto-bump.ts'
+import { endDeclined } from './outcomes/declined.ts'
 import { buryDead } from './outcomes/expiry.ts'
 import { startReplacing } from './replace.ts'
 
@@ -68,6 +69,7 @@ export async function broadcast(services: Services, row: TransactionRow): Promis
       if (await buryDead(services, row, chain)) return
       await replaceForGas(services, row, chain, result.reason)
       if (await startReplacing(services, row)) return
+      if (await endDeclined(services, row, [chain, ...attempts.slice(1)], result.reason)) return
       if (row.attempts <= 1) {
         services.log.warn(
           { transaction: row.id, reason: result.reason },
