@@ -574,7 +574,7 @@ step(
     await other.getByRole('button', { name: /Your account/ }).click()
     await other.getByRole('menuitem', { name: 'Sign out' }).click()
     await heading('Sign in', other)
-    await other.goto(`${origin}${new URL(link).pathname}`)
+    await other.goto(`${origin}/console/join${new URL(link).hash}`)
     await heading('Join acme', other)
     await button(/Use a password/, other).click()
     await other.getByLabel('Your name').fill('Jo Park')

@@ -64,7 +64,7 @@ export function App() {
   const { path } = place.value
   useEffect(() => {
     if (who === undefined) return
-    const isOpen = /^\/console\/(?:sign-in|join\/|check)/.test(path)
+    const isOpen = /^\/console\/(?:sign-in|join|check)/.test(path)
     if (who.person === null && !isOpen)
       go(`/console/sign-in?next=${encodeURIComponent(path + location.search)}`, 'replace')
     else if (who.person !== null && (path === '/console' || path === '/console/sign-in'))
