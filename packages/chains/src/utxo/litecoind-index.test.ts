@@ -80,14 +80,8 @@ test(
   { skip },
   async () => {
     const { call, client } = await start(true)
-    const [block] = (await call(
-      'generatetoaddress',
-      1,
-      'rltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kaszngq',
-    ).catch(async () => {
-      await call('createwallet', 'w')
-      return call('generatetoaddress', 1, await call('getnewaddress'))
-    })) as string[]
+    await call('createwallet', 'w')
+    const [block] = (await call('generatetoaddress', 1, await call('getnewaddress'))) as [string]
     const { tx } = (await call('getblock', block)) as { tx: [string] }
     await waitFor('the index', async () => (await client.head()).lacks === null)
     const head = await client.head()

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { loadRegistry } from '@custody/chains'
 import { Devnet } from '../../../../devnet/src/devnet.ts'
-import { systemEnvironment } from '../environment.ts'
 import { connectAll } from '../../server/app/connect.ts'
 import { localEndpoints } from '../../server/app/local/local.ts'
+import { withoutPlatform } from '../../server/operator/doctor/networks.ts'
 
 /**
  * Every family reads the height and the time of the newest block, by which its endpoints' answers are
@@ -25,26 +25,13 @@ after(() => {
   rmSync(home, { recursive: true, force: true })
 })
 
-const unavailable = () => Promise.reject(new Error('not needed'))
 const codes = new Map(registry.networks.map(({ family, code }) => [family, code]))
 
 for (const [family, code] of codes)
   test(`${family}: the head has the height and the time of the newest block`, async () => {
     const networks = registry.networks.filter((each) => each.code === code)
     const [chain] = connectAll(
-      {
-        registry,
-        environment: systemEnvironment(),
-        keys: { get: unavailable },
-        addresses: { omnibus: unavailable, change: unavailable },
-        database: {
-          query: unavailable,
-          one: () => Promise.resolve(undefined),
-          now: () => new Date(),
-          emit: () => undefined,
-          emitAudit: () => undefined,
-        },
-      },
+      withoutPlatform(registry),
       localEndpoints(devnet.url, networks),
       fetch,
     )

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { RpcUnavailable, type ChainClient, type EndpointHead, type Network } from '@custody/chains'
+import {
+  ChainError,
+  RpcRefused,
+  RpcUnavailable,
+  type ChainClient,
+  type EndpointHead,
+  type Network,
+} from '@custody/chains'
 import { agreedRates, BlockAges, NoCurrentEndpoint, type KnownOfNetwork } from './belief.ts'
 import { EndpointGroup } from './group.ts'
 import { headLoop } from './head-loop.ts'
@@ -17,6 +24,7 @@ interface Endpoint {
   /** What the endpoint would say to a transfer; null: it allows it. */
   refuses: string | null
   rate: bigint
+  refusesRates: boolean
   isDead: boolean
   isAway: boolean
   asked: string[]
@@ -30,7 +38,12 @@ const at = (height: number, timeMs: number | null = FRESH_MS, lacks: string | nu
 
 function staged(
   count: number,
-  { quorum = 1, code = 'ETH', ages }: { quorum?: number; code?: string; ages?: BlockAges } = {},
+  {
+    quorum = 1,
+    code = 'ETH',
+    ages,
+    clock = { now: NOW },
+  }: { quorum?: number; code?: string; ages?: BlockAges; clock?: { now: number } } = {},
 ) {
   const known: KnownOfNetwork = { scanned: 100, trustedUntil: null }
   const endpoints = Array.from({ length: count }, (): Endpoint => ({
@@ -38,6 +51,7 @@ function staged(
     heads: [],
     refuses: null,
     rate: 10n,
+    refusesRates: false,
     isDead: true,
     isAway: false,
     asked: [],
@@ -55,14 +69,18 @@ function staged(
       status: () => answer('status', { state: 'absent' }),
       refusal: () => answer('refusal', of.refuses),
       isDead: () => answer('isDead', of.isDead),
-      feeRates: () => answer('feeRates', { medium: of.rate }),
+      feeRates: async () => {
+        const rates = await answer('feeRates', { medium: of.rate })
+        if (of.refusesRates) throw new RpcRefused(-32_601, 'method not found')
+        return rates
+      },
     }
   }
   const names = endpoints.map((_, n) => 'abc'[n] as string)
   const group = new EndpointGroup({
     network: { code, block_ms: 12_000, stale_after_s: 240 },
     quorum,
-    environment: { now: () => NOW },
+    environment: { now: () => clock.now },
     endpoints: names.map((name) => ({ name, endpoint: { url: `https://${name}` }, fetch })),
     watch: { changed: () => undefined, warn: () => undefined },
     known: () => Promise.resolve(known),
@@ -127,6 +145,30 @@ for (const [what, head, reason] of BEHIND) {
   })
 }
 
+test('an endpoint that is behind ranks after a current one although its head moves, until it is current', async () => {
+  const clock = { now: NOW }
+  const { client, endpoints } = staged(2, { clock })
+  const [a, b] = endpoints
+  const isUsed = async () => {
+    clock.now += 61_000
+    for (const each of endpoints) each.head = { ...each.head, height: each.head.height + 20 }
+    b.head.timeMs = clock.now
+    await client.tip()
+    for (let turn = 0; turn < 50; turn++) await Promise.resolve()
+    for (const each of endpoints) each.asked = []
+    await client.status()
+    return endpoints.map(({ asked }) => asked.includes('status'))
+  }
+  assert.deepEqual(await isUsed(), [true, false])
+  a.head = at(5, Date.UTC(1970, 0, 2))
+  assert.deepEqual(await isUsed(), [false, true], 'its head is 20 blocks higher than before')
+  assert.deepEqual(await isUsed(), [false, true])
+  // Ten blocks below is no reason.
+  a.head = at(90 - 20, clock.now + 61_000)
+  await isUsed()
+  assert.deepEqual(await isUsed(), [true, false])
+})
+
 test('an endpoint that falls behind while it is asked is not believed', async () => {
   const { ended, endpoints } = staged(1)
   endpoints[0].refuses = 'insufficient funds'
@@ -158,7 +200,7 @@ test('with a quorum, a transfer ends only by as many current endpoints', async (
 })
 
 test('the loop of a network fails while every endpoint that answers is behind', async () => {
-  const { endpoints, group } = staged(2)
+  const { endpoints, group, known } = staged(2)
   const [a, b] = endpoints
   let isFollowed = true
   const network = { code: 'ETH' } as Network
@@ -174,6 +216,9 @@ test('the loop of a network fails while every endpoint that answers is behind', 
   isFollowed = false
   assert.equal(await loop.run(signal), false)
   isFollowed = true
+  known.trustedUntil = new Date(NOW + 1)
+  assert.equal(await loop.run(signal), false, 'the operator trusts it')
+  known.trustedUntil = null
   a.isAway = true
   assert.equal(await loop.run(signal), false, 'the scan reports it')
 })
@@ -234,6 +279,18 @@ test('the fee rates of several endpoints are their median, and two must be alike
   assert.deepEqual(await client.feeRates(), { medium: 10n }, 'the rates that were used last')
   b.rate = 10n ** 12n / 2n
   assert.deepEqual(await client.feeRates(), { medium: 10n ** 12n })
+  // An endpoint that refuses the method, or is down, neither prices nor delays.
+  const two = staged(2)
+  two.endpoints[1].refusesRates = true
+  assert.deepEqual(await two.client.feeRates(), { medium: 10n })
+  two.endpoints[1].isAway = true
+  await two.client.feeRates()
+  two.endpoints[1].asked = []
+  await two.client.feeRates()
+  assert.deepEqual(two.endpoints[1].asked, [])
+  two.endpoints[0].refusesRates = true
+  await assert.rejects(two.client.feeRates(), ChainError)
+
   const fresh = staged(2)
   fresh.endpoints[0].rate = 10n ** 12n
   await assert.rejects(fresh.client.feeRates(), /differ too much/)

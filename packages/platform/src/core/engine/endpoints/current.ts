@@ -1,5 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { NoFeeEstimate, RpcUnavailable, type ChainClient, type EndpointHead } from '@custody/chains'
+import {
+  ChainError,
+  NoFeeEstimate,
+  RpcUnavailable,
+  type ChainClient,
+  type EndpointHead,
+} from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import type { Environment } from '../../environment.ts'
 import {
@@ -27,13 +33,17 @@ export interface Belief {
    * @throws NoCurrentEndpoint if too few endpoints are current
    */
   assure<Answer>(ask: () => Promise<Answer>, ends: (answer: Answer) => boolean): Promise<Answer>
-  /** Returns the state of each endpoint. */
-  states(): Promise<HeadState[]>
+  /**
+   * Returns the state of each endpoint.
+   * @param o.isTrusted whether the operator's trust removes doubts
+   */
+  states(o?: { isTrusted: boolean }): Promise<HeadState[]>
 }
 
 interface Seat {
   readonly name: string
   readonly client: ChainClient
+  readonly isUp: boolean
 }
 
 /** Network, and what the platform knows of it. `ages` is shared by the networks of a process. */
@@ -96,20 +106,20 @@ export class CurrentEndpoints<S extends Seat> implements Belief {
         }
         if (doubt !== null) reasons.push(`${seat.name}: ${doubt}`)
       } catch (error) {
-        if (!(error instanceof RpcUnavailable)) throw error
+        if (!(error instanceof ChainError)) throw error
         reasons.push(`${seat.name}: ${reasonOf(error)}`)
       }
     }
     throw this.#notCurrent(reasons)
   }
 
-  async states(): Promise<HeadState[]> {
+  async states({ isTrusted } = { isTrusted: false }): Promise<HeadState[]> {
     return Promise.all(
       this.#order().map(async (seat): Promise<HeadState> => {
         const { name } = seat
         try {
           const head = await this.#ask(seat, (client) => client.head())
-          return { name, head, doubt: await this.judged(head, { isTrusted: false }) }
+          return { name, head, doubt: await this.judged(head, { isTrusted }) }
         } catch (error) {
           return { name, head: null, doubt: reasonOf(error) }
         }
@@ -128,8 +138,9 @@ export class CurrentEndpoints<S extends Seat> implements Belief {
 
   /**
    * Returns the fee rates of current endpoints: of several the median ({@link agreedRates}), and
-   * those that were used last while two differ too much.
-   * @throws NoCurrentEndpoint if no endpoint is current
+   * those that were used last while two differ too much. An endpoint that does not answer, or refuses
+   * the method, stops no other.
+   * @throws NoCurrentEndpoint if no endpoint is current, otherwise the error of the last one
    */
   async feeRates(
     read: (client: ChainClient) => Promise<Record<string, unknown>>,
@@ -139,15 +150,16 @@ export class CurrentEndpoints<S extends Seat> implements Belief {
     const answers: Record<string, unknown>[] = []
     let failed: unknown = null
     for (const seat of pinned ? [pinned] : this.#order()) {
+      // An endpoint that is down is not waited for once another one has answered.
+      if (answers.length === RATES_ASKED || (answers.length > 0 && !seat.isUp)) break
       try {
         const doubt = await this.#doubtOf(seat)
         if (doubt === null) answers.push(await this.#ask(seat, read))
         else doubts.push(`${seat.name}: ${doubt}`)
       } catch (error) {
-        if (!(error instanceof RpcUnavailable)) throw error
+        if (!(error instanceof ChainError)) throw error
         if (!(failed instanceof NoFeeEstimate)) failed = error
       }
-      if (answers.length === RATES_ASKED) break
     }
     if (answers.length === 0) throw failed ?? this.#notCurrent(doubts)
     const rates = agreedRates(answers) ?? this.#rates

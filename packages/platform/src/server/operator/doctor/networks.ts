@@ -51,7 +51,7 @@ const ADVICE: Record<string, string> = {
  * Returns a chain context without database and signer nodes, which may not exist: only the
  * endpoints are checked.
  */
-function withoutPlatform(registry: Registry): ChainContext {
+export function withoutPlatform(registry: Registry): ChainContext {
   const unavailable = () => Promise.reject(new Error('the doctor queries only endpoints'))
   return {
     registry,
