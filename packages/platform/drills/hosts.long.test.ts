@@ -138,7 +138,8 @@ test(
       [scanner1, 'scanner'],
       [scanner2, 'scanner'],
     ] as const
-    const databaseUrl = `postgresql://custody:${PASSWORD}@${db.address}:5432/postgres`
+    const urlOf = (role: string) => `postgresql://${role}:${PASSWORD}@${db.address}:5432/postgres`
+    const databaseUrl = urlOf('custody')
 
     // Starts PostgreSQL with a password, reachable only from the network of the hosts.
     const database = (async () => {
@@ -162,7 +163,7 @@ test(
       ])
       appendFileSync(
         db.path('data', 'pg_hba.conf'),
-        `host all custody ${db.address}/24 scram-sha-256\n`,
+        `host all all ${db.address}/24 scram-sha-256\n`,
       )
       await db.start(
         'unshare',
@@ -308,11 +309,19 @@ test(
         /^ready/m,
       ),
     )
-    const env = (host: Host, role: string) => ({
+    // The roles of docs/production/database.md: each process has only the rights that it needs.
+    const roleOf = { api: 'custody_api', worker: 'custody_app', scanner: 'custody_scanner' }
+    for (const name of ['custody_owner', ...Object.values(roleOf)])
+      await caller.sql(
+        `create role ${name} login nosuperuser nocreatedb nocreaterole password '${PASSWORD}'`,
+      )
+    await caller.sql('alter database postgres owner to custody_owner')
+    const env = (host: Host, role: keyof typeof roleOf) => ({
       CUSTODY_ROLE: role,
       CUSTODY_HOME: host.path('home'),
       CUSTODY_HOST: host.address,
-      DATABASE_URL: databaseUrl,
+      DATABASE_URL: urlOf(roleOf[role]),
+      DATABASE_MIGRATION_URL: urlOf('custody_owner'),
       CUSTODY_SIGNERS: host.path('signers'),
       CUSTODY_SECRETS_KEY: secretsKey,
       CUSTODY_NETWORK: 'local',
@@ -321,7 +330,7 @@ test(
       CUSTODY_PRICE_REFRESH_S: '30',
       CUSTODY_METRICS_ALLOW: `${mine.address}/32`,
     })
-    const start = (host: Host, role: string) =>
+    const start = (host: Host, role: keyof typeof roleOf) =>
       host.startNode('packages/platform/src/main.ts', [], /^ready http/m, env(host, role))
     const running = new Map(
       await Promise.all(

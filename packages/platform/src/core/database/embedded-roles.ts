@@ -1,14 +1,16 @@
 import { openDatabase, type Database } from './pool.ts'
+import { API_ROLE, SCANNER_ROLE } from './table-rights.ts'
 
 /**
- * Superuser of the embedded server, which `initdb` creates. It makes the two other roles and takes
+ * Superuser of the embedded server, which `initdb` creates. It makes the other roles and takes
  * backups. The platform's processes never connect as it.
  */
 export const SUPERUSER = 'custody'
 /** Role that owns the database and its tables, and applies the migrations. */
 export const OWNER = 'custody_owner'
-/** Role of the platform's processes; see {@link ./table-rights.ts}. */
+/** Role of the platform's processes that have no role of their own; see {@link ./table-rights.ts}. */
 export const APP = 'custody_app'
+const ROLES = [OWNER, APP, API_ROLE, SCANNER_ROLE]
 const DATABASE = 'custody'
 
 const ROLE_OPTIONS = 'login nosuperuser nocreatedb nocreaterole noinherit noreplication nobypassrls'
@@ -34,6 +36,13 @@ begin
   end loop;
 end $$`
 
+/** Returns the URL of the embedded database for a process that only serves the API, or only scans. */
+export const urlForRole = (url: string, role: 'all' | 'api' | 'worker' | 'scanner'): string =>
+  url.replace(
+    `://${APP}@`,
+    `://${role === 'api' ? API_ROLE : role === 'scanner' ? SCANNER_ROLE : APP}@`,
+  )
+
 async function withDatabase(url: string, run: (database: Database) => Promise<void>) {
   const database = openDatabase(url, { max: 1, onError: () => undefined })
   try {
@@ -51,9 +60,10 @@ async function withDatabase(url: string, run: (database: Database) => Promise<vo
 export async function prepareRoles(urlOf: (database: string) => string): Promise<void> {
   await withDatabase(urlOf('postgres'), async (admin) => {
     const roles = await admin.query<{ name: string }>(
-      `select rolname::text "name" from pg_roles where rolname in ('${OWNER}', '${APP}')`,
+      'select rolname::text "name" from pg_roles where rolname = any($1)',
+      [ROLES],
     )
-    for (const role of [OWNER, APP])
+    for (const role of ROLES)
       if (!roles.some(({ name }) => name === role))
         await admin.query(`create role ${role} ${ROLE_OPTIONS}`)
     const match = await admin.one<{ owner: string }>(

@@ -115,6 +115,75 @@ export const TABLE_RIGHTS: Readonly<Record<string, TableRight>> = {
   workspaces: 'update',
 }
 
+/** Role of processes that only serve the API (`CUSTODY_ROLE=api`), if it exists. */
+export const API_ROLE = 'custody_api'
+/** Role of processes that only scan the chains (`CUSTODY_ROLE=scanner`), if it exists. */
+export const SCANNER_ROLE = 'custody_scanner'
+
+type Restrictions = Readonly<Record<string, TableRight | 'none'>>
+
+/** Sets the same right on several tables. */
+const on = (right: TableRight | 'none', ...tables: string[]): Restrictions =>
+  Object.fromEntries(tables.map((name) => [name, right]))
+
+/**
+ * Rights of the two optional roles, where they differ from {@link TABLE_RIGHTS}. The API serves
+ * strangers' requests, and cannot write what the chains, the signer nodes and the operator state. The
+ * scanner reads strangers' blocks, and cannot read or write people, credentials, policies and the
+ * audit log.
+ */
+const RESTRICTIONS: Readonly<Record<string, Restrictions>> = {
+  [API_ROLE]: {
+    // The block at which a network's scan starts, when its first address is created.
+    ...on('add', 'blocks'),
+    ...on(
+      'read',
+      'audits',
+      'coins_aside',
+      'rescans',
+      'reserve_leaves',
+      'reserve_snapshots',
+      'unadopted_steps',
+    ),
+  },
+  [SCANNER_ROLE]: on(
+    'none',
+    'api_user_requests',
+    'api_users',
+    'audit_heads',
+    'audit_log',
+    'exchange_accounts',
+    'exchange_nonces',
+    'idempotency',
+    'invitations',
+    'memberships',
+    'passkeys',
+    'people',
+    'policy_change_statements',
+    'policy_changes',
+    'policy_resumes',
+    'rate_windows',
+    'recovery_codes',
+    'refused_keys',
+    'request_nonces',
+    'reserve_leaves',
+    'reserve_snapshots',
+    'saved_views',
+    'sessions',
+    'sign_in_failures',
+    'sign_in_steps',
+  ),
+}
+
+/**
+ * Returns the privileges of a role on a table. A role of any name but {@link API_ROLE} and
+ * {@link SCANNER_ROLE} has those of {@link TABLE_RIGHTS}.
+ */
+export function privilegesOf(role: string, table: string): readonly string[] {
+  const right = RESTRICTIONS[role]?.[table] ?? TABLE_RIGHTS[table]
+  return right === undefined || right === 'none' ? [] : PRIVILEGES[right]
+}
+
 /** A table or sequence of the schema `public`, and the privileges that a role has been granted. */
 interface Granted {
   name: string
@@ -137,8 +206,8 @@ const GRANTED = `
 /** Privileges on a sequence: its values are read and taken, and never set. */
 const SEQUENCE_PRIVILEGES = ['SELECT', 'USAGE']
 
-const wantedOf = ({ name, kind }: Granted): readonly string[] =>
-  kind === 'sequence' ? SEQUENCE_PRIVILEGES : PRIVILEGES[TABLE_RIGHTS[name] as TableRight]
+const wantedOf = (role: string, { name, kind }: Granted): readonly string[] =>
+  kind === 'sequence' ? SEQUENCE_PRIVILEGES : privilegesOf(role, name)
 
 /** Quotes an identifier for a statement. */
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
@@ -146,29 +215,48 @@ const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 /** Returns the tables and sequences on which a role has other privileges than it should have. */
 async function differing(tx: Queryable, role: string): Promise<Granted[]> {
   const all = await tx.query<Granted>(GRANTED, [role, Object.keys(TABLE_RIGHTS)])
-  return all.filter((each) => wantedOf(each).join() !== each.granted.join())
+  return all.filter((each) => wantedOf(role, each).join() !== each.granted.join())
 }
 
-/** Returns whether a role has exactly the rights of {@link TABLE_RIGHTS}. Reads only. */
-export const hasTableRights = async (tx: Queryable, role: string): Promise<boolean> =>
-  (await differing(tx, role)).length === 0
+/** Returns the role of a process, and those of the two optional roles that the server has. */
+async function withOptionalRoles(tx: Queryable, role: string): Promise<string[]> {
+  const present = await tx.query<{ name: string }>(
+    'select rolname::text "name" from pg_roles where rolname = any($1)',
+    [Object.keys(RESTRICTIONS)],
+  )
+  return [...new Set([role, ...present.map(({ name }) => name)])]
+}
 
 /**
- * Grants a role exactly the rights of {@link TABLE_RIGHTS}. Must be called as the owner of the
- * tables, after the migrations.
+ * Returns whether a role and the two optional roles, as far as they exist, have exactly the rights of
+ * {@link privilegesOf}. Reads only.
+ */
+export async function hasTableRights(tx: Queryable, role: string): Promise<boolean> {
+  for (const each of await withOptionalRoles(tx, role))
+    if ((await differing(tx, each)).length > 0) return false
+  return true
+}
+
+/**
+ * Grants a role and the two optional roles, as far as they exist, exactly the rights of
+ * {@link privilegesOf}. Must be called as the owner of the tables, after the migrations.
  * @returns the tables and sequences whose privileges were changed
  */
 export async function applyTableRights(tx: Queryable, role: string): Promise<string[]> {
-  const changed = await differing(tx, role)
-  for (const each of changed) {
-    const target = `${each.kind} ${quoted(each.name)}`
-    await tx.query(`revoke all on ${target} from ${quoted(role)}`)
-    await tx.query(`grant ${wantedOf(each).join(', ')} on ${target} to ${quoted(role)}`)
-  }
-  return changed.map(({ name }) => name)
+  const names: string[] = []
+  for (const grantee of await withOptionalRoles(tx, role))
+    for (const each of await differing(tx, grantee)) {
+      const target = `${each.kind} ${quoted(each.name)}`
+      const wanted = wantedOf(grantee, each)
+      await tx.query(`revoke all on ${target} from ${quoted(grantee)}`)
+      if (wanted.length > 0)
+        await tx.query(`grant ${wanted.join(', ')} on ${target} to ${quoted(grantee)}`)
+      names.push(each.name)
+    }
+  return [...new Set(names)]
 }
 
-/** The role of a connection, and what it can do beyond {@link TABLE_RIGHTS}. */
+/** The role of a connection, and what it can do beyond {@link privilegesOf}. */
 export interface RoleFacts {
   role: string
   /** Whether it is a superuser, which can also read files and run programs of the server's host. */
@@ -195,10 +283,10 @@ export async function roleFacts(database: Queryable): Promise<RoleFacts> {
     ...row,
     owned: tables.filter(({ owned }) => owned).length,
     beyond: tables
-      .filter(({ name, can }) => {
-        const right = TABLE_RIGHTS[name]
-        return right !== undefined && can.some((each) => !PRIVILEGES[right].includes(each))
-      })
+      .filter(
+        ({ name, can }) =>
+          name in TABLE_RIGHTS && can.some((each) => !privilegesOf(row.role, name).includes(each)),
+      )
       .map(({ name }) => name),
   }
 }

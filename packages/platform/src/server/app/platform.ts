@@ -4,6 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { reasonOf } from '@custody/chains/reason'
 import { pino, type Logger } from 'pino'
 import type { EmbeddedPostgres } from '../../core/database/embedded.ts'
+import { urlForRole } from '../../core/database/embedded-roles.ts'
 import { isConnectionError } from '../../core/database/pool.ts'
 import { createDataDir, lockDataDir } from '../../core/data-dir.ts'
 import type { Role, Settings } from '../../core/settings/settings.ts'
@@ -133,5 +134,8 @@ function runningDatabase(runtimeFile: string, role: Role): string {
       `CUSTODY_ROLE=${role}: no platform with an embedded database was started on this home; start it first, or set DATABASE_URL`,
     )
   }
-  return (JSON.parse(readFileSync(runtimeFile, 'utf8')) as { database_url: string }).database_url
+  const { database_url: url } = JSON.parse(readFileSync(runtimeFile, 'utf8')) as {
+    database_url: string
+  }
+  return urlForRole(url, role)
 }
