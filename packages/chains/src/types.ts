@@ -123,8 +123,8 @@ export interface UtxoParams {
    */
   dust_rate?: number
   /**
-   * Nodes replace a waiting transaction by one with a higher fee (BIP125). If false, transactions
-   * have final sequences.
+   * Nodes with default options replace a waiting transaction by one with a higher fee (BIP125). If
+   * false, transactions are built with final sequences.
    */
   replaceable: boolean
   /**

@@ -106,7 +106,6 @@ function inputsOf(
   publicKeyAt: PublicKeyAt,
 ): Input[] {
   const shown = new Map<string, Parent>()
-  const { replaceable } = paramsOf(network)
   return unsigned.inputs.map((each, position) => {
     const { path, previous } = each
     const input = transaction.ins[position] as Transaction['ins'][number]
@@ -140,12 +139,6 @@ function inputsOf(
     }
     if (input.sequence < 0xfffffffd)
       throw new ChainError('SHAPE', 'a relative lock time is not allowed')
-    if (!replaceable && input.sequence !== 0xffffffff) {
-      throw new ChainError(
-        'SHAPE',
-        'sequence must be final: this network does not support replacement',
-      )
-    }
     return { path, publicKey, script: output.script, value: output.value, address: own }
   })
 }

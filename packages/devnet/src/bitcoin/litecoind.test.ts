@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { after, before, test } from 'node:test'
-import { networks, payments, Transaction } from 'bitcoinjs-lib'
+import { payments, Transaction } from 'bitcoinjs-lib'
 import { freePorts } from '../../../../testing/free-ports.ts'
 import { BitcoinChain } from './chain.ts'
+import { UTXO_NETWORKS } from './networks.ts'
 import { bitcoinRpc } from './rpc.ts'
 import { Faults } from '../faults.ts'
 import { manualTime } from '../timing.ts'
@@ -32,6 +33,8 @@ const RLTC = {
   scriptHash: 58,
   wif: 239,
 }
+const addressOf = ({ publicKey }: { publicKey: Uint8Array }): string =>
+  payments.p2wpkh({ pubkey: publicKey, network: RLTC }).address!
 
 type Answer = { result: unknown; error: { code: number; message: string } | null }
 type Node = {
@@ -47,7 +50,9 @@ let nodes: Node[] = []
 
 before(async () => {
   if (missing) return
-  chain = BitcoinChain.open(`${home}/own`, { timing: manualTime() })
+  const network = UTXO_NETWORKS.find(({ code }) => code === 'LTC')
+  assert.ok(network)
+  chain = BitcoinChain.open(`${home}/own`, { network, timing: manualTime() })
   nodes = [ours(chain), await litecoind()]
 })
 
@@ -71,7 +76,7 @@ function ours(own: BitcoinChain): Node {
     call,
     mine: async () => own.mine(1),
     coin: async () => {
-      const txid = own.fund(alice.address, '50')
+      const txid = own.fund(addressOf(alice), '50')
       const { block, index } = own.ledger.txIndex.get(txid)!
       const { outs } = block.txs[index]!
       return {
@@ -96,8 +101,8 @@ async function litecoind(): Promise<Node> {
     txindex: 1,
     dbcache: 4,
     server: 1,
+    // Main networks refuse what is not standard; only regtest accepts it by default.
     acceptnonstdtxn: 0,
-    mempoolreplacement: 1,
   }
   child = spawn(
     binary,
@@ -120,14 +125,7 @@ async function litecoind(): Promise<Node> {
     ),
   )
   await call('createwallet', 'w')
-  const address = payments.p2wpkh({
-    hash: payments.p2wpkh({ pubkey: alice.publicKey }).hash!,
-    network: RLTC,
-  }).address!
-  const elsewhere = payments.p2wpkh({
-    hash: payments.p2wpkh({ pubkey: bob.publicKey }).hash!,
-    network: RLTC,
-  }).address!
+  const [address, elsewhere] = [addressOf(alice), addressOf(bob)]
   const blocks = (await call('generatetoaddress', 24, address)).result as string[]
   await call('generatetoaddress', 100, elsewhere)
   return {
@@ -282,10 +280,7 @@ test(
     /** Returns the node's wallet after a payment to itself, and a scan for its coins. */
     const wallet = async (node: Node) => {
       const address = String((await node.call('getnewaddress', 'rent')).result)
-      const { hash } = payments.p2wpkh({
-        address,
-        network: node.name === 'ledger' ? networks.regtest : RLTC,
-      })
+      const { hash } = payments.p2wpkh({ address, network: RLTC })
       const spend = await node.coin()
       await node.call(
         'sendrawtransaction',

@@ -120,6 +120,8 @@ export const UTXO_NETWORKS: readonly UtxoNetwork[] = [
       'hex',
     ),
     address: { hrp: 'rltc', p2pkh: 111, p2sh: 58, cashaddr: null },
+    // Litecoin Core's default (`-mempoolreplacement=0`).
+    replacement: 'none',
     maxMoney: 84_000_000n * COIN,
     dustRate: 30n,
     sizeMin: 82,

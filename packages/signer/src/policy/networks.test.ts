@@ -50,21 +50,11 @@ interface Built {
   change?: bigint
   to?: string
   sub?: number
-  sequence?: number
   edit?: (transaction: Transaction) => void
 }
 
 /** Creates a payment from coins that a transaction outside the workspace sent to it. */
-function payment({
-  code,
-  inputs,
-  amount,
-  change,
-  to,
-  sub = 1,
-  sequence,
-  edit,
-}: Built): UnsignedTransaction {
+function payment({ code, inputs, amount, change, to, sub = 1, edit }: Built): UnsignedTransaction {
   const network = net(code)
   const path = [sub, network.chain_index, 0]
   const changePath = [sub, network.chain_index, 0x7fffffff]
@@ -79,7 +69,7 @@ function payment({
     transaction.addInput(
       source.getHash(),
       vout,
-      sequence ?? (network.utxo?.replaceable ? 0xfffffffd : 0xffffffff),
+      network.utxo?.replaceable ? 0xfffffffd : 0xffffffff,
     ),
   )
   transaction.addOutput(utxo.scriptOf(network, to ?? sink(code)), amount)
@@ -201,11 +191,6 @@ describe('UTXO chains without replacement of transactions', () => {
         },
       ])
         refused(await workspace.sign(pay(await request(code, 4)), honest({ edit })), 'SHAPE')
-      if (code !== 'LTC')
-        refused(
-          await workspace.sign(pay(await request(code, 4)), honest({ sequence: 0xfffffffd })),
-          'SHAPE',
-        )
     })
 
     test(`${code}: refuses fees above the node's cap or the caller's rate`, async () => {
