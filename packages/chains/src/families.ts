@@ -7,7 +7,7 @@ import {
 import * as list from './list.ts'
 import { validateBy } from './policy/address-registry.ts'
 import type { Registry } from './registry.ts'
-import type { Traits } from './traits.ts'
+import type { RefusalKind, Traits } from './traits.ts'
 import type { Family } from './family.ts'
 import {
   ChainError,
@@ -44,6 +44,10 @@ export function familyOf(network: Network): Family {
 export function traitsOf(network: Network): Traits {
   return familyOf(network).traits
 }
+
+/** Returns the kind of a node's refusal of a broadcast; null if its message is not known. */
+export const refusalKind = (network: Network, reason: string): RefusalKind | null =>
+  traitsOf(network).refusals.find(([, pattern]) => pattern.test(reason))?.[0] ?? null
 
 function networkOf(registry: Registry, unsigned: UnsignedTransaction): Network {
   const network = registry.network(unsigned.network)

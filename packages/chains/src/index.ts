@@ -3,12 +3,13 @@ export * from './amount.ts'
 export * from './derivation.ts'
 export * from './registry.ts'
 export { isBeyondWorth } from './sweep/worth.ts'
-export type { Cancellation, Expiry, Traits } from './traits.ts'
+export type { Cancellation, Expiry, RefusalKind, Traits } from './traits.ts'
 export { paymentUri } from './payment-uri.ts'
 export { policyRegistry } from './policy/policy-registry.ts'
 export {
   familyOf,
   traitsOf,
+  refusalKind,
   withNonce,
   decode,
   signing,
@@ -30,7 +31,8 @@ export * from './rpc.ts'
 export type { ReportUnreadable, Unreadable } from './unreadable.ts'
 export { UtxoClient } from './utxo/rpc.ts'
 export type { FeeReading } from './utxo/fee-rates.ts'
-export { EvmClient, type EvmFeeRates } from './evm/rpc.ts'
+export { EvmClient } from './evm/rpc.ts'
+export type { EvmFeeRates } from './evm/fee-rates.ts'
 export { XrpClient } from './xrp/rpc.ts'
 export { StellarClient } from './stellar/rpc.ts'
 export { TronClient, type TronParameters, type TronAccount } from './tron/rpc.ts'

@@ -15,6 +15,8 @@ export interface RpcEndpoint {
   password?: string
   headers?: Record<string, string>
   fee_floors?: FeeFloors
+  /** EVM: minimum tip as decimal text in Gwei; replaces the registry's. */
+  min_tip?: string
   checkpoint?: Checkpoint
   requests_per_day?: number
 }

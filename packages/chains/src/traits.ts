@@ -37,6 +37,22 @@ export interface Cancellation {
 }
 
 /**
+ * Why a node refuses to accept a transaction.
+ *
+ * - `known`: it already has the transaction.
+ * - `gas`: its gas limit is too low, so that no node accepts or mines it.
+ * - `price`: its fee is too low now. A replacement with a higher fee may be accepted.
+ * - `conflict`: another transaction has used its nonce or coins, or an earlier nonce is missing.
+ * - `funds`: the account cannot pay for it.
+ * - `expired`: it is no longer valid, or not valid yet.
+ * - `node`: this node does not accept it by its configuration or load; others may.
+ */
+export type RefusalKind = 'known' | 'gas' | 'price' | 'conflict' | 'funds' | 'expired' | 'node'
+
+/** The kinds of refusal of a family's nodes, by their messages. The first match applies. */
+export type Refusals = readonly (readonly [RefusalKind, RegExp])[]
+
+/**
  * Properties of a family that the planner and the signer nodes need, in addition to the code that
  * builds and reads its transactions.
  */
@@ -90,6 +106,8 @@ export interface Traits {
   feeMostAt:
     | ((network: Network, decoded: DecodedTransaction, rate: bigint, scale: bigint) => bigint)
     | null
+  /** Kinds of the messages by which nodes refuse a broadcast. */
+  refusals: Refusals
   /** Returns the maximum gas of one transfer; absent if the family has no gas. */
   gasMost?(network: Network): bigint
   /** Returns the maximum part of a fee in addition to gas × price, in the smallest native unit. */

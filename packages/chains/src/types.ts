@@ -72,6 +72,8 @@ export interface Network {
    * report.
    */
   legacy_gas_price?: boolean
+  /** EVM: minimum tip, in wei per gas, that the network's nodes accept by default; absent: 1. */
+  min_tip?: string
   /** UTXO: parameters of the network. */
   utxo?: UtxoParams
   /** Stellar: network passphrase, to which signatures commit. */

@@ -31,6 +31,7 @@ const WORDS = {
     'l1_fee_oracle',
     'legacy_gas_price',
     'gas_most',
+    'min_tip',
   ],
   mode: [
     'utxo',
@@ -177,6 +178,11 @@ function networkProblems(network: NetworkLine, assets: readonly AssetLine[]): st
         Number.isInteger(network.gas_most) &&
         network.gas_most >= 1_000_000),
     'gas_most must be an integer of at least 1000000, on an EVM network',
+  )
+  line.check(
+    network.min_tip === undefined ||
+      (network.family === 'evm' && /^[1-9]\d*$/.test(String(network.min_tip))),
+    'min_tip must be a number of wei in a string, on an EVM network',
   )
   line.text(network.fee_rate_unit, 'fee_rate_unit')
   const native = assets

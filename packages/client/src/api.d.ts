@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 17f1900fa2e9f985989ced57f11f5b2708106aa54cd2d01611cef48278deaa3c
-// types 856a42e52f43da98de02499e3aa5366361e74334c666f644db64259c50123372
+// document 173da15fc81b2fc9b850e019483a947030583f5b8a2f168c200b95b0e366c7c0
+// types 48d2f0c8db2f1501e01c8ddc4147521080565c42797a0da9e5b2c5c344272f8b
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -3387,12 +3387,14 @@ export interface components {
             unfinished: number;
         };
         Waiting: {
-            /** @description Reason code. Currently NETWORK_FEES, GAS_TANK, COINS, EARLIER_TRANSFER, SCREENING, AML_HELD, APPROVAL, POLICY, SIGNER_NODES, ENDPOINT, CHAIN_REFUSAL, SWEEP_COST, INTERNAL; further codes may be added */
+            /** @description Reason code. Currently NETWORK_FEES, GAS_TANK, COINS, EARLIER_TRANSFER, SCREENING, AML_HELD, APPROVAL, POLICY, SIGNER_NODES, ENDPOINT, CHAIN_REFUSAL, FEE_TOO_LOW, SWEEP_COST, INTERNAL; further codes may be added */
             code: string;
             /** @description A sentence for people; may change */
             reason: string;
             /** @description Time since when it has been waiting for this reason */
             since: string;
+            /** @description With `GAS_TANK`: reason code of the transaction that brings the fee, if that one waits itself */
+            cause?: string;
         };
         Wallet: {
             id: string;

@@ -1,5 +1,13 @@
-import { noSurcharge, type Traits } from '../traits.ts'
+import { noSurcharge, type Refusals, type Traits } from '../traits.ts'
 import { EDGE_BYTES, PARAMETERS, surplusMost } from './build.ts'
+
+/** Errors of the ledger rules, as cardano-node and Blockfrost return them. */
+const REFUSALS: Refusals = [
+  ['price', /FeeTooSmallUTxO/],
+  ['conflict', /BadInputsUTxO|All inputs are spent/i],
+  ['expired', /OutsideValidityIntervalUTxO/],
+  ['node', /mempool (?:is )?full/i],
+]
 
 export const traits: Traits = {
   feesFrom: 'wallet',
@@ -24,5 +32,6 @@ export const traits: Traits = {
       (BigInt(fee_constant as string) + surplus) * scale
     )
   },
+  refusals: REFUSALS,
   surchargeMost: noSurcharge,
 }

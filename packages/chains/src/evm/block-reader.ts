@@ -154,9 +154,13 @@ export class EvmBlockReader {
    */
   async #checkEmpty({ hash }: RpcBlock): Promise<void> {
     const method = 'eth_getBlockTransactionCountByHash'
-    const count = await this.#call<string | null>(method, [hash]).catch((error: unknown) => {
-      if (error instanceof RpcRefused && NOT_SERVED.includes(error.rpcCode)) return '0x0'
-      throw error
+    const count = await this.#call<string | null>(method, [hash]).catch(async (error: unknown) => {
+      if (!(error instanceof RpcRefused)) throw error
+      if (NOT_SERVED.includes(error.rpcCode)) return '0x0'
+      // The endpoint serves the method, and its answer for this block is not known.
+      this.#refused(method, error)
+      const receipts = await this.#call<unknown>('eth_getBlockReceipts', [hash])
+      return Array.isArray(receipts) ? `0x${receipts.length.toString(16)}` : null
     })
     if (new Answer(this.#network.code, method).quantity(count, 'count') > 0n) {
       throw new RpcUnavailable(
@@ -225,6 +229,11 @@ export class EvmBlockReader {
     }
   }
 
+  #refused(method: string, error: RpcRefused): void {
+    const reason = reasonOf(error)
+    this.#report({ network: this.#network.code, kind: 'method', name: method, reason })
+  }
+
   /**
    * Returns all receipts of a block, and how they were queried: one by one if the endpoint does not
    * serve them in one request.
@@ -240,7 +249,8 @@ export class EvmBlockReader {
         throw new RpcUnavailable(`${this.#network.code}: ${together} does not return ${hash}`)
       return [together, receipts]
     } catch (error) {
-      if (!(error instanceof RpcRefused) || !NOT_SERVED.includes(error.rpcCode)) throw error
+      if (!(error instanceof RpcRefused)) throw error
+      this.#refused(together, error)
     }
     const alone = 'eth_getTransactionReceipt'
     const receipts: RpcReceipt[] = []

@@ -142,6 +142,27 @@ test('finds a token deposit if logs are empty and receipts are available only on
   )
 })
 
+test('reads a block in another way if the endpoint refuses an optional method with any error', async () => {
+  for (const code of [-32_601, -32_000, -32_603, 3]) {
+    const refused = { error: { code, message: 'method handler crashed' } }
+    const { client } = endpoint({ eth_getLogs: [], eth_getBlockReceipts: refused })
+    assert.deepEqual(
+      (await client.block(7))?.transfers.map(({ txid, asset, amount }) => [txid, asset, amount]),
+      BOTH,
+      String(code),
+    )
+    const empty = { ...block(), transactions: [], logsBloom: bloomOf([]) }
+    const counted = (receipts: unknown[]) =>
+      seen({
+        eth_getBlockByNumber: empty,
+        eth_getBlockTransactionCountByHash: refused,
+        eth_getBlockReceipts: receipts,
+      })
+    assert.deepEqual(await counted([]), [])
+    if (code !== -32_601) await unavailable(counted([{}]), /returned .* without its transactions/)
+  }
+})
+
 test('logs of another block make the block unavailable until the next valid response', async () => {
   assert.deepEqual(await seen({}), BOTH)
   const cases: [object | object[], RegExp][] = [

@@ -22,14 +22,3 @@ export const estimateOf = (limit: bigint): bigint =>
 /** Returns the maximum gas that signer nodes allow for one transfer. */
 export const gasMost = ({ gas_most: most }: Network): bigint =>
   most === undefined ? GAS_MOST : BigInt(most)
-
-/**
- * Error by which nodes reject a gas limit below what a transaction uses before its first
- * instruction (geth, Erigon, reth, nitro; Besu).
- */
-const LACKS_GAS = /intrinsic gas (?:too low|exceeds gas limit)/i
-/**
- * Returns whether an error means that the gas limit is too low, so that no node can pool or mine
- * the transaction.
- */
-export const lacksGas = (reason: string): boolean => LACKS_GAS.test(reason)

@@ -1,6 +1,6 @@
 import { RpcUnavailable } from '../rpc.ts'
 
-export const METHOD_NOT_FOUND = -32601
+const METHOD_NOT_FOUND = -32601
 /**
  * Error codes of endpoints that do not serve a method, or not by a block's hash (JSON-RPC 2.0,
  * EIP-1474).

@@ -1,6 +1,5 @@
 import {
   jsonRpc,
-  rising,
   RpcRefused,
   RpcReverted,
   RpcUnavailable,
@@ -21,13 +20,13 @@ import { ignoreUnreadable, type ReportUnreadable } from '../unreadable.ts'
 import { ChainError, type Asset, type Network, type UnsignedTransaction } from '../types.ts'
 import { EvmBlockReader } from './block-reader.ts'
 import { isBloom, mayTellOfTransfer, TRANSFER_TOPIC } from './bloom.ts'
-import { transferData, type EvmFee } from './build.ts'
+import { transferData } from './build.ts'
+import { FeeMarket, type EvmFeeRates } from './fee-rates.ts'
 import { limitOf } from './gas.ts'
 import { operatorFeeByFork, operatorFeeCall, operatorFeeTerms } from './operator-fee.ts'
 import {
   Answer,
   checkBlock,
-  METHOD_NOT_FOUND,
   NOT_SERVED,
   positive,
   type RpcBlock,
@@ -37,10 +36,6 @@ import {
 } from './rpc-types.ts'
 
 const BALANCE_OF = '0x70a08231'
-/** Reward percentile of the last ten blocks that each fee level pays. */
-const PERCENTILES = { low: 25, medium: 50, high: 75 } as const
-const HISTORY_BLOCKS = 10
-const TIP_FLOOR_WEI = 1n
 /** getL1Fee(bytes) of the GasPriceOracle (OP Stack). */
 const GET_L1_FEE = '0x49948e0e'
 /**
@@ -48,12 +43,6 @@ const GET_L1_FEE = '0x49948e0e'
  * the transaction is published. The unused part stays reserved.
  */
 const L1_HEADROOM_PERCENT = 150n
-/**
- * Price in percent of the node's own suggestion, on networks where the full gas price is always
- * paid.
- */
-const LEGACY_MEDIUM_PERCENT = 110n
-const LEGACY_HIGH_PERCENT = 125n
 const EXECUTION_REVERTED = 3
 /** Error text of geth and others before they know a final block. */
 const NOT_FINAL_YET = /final(?:ized)? block not found|unknown block/i
@@ -71,19 +60,12 @@ const FAILED = new RegExp(
 const TROUBLE =
   /header not found|missing trie node|timed? ?out|too many requests|rate limit|not available|pruned|quota|credits/i
 
-interface FeeHistory {
-  baseFeePerGas?: (string | null)[] | null
-  reward?: (string | null)[][] | null
-}
-
-/** maxFeePerGas and tip by level, in wei per gas. */
-export type EvmFeeRates = Record<'low' | 'medium' | 'high', EvmFee>
-
 /** Client of a network that serves Ethereum's JSON-RPC. */
 export class EvmClient implements ChainClient {
   readonly network: Network
   readonly #call: JsonRpc
   readonly #blocks: EvmBlockReader
+  readonly #market: FeeMarket
 
   /** @param report is called with each transaction that cannot be read */
   constructor(
@@ -92,10 +74,12 @@ export class EvmClient implements ChainClient {
     endpoint: RpcEndpoint,
     fetch: Fetch,
     report: ReportUnreadable = ignoreUnreadable,
+    now: () => number = Date.now,
   ) {
     this.network = network
     this.#call = jsonRpc(endpoint, fetch)
     this.#blocks = new EvmBlockReader(network, assets, this.#call, report)
+    this.#market = new FeeMarket(network, endpoint.min_tip, this.#call, now, report)
     return checkedClient(this, network.code)
   }
 
@@ -261,7 +245,7 @@ export class EvmClient implements ChainClient {
     const isServed = await this.#call('eth_getBlockReceipts', [block.hash]).then(
       () => true,
       (error: unknown) => {
-        if (error instanceof RpcRefused && NOT_SERVED.includes(error.rpcCode)) return false
+        if (error instanceof RpcRefused) return false
         throw error
       },
     )
@@ -301,8 +285,9 @@ export class EvmClient implements ChainClient {
       await this.#call('eth_sendRawTransaction', [`0x${raw}`])
       return { kind: 'accepted' }
     } catch (error) {
-      if (error instanceof RpcRefused) return { kind: 'rejected', reason: error.message }
-      return { kind: 'unknown', reason: reasonOf(error) }
+      if (!(error instanceof RpcRefused)) return { kind: 'unknown', reason: reasonOf(error) }
+      this.#market.refused(error.message)
+      return { kind: 'rejected', reason: error.message }
     }
   }
 
@@ -368,118 +353,9 @@ export class EvmClient implements ChainClient {
     return gas
   }
 
-  /**
-   * Returns the fee rates: eth_feeHistory percentiles 25, 50, 75; max = 2 × base fee + tip. The
-   * legacy gas price is used if blocks have no base fee.
-   * @throws RpcUnavailable if the node returns no price, or 0: no node would accept such a
-   *   transaction
-   */
+  /** See {@link FeeMarket.rates}. */
   async feeRates(): Promise<EvmFeeRates> {
-    const history = this.network.legacy_gas_price ? {} : await this.#feeHistory()
-    const base = this.network.legacy_gas_price ? undefined : await this.#baseFee(history)
-    if (base === undefined) {
-      const price = await this.#suggestedPrice()
-      const level = (percent: bigint): EvmFee => {
-        const maxFeePerGas = (price * percent) / 100n
-        return { maxFeePerGas, maxPriorityFeePerGas: maxFeePerGas, legacy: true }
-      }
-      return {
-        low: level(100n),
-        medium: level(LEGACY_MEDIUM_PERCENT),
-        high: level(LEGACY_HIGH_PERCENT),
-      }
-    }
-    const rewardsAt = (column: number): bigint[] =>
-      (Array.isArray(history.reward) ? history.reward : [])
-        .map((row) => this.#historyAnswer.quantity(row[column] ?? '0x0', 'reward'))
-        .filter((reward) => reward > 0n)
-        .sort((a, b) => (a < b ? -1 : 1))
-    const medians = [0, 1, 2].map((column) => {
-      const rewards = rewardsAt(column)
-      return rewards[Math.floor(rewards.length / 2)]
-    })
-    const suggested = medians.includes(undefined) ? await this.#tip(base) : 0n
-    const tips = medians.map((median) => median ?? suggested) as [bigint, bigint, bigint]
-    const { low, medium, high } = rising({ low: tips[0], medium: tips[1], high: tips[2] })
-    const level = (tip: bigint): EvmFee => ({
-      maxFeePerGas: 2n * base + tip,
-      maxPriorityFeePerGas: tip,
-    })
-    return { low: level(low), medium: level(medium), high: level(high) }
-  }
-
-  get #historyAnswer(): Answer {
-    return new Answer(this.network.code, 'eth_feeHistory')
-  }
-
-  /**
-   * Returns the next block's base fee; if the node has no history (it was restarted), the newest
-   * block's. Undefined if blocks have none.
-   */
-  async #baseFee(history: FeeHistory): Promise<bigint | undefined> {
-    const next = Array.isArray(history.baseFeePerGas) ? history.baseFeePerGas.at(-1) : undefined
-    if (next !== undefined && next !== null)
-      return this.#historyAnswer.quantity(next, 'baseFeePerGas')
-    const newest = await this.#blockBy('latest', false)
-    if (newest === null)
-      throw new RpcUnavailable(`${this.network.code}: the node does not return its newest block`)
-    const { baseFeePerGas: base } = newest
-    if (base === undefined || base === null) return undefined
-    return new Answer(this.network.code, 'eth_getBlockByNumber').quantity(base, 'baseFeePerGas')
-  }
-
-  /**
-   * Returns the gas price that the node suggests.
-   * @throws RpcUnavailable if it is 0
-   */
-  async #suggestedPrice(): Promise<bigint> {
-    const answer = new Answer(this.network.code, 'eth_gasPrice')
-    const price = answer.quantity(await this.#call<unknown>('eth_gasPrice', []), 'price')
-    return price > 0n ? price : answer.refuse('returned a price of 0')
-  }
-
-  /**
-   * Returns the node's suggested tip; if it has none, its gas price minus the base fee. At least
-   * one wei.
-   */
-  async #tip(base: bigint): Promise<bigint> {
-    const suggested = await this.#unlessUnknown('eth_maxPriorityFeePerGas')
-    if (suggested !== null && suggested > 0n) return suggested
-    // If the base fee is 0 (BSC), the tip is the whole price.
-    const price =
-      base === 0n
-        ? await this.#suggestedPrice()
-        : ((await this.#unlessUnknown('eth_gasPrice')) ?? 0n)
-    return price > base + TIP_FLOOR_WEI ? price - base : TIP_FLOOR_WEI
-  }
-
-  /** Returns null if the node does not serve the method. */
-  async #unlessUnknown(method: string): Promise<bigint | null> {
-    try {
-      return new Answer(this.network.code, method).quantity(
-        await this.#call<unknown>(method, []),
-        'price',
-      )
-    } catch (error) {
-      if (error instanceof RpcRefused && error.rpcCode === METHOD_NOT_FOUND) return null
-      throw error
-    }
-  }
-
-  async #feeHistory(): Promise<FeeHistory> {
-    try {
-      return (
-        (await this.#call<FeeHistory | null>('eth_feeHistory', [
-          `0x${HISTORY_BLOCKS.toString(16)}`,
-          'latest',
-          Object.values(PERCENTILES),
-        ])) ?? {}
-      )
-    } catch (error) {
-      // Nodes that predate the base fee do not serve the method.
-      if (error instanceof RpcRefused && error.rpcCode === METHOD_NOT_FOUND) return {}
-      throw error
-    }
+    return this.#market.rates()
   }
 
   /**

@@ -1,5 +1,13 @@
-import { noSurcharge, type Traits } from '../traits.ts'
+import { noSurcharge, type Refusals, type Traits } from '../traits.ts'
 import { SIGNATURE_FEE } from './build.ts'
+
+/** Messages of `sendTransaction` and its preflight simulation. */
+const REFUSALS: Refusals = [
+  ['known', /already (?:been )?processed/i],
+  ['expired', /blockhash not found/i],
+  ['funds', /insufficient (?:funds|lamports)|no record of a prior credit/i],
+  ['node', /node is (?:behind|unhealthy)/i],
+]
 
 export const traits: Traits = {
   feesFrom: 'wallet',
@@ -16,5 +24,6 @@ export const traits: Traits = {
   leastRate: () => SIGNATURE_FEE,
   leastFee: (rate) => rate,
   feeMostAt: null,
+  refusals: REFUSALS,
   surchargeMost: noSurcharge,
 }

@@ -1,4 +1,12 @@
-import { noSurcharge, type Traits } from '../traits.ts'
+import { noSurcharge, type Refusals, type Traits } from '../traits.ts'
+
+/** Result codes of `sendTransaction`. */
+const REFUSALS: Refusals = [
+  ['price', /^txInsufficientFee/],
+  ['conflict', /^txBadSeq/],
+  ['funds', /^txInsufficientBalance/],
+  ['expired', /^tx(?:TooLate|TooEarly)/],
+]
 
 export const traits: Traits = {
   feesFrom: 'wallet',
@@ -13,5 +21,6 @@ export const traits: Traits = {
   leastRate: () => 100n,
   leastFee: (rate) => rate,
   feeMostAt: null,
+  refusals: REFUSALS,
   surchargeMost: noSurcharge,
 }

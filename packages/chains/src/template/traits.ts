@@ -1,4 +1,4 @@
-import { noSurcharge, type Traits } from '../traits.ts'
+import { noSurcharge, type Refusals, type Traits } from '../traits.ts'
 
 /** Minimum fee that the chain accepts, in the smallest unit. */
 export const LEAST_FEE = 1000n
@@ -7,6 +7,8 @@ export const LEAST_FEE = 1000n
  * Properties in which this family differs from others. Each is described in `traits.ts`, and the
  * platform and the signer nodes read them only from here.
  */
+const REFUSALS: Refusals = []
+
 export const traits: Traits = {
   feesFrom: 'wallet',
   // Each deposit address is an account of its own, which is emptied to the omnibus address.
@@ -24,5 +26,6 @@ export const traits: Traits = {
   // A payment consists of one operation, so the rate is its fee.
   leastFee: (rate) => rate,
   feeMostAt: null,
+  refusals: REFUSALS,
   surchargeMost: noSurcharge,
 }

@@ -1,4 +1,4 @@
-import type { Traits } from '../traits.ts'
+import type { Refusals, Traits } from '../traits.ts'
 import { TRANSFER_BANDWIDTH } from './bandwidth.ts'
 
 const DAY_S = 86_400
@@ -7,6 +7,13 @@ const DAY_S = 86_400
  * TRX; with a margin for higher parameters.
  */
 const SURCHARGE_SUN = 5_000_000n
+
+/** Codes and messages of java-tron's `broadcasthex`. */
+const REFUSALS: Refusals = [
+  ['known', /^DUP_TRANSACTION_ERROR/],
+  ['expired', /^(?:TRANSACTION_EXPIRATION_ERROR|TAPOS_ERROR)/],
+  ['funds', /^BANDWITH_ERROR|balance is not (?:enough|sufficient)|resource insufficient/i],
+]
 
 export const traits: Traits = {
   feesFrom: 'tank',
@@ -25,5 +32,6 @@ export const traits: Traits = {
   leastRate: () => 1n,
   leastFee: (rate) => rate * TRANSFER_BANDWIDTH,
   feeMostAt: null,
+  refusals: REFUSALS,
   surchargeMost: () => SURCHARGE_SUN,
 }

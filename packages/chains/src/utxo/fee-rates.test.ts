@@ -234,6 +234,87 @@ test('EVM: tips increase with the fee level even if blocks of the fee history va
   )
 })
 
+/** Answers of a node whose market pays a tip of 2 wei at a base fee of 10. */
+const LOW_MARKET: Answers = {
+  eth_feeHistory: () => '{"baseFeePerGas":["0xa"],"reward":[["0x2","0x2","0x2"]]}',
+}
+const tipsOf = async (client: EvmClient): Promise<bigint[]> => {
+  const { low, medium, high } = await client.feeRates()
+  assert.ok(
+    [low, medium, high].every((each) => each.maxFeePerGas === 20n + each.maxPriorityFeePerGas),
+  )
+  return [low, medium, high].map(({ maxPriorityFeePerGas: tip }) => tip)
+}
+
+test('EVM: no tip is below the minimum of the network, or of the configuration', async () => {
+  const gwei = 10n ** 9n
+  assert.deepEqual(await tipsOf(evm('ETH', LOW_MARKET)), [2n, 2n, 2n])
+  assert.deepEqual(await tipsOf(evm('POL', LOW_MARKET)), [25n * gwei, 25n * gwei, 25n * gwei])
+  const configured = new EvmClient(
+    net('ETH'),
+    [],
+    { url: 'http://node.test', min_tip: '1.5' },
+    node(() => LOW_MARKET),
+  )
+  assert.deepEqual(await tipsOf(configured), [(3n * gwei) / 2n, (3n * gwei) / 2n, (3n * gwei) / 2n])
+})
+
+test('EVM: a tip that a refusal names is paid for an hour, up to four times the usual tips', async () => {
+  for (const [named, paid] of [
+    ['7', 7n],
+    ['8', 8n],
+    ['25000000000', 8n],
+    ['1', 2n],
+  ] as const) {
+    let now = 0
+    const client = new EvmClient(
+      net('ETH'),
+      [],
+      { url: 'http://node.test' },
+      async (_url, init) => {
+        const { id, method } = JSON.parse(String(init?.body)) as { id: number; method: string }
+        if (method !== 'eth_sendRawTransaction')
+          return new Response(`{"id":${id},"result":${LOW_MARKET[method]?.([])}}`)
+        const message = `transaction underpriced: gas tip cap 2, minimum needed ${named}`
+        return Response.json({ id, error: { code: -32_000, message } })
+      },
+      undefined,
+      () => now,
+    )
+    assert.equal((await client.broadcast('00')).kind, 'rejected')
+    assert.deepEqual(await tipsOf(client), [paid, paid, paid], named)
+    now = 3_600_001
+    assert.deepEqual(await tipsOf(client), [2n, 2n, 2n], named)
+  }
+})
+
+test('EVM: uses the other way to a price if the node refuses an optional method', async () => {
+  const refuses = (...methods: string[]) =>
+    new EvmClient(net('ETH'), [], { url: 'http://node.test' }, async (_url, init) => {
+      const { id, method } = JSON.parse(String(init?.body)) as { id: number; method: string }
+      if (methods.includes(method))
+        return Response.json({ id, error: { code: -32_000, message: 'method handler crashed' } })
+      const results: Record<string, string> = {
+        eth_feeHistory: '{"baseFeePerGas":["0xa"],"reward":[]}',
+        eth_getBlockByNumber: '{"baseFeePerGas":"0xa"}',
+        eth_maxPriorityFeePerGas: '"0x3"',
+        eth_gasPrice: '"0xf"',
+      }
+      return new Response(`{"id":${id},"result":${results[method]}}`)
+    })
+  assert.deepEqual(await tipsOf(refuses()), [3n, 3n, 3n])
+  assert.deepEqual(await tipsOf(refuses('eth_feeHistory')), [3n, 3n, 3n])
+  assert.deepEqual(await tipsOf(refuses('eth_feeHistory', 'eth_maxPriorityFeePerGas')), [
+    5n,
+    5n,
+    5n,
+  ])
+  assert.deepEqual(
+    await tipsOf(refuses('eth_feeHistory', 'eth_maxPriorityFeePerGas', 'eth_gasPrice')),
+    [1n, 1n, 1n],
+  )
+})
+
 const ENDPOINT = { url: 'http://node.test' }
 
 test('XRP: uses the prices of a loaded server; if a price is missing, the error names its field', async () => {

@@ -65,6 +65,8 @@ const ALREADY_IN_CHAIN = -27
  * of that height.
  */
 const NOT_FOUND = -5
+/** Core: RPC_IN_WARMUP, the node is loading its blocks. */
+const IN_WARMUP = -28
 const OUT_OF_RANGE = -8
 
 /**
@@ -77,7 +79,6 @@ function isRefusal(error: unknown, ...codes: number[]): boolean {
 /** Core's sentence for a transaction that is not in the mempool, while no index covers the blocks. */
 const LACKS_INDEX = /-txindex|process of being indexed/
 const TXINDEX_ADVICE = 'set txindex=1 at the node and let it finish its index'
-const METHOD_NOT_FOUND = -32601
 /** Number of transactions that are fetched concurrently if a block contains only their ids. */
 const FETCHED_AT_ONCE = 8
 const TXID = /^[0-9a-f]{64}$/
@@ -246,7 +247,8 @@ export class UtxoClient implements ChainClient {
     try {
       return await this.#call<CoreBlock>('getblock', [hash, 2])
     } catch (error) {
-      if (error instanceof RpcTooLarge) return ids()
+      // Some nodes and proxies do not serve whole blocks; an unknown block is unknown by its ids too.
+      if (error instanceof RpcTooLarge || error instanceof RpcRefused) return ids()
       throw error
     }
   }
@@ -485,11 +487,11 @@ export class UtxoClient implements ChainClient {
     try {
       rate = (await this.#call<{ feerate?: unknown } | null>('estimatesmartfee', [blocks]))?.feerate
     } catch (error) {
-      if (!isRefusal(error, METHOD_NOT_FOUND)) throw error
+      if (!(error instanceof RpcRefused) || isRefusal(error, IN_WARMUP)) throw error
       try {
         rate = await this.#callForCoins<unknown>('estimatefee', [])
       } catch (other) {
-        if (!isRefusal(other, METHOD_NOT_FOUND)) throw other
+        if (!(other instanceof RpcRefused)) throw other
       }
     }
     if (rate === undefined || rate === null || rate === 0n) return undefined

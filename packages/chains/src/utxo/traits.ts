@@ -1,8 +1,23 @@
 import { CHANGE_INDEX } from '../derivation.ts'
-import { noSurcharge, type Traits } from '../traits.ts'
+import { noSurcharge, type Refusals, type Traits } from '../traits.ts'
 
 /** Size of the largest change output in vbytes, which a wallet saves by leaving change out. */
 const CHANGE_VBYTES = 43n
+
+/** Messages of Bitcoin Core and its derivatives. */
+const REFUSALS: Refusals = [
+  ['known', /txn-already-(?:in-mempool|known)|already in (?:block chain|utxo set)/i],
+  ['node', /too-long-mempool-chain|max-fee-exceeded|absurdly-high-fee|fee exceeds maximum/i],
+  [
+    'price',
+    /min relay fee not met|mempool min fee not met|insufficient (?:fee|priority)|mempool full/i,
+  ],
+  [
+    'conflict',
+    /txn-mempool-conflict|missing[- ]?inputs|bad-txns-inputs-(?:missingorspent|spent)|bad-txns-spends-conflicting-tx|tx-txlock-conflict/i,
+  ],
+  ['expired', /non-final|non-BIP68-final/i],
+]
 
 export const traits: Traits = {
   feesFrom: 'wallet',
@@ -29,5 +44,6 @@ export const traits: Traits = {
       change === null ? CHANGE_VBYTES * rate + BigInt(network.utxo?.dust ?? 0) * scale : 0n
     return BigInt(vsize as number) * rate + surplus
   },
+  refusals: REFUSALS,
   surchargeMost: noSurcharge,
 }

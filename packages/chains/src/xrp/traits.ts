@@ -1,4 +1,14 @@
-import { noSurcharge, type Traits } from '../traits.ts'
+import { noSurcharge, type Refusals, type Traits } from '../traits.ts'
+
+/** Result codes of rippled's `submit`. */
+const REFUSALS: Refusals = [
+  ['known', /^tefALREADY/],
+  ['price', /^(?:telINSUF_FEE_P|telCAN_NOT_QUEUE_FEE)/],
+  ['conflict', /^(?:tefPAST_SEQ|terPRE_SEQ|telCAN_NOT_QUEUE_BLOCKED)/],
+  ['funds', /^(?:terINSUF_FEE_B|tecUNFUNDED|telCAN_NOT_QUEUE_BALANCE|tecINSUFFICIENT_RESERVE)/],
+  ['expired', /^tefMAX_LEDGER/],
+  ['node', /^(?:telCAN_NOT_QUEUE|tooBusy)/],
+]
 
 export const traits: Traits = {
   feesFrom: 'wallet',
@@ -15,5 +25,6 @@ export const traits: Traits = {
   leastRate: () => 10n,
   leastFee: (rate) => rate,
   feeMostAt: null,
+  refusals: REFUSALS,
   surchargeMost: noSurcharge,
 }

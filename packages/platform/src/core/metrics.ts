@@ -152,7 +152,7 @@ const chainMetrics = ({ gauge, counter, histogram }: Factory) => ({
   ),
   unreadable: counter(
     'custody_chain_unreadable_total',
-    'Transactions and fields of chains that could not be read and were skipped',
+    'Data of chains that could not be read, or for which an endpoint refused an optional method',
     'network',
     'kind',
   ),

@@ -1,7 +1,7 @@
 import { changeSpender, type Attempt } from './attempts.ts'
 import type { Environment } from '../environment.ts'
 import type { Database } from '../database/pool.ts'
-import type { Registry } from '@custody/chains'
+import type { RefusalKind, Registry } from '@custody/chains'
 import type { Networks } from './networks.ts'
 import type { Kinds } from './interfaces/kind.ts'
 import type { TransactionRow } from './transaction.ts'
@@ -15,32 +15,42 @@ interface Services {
 }
 
 /**
- * Time between the first two replacements of a transaction for too little gas, in milliseconds. It
- * doubles with each further replacement, at most `GAS_RETRY_DOUBLED_MAX` times.
+ * Time between the first two replacements of a refused transaction, in milliseconds. It doubles with
+ * each further replacement, at most `REFUSED_DOUBLED_MAX` times.
  */
-const GAS_RETRY_MS = 10_000
-const GAS_RETRY_DOUBLED_MAX = 10
+const REFUSED_RETRY_MS = 10_000
+const REFUSED_DOUBLED_MAX = 10
 
 /**
- * Schedules a replacement with the same nonce and the currently estimated gas for a transaction
- * that nodes reject because of its gas limit. Such a transaction is never mined and blocks all
- * later transactions of its account. The next engine step makes the replacement.
- * @param reason the node's error message
+ * Schedules a replacement of a transaction that nodes refuse, if another gas limit or a higher fee can
+ * change that. Such a transaction is never mined, and blocks all later transactions of its account. The
+ * next engine step makes the replacement, within the caller's request.
+ * @param attempts the refused transaction and the earlier ones of its transfer. While a node has an
+ *   earlier one, a refused fee is not raised further.
+ * @param kind why nodes refuse it
  */
-export async function replaceForGas(
+export async function replaceRefused(
   services: Services,
   row: TransactionRow,
-  newest: Attempt,
-  reason: string,
+  attempts: readonly [Attempt, ...Attempt[]],
+  kind: RefusalKind | null,
 ): Promise<void> {
-  const { replaceable } = services.networks.get(row.network)
+  const { replaceable, client } = services.networks.get(row.network)
   const asset = services.registry.asset(row.asset)
-  if (!replaceable?.lacksGas || !asset || !(await replaceable.lacksGas(row, asset, newest, reason)))
-    return
+  if (!replaceable || !asset) return
+  const [newest, ...earlier] = attempts
+  if (kind === 'gas') {
+    if (!(await replaceable.lacksGas?.(row, asset, newest))) return
+  } else if (kind === 'price') {
+    for (const { hash } of earlier)
+      if ((await client.status(hash, undefined, { fee: false })).state === 'mempool') return
+    if ((await changeSpender(services.database, row, attempts)) !== null) return
+  } else return
   await insertAuto(services, row, {
-    afterMs: GAS_RETRY_MS,
+    afterMs: REFUSED_RETRY_MS,
     countMax: null,
-    doubledMax: GAS_RETRY_DOUBLED_MAX,
+    doubledMax: REFUSED_DOUBLED_MAX,
+    refused: kind === 'price',
   })
 }
 
@@ -67,13 +77,14 @@ export async function bumpLowFee(
   if (services.environment.now() - newest.broadcast_at.getTime() < afterMs) return
   if (!(await replaceable.marketPaysMore(row, newest))) return
   if ((await changeSpender(services.database, row, attempts)) !== null) return
-  await insertAuto(services, row, { afterMs, countMax: BUMPS_MAX, doubledMax: 0 })
+  await insertAuto(services, row, { afterMs, countMax: BUMPS_MAX, doubledMax: 0, refused: false })
 }
 
 /**
  * Inserts an automatic replacement for the next engine step. Does nothing while the previous one is
  * younger than `afterMs`, which doubles with each earlier replacement, at most `doubledMax` times.
  * @param countMax maximum number of automatic replacements; null: no limit
+ * @param refused whether nodes refuse the transaction for its fee
  */
 async function insertAuto(
   services: Services,
@@ -82,11 +93,12 @@ async function insertAuto(
     afterMs,
     countMax,
     doubledMax,
-  }: { afterMs: number; countMax: number | null; doubledMax: number },
+    refused,
+  }: { afterMs: number; countMax: number | null; doubledMax: number; refused: boolean },
 ): Promise<void> {
   await services.database.query(
-    `insert into replacements (id, workspace_id, transaction_id, kind, created_at, updated_at)
-       select $1, $6, $2, 'AUTO', $5::timestamptz, $5
+    `insert into replacements (id, workspace_id, transaction_id, kind, plan, created_at, updated_at)
+       select $1, $6, $2, 'AUTO', $8, $5::timestamptz, $5
      from (select count(*) times, max(created_at) last from replacements
            where workspace_id = $6 and transaction_id = $2 and kind = 'AUTO') before
      where ($3::integer is null or times < $3)
@@ -101,6 +113,7 @@ async function insertAuto(
       services.database.now(),
       row.workspace_id,
       doubledMax,
+      JSON.stringify(refused ? { refused: '1' } : {}),
     ],
   )
 }

@@ -1,6 +1,6 @@
 import type { Environment } from '../environment.ts'
 import type { Database } from '../database/pool.ts'
-import type { Registry } from '@custody/chains'
+import { refusalKind, type Registry } from '@custody/chains'
 import type { Networks } from './networks.ts'
 import type { SignerNodes } from '../signing/nodes.ts'
 import type { Metrics } from '../metrics.ts'
@@ -9,7 +9,7 @@ import type { Kinds } from './interfaces/kind.ts'
 import { advance } from './lease.ts'
 import type { TransactionRow } from './transaction.ts'
 import { findIncluded, liveAttempts } from './attempts.ts'
-import { replaceForGas } from './auto-bump.ts'
+import { replaceRefused } from './auto-bump.ts'
 import { endDeclined } from './outcomes/declined.ts'
 import { buryDead } from './outcomes/expiry.ts'
 import { startReplacing } from './replace.ts'
@@ -67,19 +67,20 @@ export async function broadcast(services: Services, row: TransactionRow): Promis
     const { status } = await findIncluded(services, row, attempts)
     if (status.state === 'absent') {
       if (await buryDead(services, row, chain)) return
-      await replaceForGas(services, row, chain, result.reason)
+      const kind = refusalKind(services.networks.get(row.network).network, result.reason)
+      await replaceRefused(services, row, [chain, ...attempts.slice(1)], kind)
       if (await startReplacing(services, row)) return
       if (await endDeclined(services, row, [chain, ...attempts.slice(1)], result.reason)) return
       if (row.attempts <= 1) {
         services.log.warn(
-          { transaction: row.id, reason: result.reason },
+          { transaction: row.id, kind, reason: result.reason },
           'the endpoint rejected the broadcast; the same signed transaction is sent again',
         )
       }
       return advance(services.database, row, {
         state: 'BROADCASTING',
         hash: chain.hash,
-        waits: 'ENDPOINT',
+        waits: kind === 'price' ? 'FEE_TOO_LOW' : 'ENDPOINT',
         last_error: `broadcast rejected: ${result.reason}`.slice(0, 500),
         run_in_ms: REJECTED_RETRY_MS,
       })

@@ -315,6 +315,8 @@ export interface Waiting {
 /** A requested replacement. `feeRate` is the caller's text. */
 export interface RequestedReplacement {
   kind: 'SPEED_UP' | 'CANCEL' | 'AUTO'
+  /** Whether the nodes refuse the signed transaction for its fee, so that none has it. */
+  refused?: boolean
   feeRate: string | null
   level: FeeLevel | null
 }
@@ -344,10 +346,10 @@ export interface Replaceable {
    */
   leastRate(row: TransactionRow, waiting: readonly Waiting[]): Promise<bigint>
   /**
-   * Whether the node's rejection means that the signed transaction has too little gas and the chain
-   * now estimates more; absent: the chain has no gas limit.
+   * Whether the chain now estimates more gas than a signed transaction has that nodes refuse for its
+   * gas limit; absent: the chain has no gas limit.
    */
-  lacksGas?(row: TransactionRow, asset: Asset, newest: Waiting, reason: string): Promise<boolean>
+  lacksGas?(row: TransactionRow, asset: Asset, newest: Waiting): Promise<boolean>
   /** Whether the market fee rate is higher than that of the pending transaction. */
   marketPaysMore(row: TransactionRow, newest: Waiting): Promise<boolean>
   /**

@@ -41,7 +41,8 @@ export async function awaitFuel(services: Services, row: TransactionRow): Promis
     })
   const fuel = await services.tanks.arrived(row)
   if (fuel === 'waits') {
-    await advance(services.database, row, { waits: 'GAS_TANK', run_in_ms: null })
+    const cause = await services.tanks.causeOf(row)
+    await advance(services.database, row, { waits: 'GAS_TANK', cause, run_in_ms: null })
     // Fuel that arrived during this step could not wake the transaction, so its arrival is checked
     // again.
     if ((await services.tanks.arrived(row)) !== 'waits')

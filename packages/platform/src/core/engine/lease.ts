@@ -63,6 +63,8 @@ export interface Change {
    * reason that its caller needs to know.
    */
   waits?: WaitCode | null
+  /** Code for which the transaction waits that this one waits for (`GAS_TANK`). */
+  cause?: WaitCode | null
   hash?: string
   confirmations?: number
   fee?: bigint
@@ -113,11 +115,22 @@ export async function advance(tx: Queryable, row: TransactionRow, change: Change
   const code = change.waits ?? null
   if (code === null) sets.push('waiting = null')
   else {
-    // `since` stays unchanged as long as the code does.
-    const waiting = { code, reason: reasonFor(code), since: tx.now().toISOString() }
-    values.push(code, JSON.stringify(waiting))
+    // `since` stays unchanged as long as the codes do.
+    const cause = change.cause ?? null
+    values.push(
+      code,
+      cause,
+      JSON.stringify({
+        code,
+        reason: reasonFor(code, cause),
+        since: tx.now().toISOString(),
+        ...(cause === null ? {} : { cause }),
+      }),
+    )
+    const [codeAt, causeAt, waitingAt] = [2, 1, 0].map((before) => `$${values.length - before}`)
     sets.push(
-      `waiting = case when waiting->>'code' = $${values.length - 1} then waiting else $${values.length}::jsonb end`,
+      `waiting = case when waiting->>'code' = ${codeAt} and waiting->>'cause' is not distinct from ${causeAt}
+         then waiting else ${waitingAt}::jsonb end`,
     )
   }
   if (change.plan) {

@@ -92,11 +92,15 @@ async function buildReplacement(
   if (!asset) throw new Error(`asset ${row.asset} is not available`)
   if (replacement.state === 'FUELING') {
     const fuel = await services.tanks.arrivedMore(row, replacement)
-    if (fuel === 'waits') return advance(services.database, row, { run_in_ms: null })
+    if (fuel === 'waits') {
+      const cause = await services.tanks.causeOf(row, replacement)
+      return advance(services.database, row, { waits: 'GAS_TANK', cause, run_in_ms: null })
+    }
     if (fuel !== 'arrived') return giveUp(services, row, replacement, fuel.reason)
   }
   const wanted: RequestedReplacement = {
     kind: replacement.kind,
+    refused: replacement.plan.refused === '1',
     feeRate: replacement.fee_rate,
     level: replacement.fee_level as FeeLevel | null,
   }

@@ -19,7 +19,7 @@ export interface Replacement {
   receipts: unknown[]
   fee_rate: string | null
   fee_level: string | null
-  plan: { fuel_id?: string | null; float_taken?: string; counted?: string }
+  plan: { fuel_id?: string | null; float_taken?: string; counted?: string; refused?: string }
   reason: string | null
   created_at: Date
 }

@@ -26,6 +26,8 @@ const REASONS = {
     'The endpoint of the network cannot be reached, could not process a request, or is behind the chain. The step is retried.',
   CHAIN_REFUSAL:
     'The chain would reject the transfer now. It is checked again, and fails if the chain continues to reject it.',
+  FEE_TOO_LOW:
+    'The network does not accept the fee of the transaction now. It is sent again, with a higher fee if the request allows one. The caller can replace it with a higher fee.',
   SWEEP_COST: 'The amount does not justify the network fee of a sweep yet.',
   INTERNAL: 'The platform could not complete a step. It is retried.',
 } as const
@@ -33,11 +35,15 @@ const REASONS = {
 export type WaitCode = keyof typeof REASONS
 export const WAIT_CODES = Object.keys(REASONS) as WaitCode[]
 
-/** The reason as stored with the row. `since`: when the row started to wait for this code. */
+/**
+ * The reason as stored with the row. `since`: when the row started to wait for this code. `cause`:
+ * what the transaction that it waits for is waiting for itself.
+ */
 export interface Waiting {
   code: WaitCode
   reason: string
   since: string
+  cause?: WaitCode
 }
 
 export const waitingShape = z
@@ -53,10 +59,16 @@ export const waitingShape = z
       .string()
       .max(TIME_MAX)
       .meta({ description: 'Time since when it has been waiting for this reason' }),
+    cause: z.string().max(WORD_MAX).optional().meta({
+      description:
+        'With `GAS_TANK`: reason code of the transaction that brings the fee, if that one waits itself',
+    }),
   })
   .meta({ id: 'Waiting' })
 
-export const reasonFor = (code: WaitCode): string => REASONS[code]
+/** Returns the sentences for a reason, and for the cause of it. */
+export const reasonFor = (code: WaitCode, cause: WaitCode | null = null): string =>
+  cause === null ? REASONS[code] : `${REASONS[code]} That transaction waits: ${REASONS[cause]}`
 
 const SIGNING_STATES: ReadonlySet<string> = new Set(['SIGNING', 'VOIDING'])
 

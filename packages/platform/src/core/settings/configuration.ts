@@ -16,6 +16,8 @@ const text = z.string({ error: 'must be a string' })
 const LEVELS = ['low', 'medium', 'high'] as const
 /** Decimals of a fee rate in satoshi per vbyte. */
 const FLOOR_DECIMALS = 3
+/** Decimals of a tip in Gwei. */
+const GWEI_DECIMALS = 9
 const rate = z.union([z.string(), z.number()], { error: 'must be a number' }).transform(String)
 
 /**
@@ -57,6 +59,7 @@ const entry = endpoint
     fee_floors: z
       .strictObject({ low: rate.optional(), medium: rate.optional(), high: rate.optional() })
       .optional(),
+    min_tip: rate.optional(),
     checkpoint: z
       .strictObject(
         {
@@ -74,7 +77,7 @@ const entry = endpoint
   })
   .transform(
     (
-      { endpoints, quorum = 1, fee_floors: floors, checkpoint, ...own },
+      { endpoints, quorum = 1, fee_floors: floors, min_tip: tip, checkpoint, ...own },
       context,
     ): NetworkEndpoints => {
       const report = (message: string, ...path: (string | number)[]) =>
@@ -94,6 +97,7 @@ const entry = endpoint
         report(`must not exceed the number of its endpoints, ${several.length}`, 'quorum')
       const shared = {
         ...(floors === undefined ? {} : { fee_floors: floors }),
+        ...(tip === undefined ? {} : { min_tip: tip }),
         ...(checkpoint === undefined ? {} : { checkpoint }),
       }
       return { endpoints: several.map((each) => ({ ...each, ...shared }) as RpcEndpoint), quorum }
@@ -260,12 +264,30 @@ function readRule(
   }
 }
 
-/** Reports a checkpoint and fee floors that a network does not support. */
+/** Reports a minimum tip that a network does not support, or that its nodes would refuse. */
+function checkTip({ family, min_tip: least }: Network, written: string, report: Report): void {
+  if (family !== 'evm') {
+    report('is supported only for EVM networks', 'min_tip')
+    return
+  }
+  try {
+    const tip = parseAmount(written, GWEI_DECIMALS)
+    if (tip < BigInt(least ?? '1'))
+      report('must not be below the minimum that the nodes of the network accept', 'min_tip')
+  } catch (error) {
+    if (!(error instanceof ChainError)) throw error
+    report(error.message, 'min_tip')
+  }
+}
+
+/** Reports a checkpoint, fee floors and a minimum tip that a network does not support. */
 function checkNetwork(
-  { utxo }: Network,
-  { fee_floors: floors, checkpoint }: NetworkEndpoints['endpoints'][number],
+  network: Network,
+  { fee_floors: floors, checkpoint, min_tip: tip }: NetworkEndpoints['endpoints'][number],
   report: Report,
 ): void {
+  const { utxo } = network
+  if (tip !== undefined) checkTip(network, tip, report)
   if (checkpoint !== undefined && !utxo) {
     report(
       'is supported only for Bitcoin and similar networks: other networks are identified by their chain id or first block',

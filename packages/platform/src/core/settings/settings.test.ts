@@ -406,6 +406,9 @@ test('the network configuration is validated to the field, and its keys are neve
     configured(floors('BTC', '{"low":5,"high":"40.5"}')).endpoints['BTC']?.endpoints[0]?.fee_floors,
     { low: '5', high: '40.5' },
   )
+  const tip = (code: string, text: string) =>
+    `{"networks":{"${code}":{"url":"http://x","min_tip":${text}}}}`
+  assert.equal(configured(tip('POL', '30.5')).endpoints['POL']?.endpoints[0]?.min_tip, '30.5')
   const checkpoint = (code: string, text: string) =>
     `{"networks":{"${code}":{"url":"http://x","checkpoint":${text}}}}`
   assert.deepEqual(
@@ -474,6 +477,11 @@ test('the network configuration is validated to the field, and its keys are neve
       floors('ETH', '{"low":5}'),
       /networks\.ETH\.fee_floors: is supported only for Bitcoin and similar networks/,
     ],
+    [tip('BTC', '5'), /networks\.BTC\.min_tip: is supported only for EVM networks$/],
+    [tip('POL', '24.9'), /networks\.POL\.min_tip: must not be below the minimum that the nodes/],
+    [tip('ETH', '0'), /networks\.ETH\.min_tip: must not be below/],
+    [tip('ETH', '"1.0000000001"'), /networks\.ETH\.min_tip: /],
+    [tip('ETH', 'true'), /networks\.ETH\.min_tip: must be a number$/],
     [
       checkpoint('BTC', '{"height":0,"hash":""}'),
       /networks\.BTC\.checkpoint\.height: must be the height of a block$/,

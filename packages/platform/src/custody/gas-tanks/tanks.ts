@@ -11,6 +11,7 @@ import type { Logger } from 'pino'
 import type { Kinds } from '../../core/engine/interfaces/kind.ts'
 import type { Tanks } from '../../core/engine/interfaces/tanks.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
+import type { WaitCode } from '../../core/engine/waiting.ts'
 import { lockedBalance, post } from '../../core/ledger/post.ts'
 import { isPolicyRefusal } from '../../core/signing/refusal.ts'
 import { fuelOf, releaseFloat, type Supply } from './float.ts'
@@ -50,6 +51,15 @@ export const createTanks = (services: Services): Tanks => ({
     if (loan?.status === 'failed')
       return fail(`energy of the gas tank could not be lent: ${loan.failure_reason ?? 'unknown'}`)
     return loan && loan.settled !== '1' ? 'waits' : 'arrived'
+  },
+  async causeOf(row, replacement) {
+    const plan: { fuel_id?: string | null; loan_id?: string | null } = replacement?.plan ?? row.plan
+    const fuel = await services.database.one<{ code: WaitCode }>(
+      `select waiting->>'code' code from transactions where workspace_id = $1 and id = any($2)
+         and status = 'pending' and waiting is not null limit 1`,
+      [row.workspace_id, [plan.fuel_id, plan.loan_id].filter((id) => typeof id === 'string')],
+    )
+    return fuel?.code ?? null
   },
   startAgain: (row) => startAgain(services, row),
   startAlone: (row) => refuelAlone(services, row),

@@ -1,6 +1,7 @@
 import type { Chain, Fail, FuelShortfall, Priced } from '../chain.ts'
 import type { Replacement } from '../replacement.ts'
 import type { TransactionRow } from '../transaction.ts'
+import type { WaitCode } from '../waiting.ts'
 
 /** Interface of the workspaces' gas tanks for the engine. */
 export interface Tanks {
@@ -19,6 +20,8 @@ export interface Tanks {
    * nothing from the tank is under way any more.
    */
   arrived(row: TransactionRow): Promise<'arrived' | 'waits' | 'alone' | 'refused' | Fail>
+  /** Returns for what the fuel of a transaction or replacement waits itself; null: it does not wait. */
+  causeOf(row: TransactionRow, replacement?: Replacement): Promise<WaitCode | null>
   /** FUELING → QUEUED: returns everything that was taken from the tank (`refused`). */
   startAgain(row: TransactionRow): Promise<void>
   /**

@@ -30,6 +30,7 @@ export const connectEvm: Connect = (context, network, endpoints) =>
           endpoint,
           fetch,
           context.report,
+          () => context.environment.now(),
         ),
     ),
   )

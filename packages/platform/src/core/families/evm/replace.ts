@@ -40,8 +40,7 @@ export const replaceableOf = (evm: Evm): Replaceable => ({
   async marketPaysMore(row, newest) {
     return (await evm.feeRates()).medium.maxFeePerGas > (await highestOf(evm, row, [newest]))
   },
-  async lacksGas(row, asset, newest, reason) {
-    if (!evmBuild.lacksGas(reason)) return false
+  async lacksGas(row, asset, newest) {
     const has = await gasOf(evm, row, newest)
     return evmBuild.estimateOf(await limitNow(evm, row, asset, has)) > has
   },
@@ -237,7 +236,8 @@ async function feeOfReplacement(
   before: OwnPlan,
   { gas, lacksGas }: { gas: bigint; lacksGas: boolean },
 ): Promise<evmBuild.EvmFee | string> {
-  const least = bumped(await highestOf(evm, row, waiting))
+  const highest = await highestOf(evm, row, waiting)
+  const least = wanted.refused ? highest : bumped(highest)
   const market = (await evm.feeRates())[
     wanted.level ?? (wanted.kind === 'AUTO' ? 'medium' : 'high')
   ]
@@ -257,14 +257,21 @@ async function feeOfReplacement(
     const most = [(before.need - before.l1Fee) / gas, ...(own === null ? [] : [own])].reduce(
       (a, b) => (a < b ? a : b),
     )
-    if (most < least && !(lacksGas && most >= expectedPrice(market))) {
+    const isNowhere = lacksGas || wanted.refused
+    if (most < least && !(isNowhere && most >= expectedPrice(market))) {
       return own !== null && most === own
         ? 'the fee_rate of the transfer allows no higher fee'
         : 'the fuel at the address allows no higher fee'
     }
     price = price < most ? price : most
   }
-  return withTip(before, price, dearerTip)
+  const fee = withTip(before, price, dearerTip)
+  // A transaction with the same fee would be the same one.
+  return wanted.refused &&
+    price <= highest &&
+    fee.maxPriorityFeePerGas <= before.fee.maxPriorityFeePerGas
+    ? 'neither the market nor the node names a higher fee'
+    : fee
 }
 
 /** Whether the gas tank itself pays and may pay more. A drain already uses its full balance. */
