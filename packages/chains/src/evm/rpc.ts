@@ -27,7 +27,6 @@ import { operatorFeeByFork, operatorFeeCall, operatorFeeTerms } from './operator
 import {
   Answer,
   checkBlock,
-  NOT_SERVED,
   positive,
   type RpcBlock,
   type RpcLog,
@@ -73,8 +72,10 @@ export class EvmClient implements ChainClient {
     assets: readonly Asset[],
     endpoint: RpcEndpoint,
     fetch: Fetch,
-    report: ReportUnreadable = ignoreUnreadable,
-    now: () => number = Date.now,
+    {
+      report = ignoreUnreadable,
+      now = Date.now,
+    }: { report?: ReportUnreadable; now?: () => number } = {},
   ) {
     this.network = network
     this.#call = jsonRpc(endpoint, fetch)

@@ -278,8 +278,7 @@ test('EVM: a tip that a refusal names is paid for an hour, up to four times the 
         const message = `transaction underpriced: gas tip cap 2, minimum needed ${named}`
         return Response.json({ id, error: { code: -32_000, message } })
       },
-      undefined,
-      () => now,
+      { now: () => now },
     )
     assert.equal((await client.broadcast('00')).kind, 'rejected')
     assert.deepEqual(await tipsOf(client), [paid, paid, paid], named)

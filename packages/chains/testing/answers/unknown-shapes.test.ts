@@ -67,7 +67,7 @@ test('EVM: reports a transaction of unknown type without to or value, and reads 
           transactions,
         },
       }),
-      report,
+      { report },
     )
     return { block: await client.block(7), reports }
   }

@@ -90,6 +90,21 @@ const COLUMNS = [
 ] as const
 const FALLBACK_POLL_MS = 15_000
 
+/** Returns the assignment of `waiting`, and adds its values. */
+function setWaiting(
+  tx: Queryable,
+  { waits: code = null, cause = null }: Change,
+  values: unknown[],
+): string {
+  if (code === null) return 'waiting = null'
+  const waiting = { code, reason: reasonFor(code, cause), since: tx.now().toISOString() }
+  values.push(code, cause, JSON.stringify({ ...waiting, ...(cause === null ? {} : { cause }) }))
+  const [codeAt, causeAt, waitingAt] = [2, 1, 0].map((before) => `$${values.length - before}`)
+  // `since` stays unchanged as long as the codes do.
+  return `waiting = case when waiting->>'code' = ${codeAt}
+    and waiting->>'cause' is not distinct from ${causeAt} then waiting else ${waitingAt}::jsonb end`
+}
+
 /**
  * Writes the result of a step and releases the lease.
  * @throws LeaseLost if another worker has taken the row
@@ -112,27 +127,7 @@ export async function advance(tx: Queryable, row: TransactionRow, change: Change
     values.push(typeof value === 'bigint' ? value.toString() : value)
     sets.push(`${column} = $${values.length}`)
   }
-  const code = change.waits ?? null
-  if (code === null) sets.push('waiting = null')
-  else {
-    // `since` stays unchanged as long as the codes do.
-    const cause = change.cause ?? null
-    values.push(
-      code,
-      cause,
-      JSON.stringify({
-        code,
-        reason: reasonFor(code, cause),
-        since: tx.now().toISOString(),
-        ...(cause === null ? {} : { cause }),
-      }),
-    )
-    const [codeAt, causeAt, waitingAt] = [2, 1, 0].map((before) => `$${values.length - before}`)
-    sets.push(
-      `waiting = case when waiting->>'code' = ${codeAt} and waiting->>'cause' is not distinct from ${causeAt}
-         then waiting else ${waitingAt}::jsonb end`,
-    )
-  }
+  sets.push(setWaiting(tx, change, values))
   if (change.plan) {
     values.push(JSON.stringify(change.plan))
     sets.push(`plan = plan || $${values.length}::jsonb`)

@@ -24,14 +24,10 @@ export const connectEvm: Connect = (context, network, endpoints) =>
     network,
     endpoints.client(
       (endpoint, fetch) =>
-        new EvmClient(
-          network,
-          context.registry.assetsOf(network.code),
-          endpoint,
-          fetch,
-          context.report,
-          () => context.environment.now(),
-        ),
+        new EvmClient(network, context.registry.assetsOf(network.code), endpoint, fetch, {
+          report: context.report,
+          now: () => context.environment.now(),
+        }),
     ),
   )
 

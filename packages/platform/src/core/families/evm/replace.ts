@@ -249,29 +249,36 @@ async function feeOfReplacement(
       return 'its fee_rate is no longer high enough to replace the waiting transaction'
     return withTip(before, price, dearerTip)
   }
-  let price = market.maxFeePerGas > least ? market.maxFeePerGas : least
+  const wished = market.maxFeePerGas > least ? market.maxFeePerGas : least
+  let most = wished
   if (wanted.kind === 'AUTO' && !isFuel(row)) {
-    // No more fuel is sent without the caller's request, so the balance at the address and the
-    // caller's own rate are the limits.
-    const own = row.fee_rate === null ? null : feeRateInteger(evm.network, row.fee_rate)
-    const most = [(before.need - before.l1Fee) / gas, ...(own === null ? [] : [own])].reduce(
-      (a, b) => (a < b ? a : b),
-    )
+    const limit = limitOfAuto(evm, row, before, gas)
     const isNowhere = lacksGas || wanted.refused
-    if (most < least && !(isNowhere && most >= expectedPrice(market))) {
-      return own !== null && most === own
-        ? 'the fee_rate of the transfer allows no higher fee'
-        : 'the fuel at the address allows no higher fee'
-    }
-    price = price < most ? price : most
+    if (limit.most < least && !(isNowhere && limit.most >= expectedPrice(market)))
+      return `${limit.by} allows no higher fee`
+    most = limit.most
   }
-  const fee = withTip(before, price, dearerTip)
-  // A transaction with the same fee would be the same one.
-  return wanted.refused &&
-    price <= highest &&
-    fee.maxPriorityFeePerGas <= before.fee.maxPriorityFeePerGas
-    ? 'neither the market nor the node names a higher fee'
-    : fee
+  const fee = withTip(before, wished < most ? wished : most, dearerTip)
+  const isSame =
+    fee.maxFeePerGas <= highest && fee.maxPriorityFeePerGas <= before.fee.maxPriorityFeePerGas
+  return wanted.refused && isSame ? 'neither the market nor the node names a higher fee' : fee
+}
+
+/**
+ * Returns the highest price of an automatic replacement, and what limits it. No more fuel is sent
+ * without the caller's request, so the balance at the address and the caller's own rate are the limits.
+ */
+function limitOfAuto(
+  evm: Evm,
+  row: TransactionRow,
+  before: OwnPlan,
+  gas: bigint,
+): { most: bigint; by: string } {
+  const fuelled = (before.need - before.l1Fee) / gas
+  const own = row.fee_rate === null ? null : feeRateInteger(evm.network, row.fee_rate)
+  return own !== null && own <= fuelled
+    ? { most: own, by: 'the fee_rate of the transfer' }
+    : { most: fuelled, by: 'the fuel at the address' }
 }
 
 /** Whether the gas tank itself pays and may pay more. A drain already uses its full balance. */
