@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { parseAmount } from '@custody/chains'
 import { Devnet } from '../../../../devnet/src/devnet.ts'
-import { runRescan, takeRescan } from '../../custody/deposits/rescan.ts'
 import { useDatabase } from '../../../testing/deposits-support.ts'
 import { FamilyFixture, type WalletAddress } from '../../../testing/chains/family-fixture.ts'
 import { ManualClock } from '../../../testing/manual-clock.ts'
@@ -99,7 +98,105 @@ for (const place of PLACES) {
   })
 }
 
-test('BTC: an output that one endpoint reports at a wrong position is credited after a rescan', async () => {
+/**
+ * What an endpoint changes in its responses so that a deposit of `paid` reads as one of 100 times the
+ * amount, by network.
+ */
+const MULTIPLIED: Record<string, { paid: string; lie: (text: string) => string }> = {
+  BTC: { paid: '0.25', lie: (text) => text.replaceAll(/"value":\s*0\.250*(?!\d)/g, '"value":25') },
+  ETH: {
+    paid: '0.25',
+    lie: (text) =>
+      text.replaceAll(
+        `0x${(25n * 10n ** 16n).toString(16)}`,
+        `0x${(25n * 10n ** 18n).toString(16)}`,
+      ),
+  },
+  XRP: { paid: '7.25', lie: (text) => text.replaceAll('"7250000"', '"725000000"') },
+  TRX: { paid: '7.25', lie: (text) => text.replaceAll('"amount":7250000', '"amount":725000000') },
+}
+
+for (const [code, { paid, lie }] of Object.entries(MULTIPLIED))
+  for (const duration of ['for a moment', 'permanently'])
+    test(`${code}: a deposit that one of three endpoints multiplies ${duration} is replaced by the quorum's`, async () => {
+      const place = PLACES.find((each) => each.code === code) as WalletAddress
+      const others: string[] = []
+      let lies = false
+      const ask: typeof fetch = async (url, init) => {
+        const { hostname, pathname, search } = new URL(String(url))
+        const response = await fetch(`${devnet.url}${pathname}${search}`, init)
+        const text = await response.text()
+        return new Response(lies && hostname === 'a' ? lie(text) : text, {
+          status: response.status,
+        })
+      }
+      const fixture = new FamilyFixture(database.get(), devnet, place, clock, ask, {
+        endpoints: ['a', 'b', 'c'].map((host) => ({
+          url: `http://${host}/${code.toLowerCase()}`,
+        })),
+        quorum: 2,
+      })
+      const { decimals } = fixture.asset
+      const deposits = () =>
+        fixture.database.query<{ state: string; amount: string }>(
+          `select state, amount::text from transactions where kind = 'DEPOSIT'
+             and amount in ($1, $2) order by amount`,
+          [parseAmount(paid, decimals), parseAmount(paid, decimals) * 100n],
+        )
+      try {
+        await fixture.open()
+        const held = await fixture.available()
+        const log = fixture.services.log as unknown as { error: (...args: unknown[]) => void }
+        log.error = (fields, message) => {
+          if (/quorum|does not return deposits/.test(String(message)))
+            others.push(`${String((fields as { endpoint: string }).endpoint)}: ${String(message)}`)
+        }
+        lies = true
+        await fixture.control({
+          command: 'fund',
+          asset: code,
+          address: fixture.source,
+          amount: paid,
+        })
+        await fixture.control({ command: 'mine', blocks: 1 })
+        await fixture.scan()
+        for (let round = 0; round < 14; round++) {
+          if (round === 2 && duration === 'for a moment') lies = false
+          clock.advance(11_000)
+          await fixture.control({ command: 'mine', blocks: 1 })
+          await fixture.scan()
+          while (await fixture.step());
+        }
+        assert.equal((await fixture.available()) - held, parseAmount(paid, decimals))
+        assert.deepEqual(
+          (await deposits()).map(({ state, amount }) => [state, BigInt(amount)]),
+          [
+            ['CREDITED', parseAmount(paid, decimals)],
+            ['REORGED', parseAmount(paid, decimals) * 100n],
+          ],
+        )
+        assert.ok(
+          others.some((each) => each.startsWith('a: an endpoint returned')),
+          'a is named',
+        )
+        assert.deepEqual(
+          others.filter((each) => !each.startsWith('a: ')),
+          [],
+          'no honest endpoint is named',
+        )
+        // The books agree with the chain, and everything can be sent.
+        lies = false
+        clock.advance(600_000)
+        const id = await fixture.create('afterwards')
+        await fixture.run()
+        assert.equal((await fixture.read(id)).status, 'confirmed')
+        await fixture.check()
+      } finally {
+        await fixture.close()
+      }
+    })
+
+test('BTC: an output that one endpoint reports at a wrong position is credited at the quorum’s', async () => {
   const place = PLACES[0] as WalletAddress
   let lies = false
   const ask: typeof fetch = async (url, init) => {
@@ -138,17 +235,8 @@ test('BTC: an output that one endpoint reports at a wrong position is credited a
       while (await fixture.step());
     }
     assert.equal((await coins()).length, coinsBefore.length + 1)
-    assert.equal(await fixture.available(), held)
     lies = false
     clock.advance(600_000)
-    const { height } = (await fixture.database.one<{ height: number }>(
-      'select max(block_height)::integer height from deposits',
-    )) as { height: number }
-    const token = await takeRescan(fixture.services, 'BTC', height, height)
-    assert.ok(token)
-    await runRescan(fixture.services, fixture.services.networks.get('BTC'), token)
-    await fixture.run()
-    await fixture.scan()
     await fixture.run()
     assert.equal((await fixture.available()) - held, parseAmount('0.25', 8))
     assert.equal((await coins()).length, coinsBefore.length + 1)

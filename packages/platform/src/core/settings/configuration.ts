@@ -265,14 +265,14 @@ function readRule(
 }
 
 /** Reports a minimum tip that a network does not support, or that its nodes would refuse. */
-function checkTip({ family, min_tip: least }: Network, written: string, report: Report): void {
-  if (family !== 'evm') {
+function checkTip(network: Network, written: string, report: Report): void {
+  if (network.chain_id === undefined) {
     report('is supported only for EVM networks', 'min_tip')
     return
   }
   try {
     const tip = parseAmount(written, GWEI_DECIMALS)
-    if (tip < BigInt(least ?? '1'))
+    if (tip < BigInt(network.min_tip ?? '1'))
       report('must not be below the minimum that the nodes of the network accept', 'min_tip')
   } catch (error) {
     if (!(error instanceof ChainError)) throw error

@@ -539,13 +539,31 @@ async function moveCoin(
     [owner.workspace_id, deposit, transfer.position, transfer.coinbase],
   )
   if (!moved) return
+  await removeCoin(tx, {
+    workspace: owner.workspace_id,
+    network,
+    txid: transfer.txid,
+    position: moved.position,
+  })
+  await recordCoin(tx, network, block, transfer, owner)
+}
+
+/** Removes a coin that no block contains, unless a deposit that does is at its position. */
+export async function removeCoin(
+  tx: Queryable,
+  {
+    workspace,
+    network,
+    txid,
+    position,
+  }: { workspace: string; network: Network; txid: string; position: number },
+): Promise<void> {
   await tx.query(
     `delete from utxos u where u.workspace_id = $1 and u.network = $2 and u.txid = $3
        and u.vout = $4 and u.origin = 'deposit'
        and not u.spendable and u.spent_by is null and not exists (
          select 1 from deposits d where d.workspace_id = $1 and d.network = $2 and d.txid = $3
-           and d.position = $4)`,
-    [owner.workspace_id, network.code, transfer.txid, moved.position],
+           and d.position = $4 and d.block_height is not null)`,
+    [workspace, network.code, txid, position],
   )
-  await recordCoin(tx, network, block, transfer, owner)
 }

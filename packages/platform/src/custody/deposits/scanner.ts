@@ -263,7 +263,13 @@ async function scanOnce(
       isShort = true
       break
     }
-    mayBeReady = await writeBlocks(services, network, scan, { blocks, newest, tip, ...times })
+    mayBeReady = await writeBlocks(services, network, scan, {
+      blocks,
+      newest,
+      tip,
+      endpoint: chain.agreement?.nameOf(client) ?? null,
+      ...times,
+    })
     moved = true
     services.metrics.scanned.labels(network.code).set(scan.height)
     const passed = blocks.find(({ height }) => height % BLOCKS_FORGOTTEN === 0)
@@ -327,9 +333,15 @@ async function writeBlocks(
     blocks,
     newest,
     tip,
+    endpoint,
     askedAt,
     knownAt,
-  }: ReadTimes & { blocks: readonly ChainBlock[]; newest: ChainBlock; tip: ChainTip },
+  }: ReadTimes & {
+    blocks: readonly ChainBlock[]
+    newest: ChainBlock
+    tip: ChainTip
+    endpoint: string | null
+  },
 ): Promise<boolean> {
   const among = (addresses: readonly string[]) => scan.watched.among(addresses)
   const [deposits, coins, aside] = await Promise.all([
@@ -347,6 +359,7 @@ async function writeBlocks(
       tip: tip.height,
       final: finalAt(network, tip, newest.height),
       askedAt,
+      endpoint,
     })
   const hasDeposits = deposits.some(({ length }) => length > 0)
   // Most blocks contain nothing that concerns the platform; one statement is then sufficient.
@@ -432,7 +445,8 @@ interface Moved {
 
 /**
  * A position to write: the scan's next token, the blocks up to the position, the heights of the
- * head and of the newest final block, and when the head was requested.
+ * head and of the newest final block, when the head was requested, and the endpoint that returned the
+ * blocks, if several must agree.
  */
 interface Position {
   next: string
@@ -440,6 +454,7 @@ interface Position {
   tip: number
   final: number
   askedAt: Date
+  endpoint: string | null
 }
 
 /**
@@ -451,7 +466,7 @@ async function move(
   tx: Queryable,
   network: Network,
   scan: Scan,
-  { next, blocks, tip, final, askedAt }: Position,
+  { next, blocks, tip, final, askedAt, endpoint }: Position,
 ): Promise<Moved> {
   const row = await tx.one<Moved>(
     `with moved as (
@@ -461,10 +476,11 @@ async function move(
            when $3::bigint < $4::bigint then $6::timestamptz + interval '${SCAN_LEASE_MS} milliseconds' end
        where network = $1 and lease_token = $2 returning 1
      ), kept as (
-       insert into blocks (network, height, hash, parent)
-         select $1, b.* from unnest($8::bigint[], $9::text[], $10::text[]) b
+       insert into blocks (network, height, hash, parent, endpoint)
+         select $1, b.*, $12 from unnest($8::bigint[], $9::text[], $10::text[]) b
            where exists (select 1 from moved)
-       on conflict (network, height) do update set hash = excluded.hash, parent = excluded.parent
+       on conflict (network, height) do update set hash = excluded.hash, parent = excluded.parent,
+         endpoint = excluded.endpoint
      ), woken as (
        update transactions set next_run_at = $6 where network = $1 and ${AWAITS_CHAIN}
          and exists (select 1 from moved)
@@ -482,6 +498,7 @@ async function move(
       blocks.map(({ hash }) => hash),
       blocks.map(({ parent }) => parent),
       next,
+      endpoint,
     ],
   )
   if (!row) throw new TakenOver(network)

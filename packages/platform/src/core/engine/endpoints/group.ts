@@ -74,6 +74,8 @@ export interface Agreement {
    * @param client a client returned by `oneEndpoint`
    */
   distrust(client: ChainClient, reason: string): void
+  /** Returns the name of the endpoint behind a client of `oneEndpoint`; null before its first answer. */
+  nameOf(client: ChainClient): string | null
 }
 
 /**
@@ -96,10 +98,7 @@ const STILL_BLOCKS = 10
  */
 const AGAIN_MS = 10_000
 const AGAIN_MS_MAX = 300_000
-/**
- * Time for which an endpoint is not used after its response differed from the others, in
- * milliseconds.
- */
+/** Time in milliseconds for which an endpoint is not used after its response differed from others. */
 const DISTRUST_MS = 600_000
 
 interface Seat {
@@ -233,6 +232,7 @@ export class EndpointGroup implements Endpoints {
         seat.doubt = { kind: 'shown', untilMs: this.#environment.now() + DISTRUST_MS }
         this.#down(seat, reason)
       },
+      nameOf: (client) => this.#views.get(client)?.()?.name ?? null,
     }
   }
 
