@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { loadRegistry, refusalKind, traitsOf, type Network, type RefusalKind } from '../src/index.ts'
+import {
+  loadRegistry,
+  refusalKind,
+  traitsOf,
+  type Network,
+  type RefusalKind,
+} from '../src/index.ts'
 
 /**
  * Tests of the messages by which nodes refuse a broadcast: those of the clients' sources, and those
