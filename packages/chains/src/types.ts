@@ -305,11 +305,32 @@ export type Validation =
 export type PublicKeyAt = (path: Path) => Uint8Array
 
 /** An error of the chain layer. `code` is stable, and the message names the problem. */
+/**
+ * Why a payment cannot be made from a wallet's coins. Each caller handles all of them:
+ * `INSUFFICIENT`: the coins do not cover it. `DUST`: the amount is below the minimum of an output.
+ * `TOO_MANY_INPUTS`: it needs more coins than fit into one transaction.
+ */
+export type CoinRefusalCode = 'INSUFFICIENT' | 'DUST' | 'TOO_MANY_INPUTS'
+
 export class ChainError extends Error {
   readonly code: string
   constructor(code: string, message: string) {
     super(message)
     this.name = 'ChainError'
     this.code = code
+  }
+}
+
+/**
+ * A payment that cannot be made from the given coins. `most`: the largest amount that one transaction
+ * can pay now, in the smallest unit (`TOO_MANY_INPUTS`; otherwise 0).
+ */
+export class CoinRefusal extends ChainError {
+  declare readonly code: CoinRefusalCode
+  readonly most: bigint
+  constructor(code: CoinRefusalCode, message: string, most = 0n) {
+    super(code, message)
+    this.name = 'CoinRefusal'
+    this.most = most
   }
 }

@@ -1,5 +1,11 @@
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
-import { ChainError, type Network, type UtxoTokens, type UnsignedTransaction } from '../types.ts'
+import {
+  ChainError,
+  CoinRefusal,
+  type Network,
+  type UtxoTokens,
+  type UnsignedTransaction,
+} from '../types.ts'
 import { reasonOf } from '../reason.ts'
 import { addressBytes, addressText } from './address.ts'
 import {
@@ -200,12 +206,17 @@ export function surplusMost(rate: bigint, parameters: Parameters = PARAMETERS): 
   return leastCoin(change, parameters) + rate * BigInt(encodeOutput(change).length)
 }
 
-/** Sums the native tokens of all coins. */
+/**
+ * Sums the native tokens of all coins. A sum that no output can contain is one above the largest
+ * quantity, because any sender can mint that many and a larger number cannot be encoded.
+ */
 function assetsOf(coins: readonly Pick<Coin, 'riders'>[]): Assets {
   const sum = new Map<string, bigint>()
   for (const { riders } of coins) {
-    for (const [unit, quantity] of Object.entries(riders?.assets ?? {}))
-      sum.set(unit, (sum.get(unit) ?? 0n) + BigInt(quantity))
+    for (const [unit, quantity] of Object.entries(riders?.assets ?? {})) {
+      const next = (sum.get(unit) ?? 0n) + BigInt(quantity)
+      sum.set(unit, next > QUANTITY_MAX ? QUANTITY_MAX + 1n : next)
+    }
   }
   return sum
 }
@@ -237,7 +248,7 @@ interface Order {
  * choice leaves enough for change, and there are no tokens, the surplus (less than the smallest
  * output) goes to the fee.
  *
- * @throws ChainError `INSUFFICIENT`, `DUST`, `TOO_MANY_INPUTS`
+ * @throws CoinRefusal
  */
 export function selectCoins(network: Network, o: Order): Selection {
   const payment: Output = {
@@ -247,7 +258,7 @@ export function selectCoins(network: Network, o: Order): Selection {
   }
   const least = leastCoin(payment, o.parameters)
   if (o.amount < least)
-    throw new ChainError(
+    throw new CoinRefusal(
       'DUST',
       `is below the ${least} lovelace that the chain requires in an output to this address`,
     )
@@ -289,11 +300,13 @@ export function selectCoins(network: Network, o: Order): Selection {
     const chosen = [...required]
     for (let next = 0; ; next++) {
       const selection = chosen.length > 0 ? finish(chosen) : null
+      if (!selection && total(required) + total(ordered) <= o.amount) return null
       if (selection || chosen.length > INPUTS_MAX) {
         if (!selection || selection.size > o.parameters.transactionBytesMax) {
-          throw new ChainError(
+          throw new CoinRefusal(
             'TOO_MANY_INPUTS',
-            `requires ${chosen.length} inputs, more than fit into a transaction; send a smaller amount first`,
+            `requires ${chosen.length} coins of the wallet, more than fit into a transaction; send a smaller amount first`,
+            mostOf(o, chosen, payment),
           )
         }
         return selection
@@ -307,8 +320,25 @@ export function selectCoins(network: Network, o: Order): Selection {
     search((chosen) => withoutChange(chosen, false) ?? withChange(chosen)) ??
     search((chosen) => withoutChange(chosen, true))
   if (selection) return selection
-  const all = [...required, ...ordered.filter(isPlain), ...ordered.filter((coin) => !isPlain(coin))]
-  throw insufficient(o, all, payment, changeTo)
+  throw insufficient(o, [...required, ...ordered], payment, changeTo)
+}
+
+/**
+ * Returns the largest amount that one transaction can pay from coins of lovelace alone, in lovelace.
+ * @param chosen more coins than fit into a transaction, the largest first
+ */
+function mostOf(o: Order, chosen: readonly Coin[], payment: Output): bigint {
+  const plain = chosen.filter(isPlain)
+  let [fits, exceeds] = [0, plain.length + 1]
+  while (exceeds - fits > 1) {
+    const middle = Math.floor((fits + exceeds) / 2)
+    const { size } = feeOf(o, plain.slice(0, middle), [payment])
+    if (size <= o.parameters.transactionBytesMax) fits = middle
+    else exceeds = middle
+  }
+  const coins = plain.slice(0, fits)
+  const most = total(coins) - feeOf(o, coins, [payment]).fee
+  return most > 0n ? most : 0n
 }
 
 /** Returns the coins that are not required: those of lovelace alone first, the largest first. */
@@ -358,7 +388,7 @@ function insufficient(
   all: readonly Coin[],
   payment: Output,
   changeTo: Uint8Array,
-): ChainError {
+): CoinRefusal {
   const { amount, parameters } = order
   const tokens = assetsOf(all)
   const reserve =
@@ -368,7 +398,7 @@ function insufficient(
   const { fee } = feeOf(order, all.slice(0, 1), [payment])
   const missing = amount + fee + reserve - total(all)
   const ofThem = reserve > 0n ? `, of which ${reserve} must stay with the native tokens` : ''
-  return new ChainError(
+  return new CoinRefusal(
     'INSUFFICIENT',
     `amount and network fee exceed the available coins by ${missing > 0n ? missing : 1n} lovelace${ofThem}`,
   )

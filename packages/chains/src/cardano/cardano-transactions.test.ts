@@ -17,7 +17,7 @@ import {
   type TransactionBody,
 } from '@emurgo/cardano-serialization-lib-nodejs'
 import * as fc from '../../../../testing/property.ts'
-import { cardano, type UnsignedTransaction } from '../index.ts'
+import { cardano, CoinRefusal, type UnsignedTransaction } from '../index.ts'
 import { openTransaction, outputOf, parseBody } from './body.ts'
 import {
   ADA,
@@ -392,4 +392,60 @@ test('the local Cardano network accepts the same transactions', () => {
   assert.equal(decoded(unsigned, TEST).payments[0]?.address, to)
   refuses(() => decoded(unsigned), /PREVIOUS_TRANSACTION|SHAPE/)
   refuses(() => build([{ value: 10n * ADA_1 }], 3n * ADA_1, { to }), 'ADDRESS')
+})
+
+/** Tokens that any sender can mint, in any quantity that the ledger allows. */
+const riders = fc
+  .dictionary(
+    fc.constantFrom(...Array.from({ length: 6 }, (_, at) => `${`0${at}`.repeat(28)}ff`)),
+    fc.constantFrom('1', '9223372036854775807', '4611686018427387904'),
+    { maxKeys: 6 },
+  )
+  .map((assets) => (Object.keys(assets).length === 0 ? null : { assets, script_bytes: 0 }))
+
+test('strangers’ tokens never end a balance or a payment: it is selected, or refused with its reason', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.record({ value: fc.bigInt({ min: 900_000n, max: 9_000_000n }), riders }), {
+        minLength: 1,
+        maxLength: 12,
+      }),
+      fc.integer({ min: 1, max: 500 }),
+      fc.integer({ min: 1, max: 120 }),
+      (odd, plain, percent) => {
+        const list: cardano.Coin[] = [
+          ...odd,
+          ...Array.from({ length: plain }, () => ({ value: 1_200_000n, riders: null })),
+        ].map((each, at) => ({
+          ...each,
+          txid: at.toString(16).padStart(64, '0'),
+          vout: 0,
+          path: PATH,
+          address: addressAt(PATH),
+        }))
+        assert.ok(cardano.keptWith(list) >= 0n)
+        const whole = list.reduce((total, { value }) => total + value, 0n)
+        const amount = (whole * BigInt(percent)) / 100n
+        const select = (each: bigint) =>
+          cardano.selectCoins(ADA, {
+            coins: list,
+            to: TO,
+            amount: each,
+            changeAddress: addressAt(CHANGE),
+            rate: 44n,
+            ttl: TTL,
+            parameters: cardano.PARAMETERS,
+          })
+        try {
+          assert.ok(select(amount).size <= cardano.PARAMETERS.transactionBytesMax)
+        } catch (error) {
+          assert.ok(error instanceof CoinRefusal, String(error))
+          if (error.code !== 'TOO_MANY_INPUTS') return
+          assert.ok(error.most > 0n && error.most < amount, `${error.most} of ${amount}`)
+          select(error.most)
+        }
+      },
+    ),
+    { numRuns: 60 },
+  )
 })

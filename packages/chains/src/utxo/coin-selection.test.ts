@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import * as fc from '../../../../testing/property.ts'
-import { ChainError, utxo, type UtxoParams } from '../index.ts'
+import { ChainError, CoinRefusal, utxo, type UtxoParams } from '../index.ts'
 import { selectUTXO } from '@scure/btc-signer'
 import { addressOf, BTC, refuses } from '../../testing/support.ts'
 
@@ -314,5 +314,31 @@ test("selections waste no more in total than another library's, and rarely more 
   assert.ok(
     worse * 4 < better + worse + 1 || worse === 0,
     `worse ${worse}, better ${better} of ${count}`,
+  )
+})
+
+test('names why coins cannot be selected, and the largest amount that is possible instead', () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 520 }),
+      fc.bigInt({ min: 1n, max: 100_000n }),
+      fc.integer({ min: 0, max: 120 }),
+      rates,
+      (count, value, percent, feeRate) => {
+        const list = coins(Array.from({ length: count }, (_, at) => value + BigInt(at % 7)))
+        const amount = (sum(list) * BigInt(percent)) / 100n
+        try {
+          const { utxos } = select(list, amount, feeRate)
+          assert.ok(utxos.length <= 400)
+        } catch (error) {
+          assert.ok(error instanceof CoinRefusal, String(error))
+          if (error.code === 'DUST') assert.ok(amount < DUST)
+          if (error.code !== 'TOO_MANY_INPUTS') return
+          assert.ok(sum(list) > amount && error.most < amount)
+          if (error.most >= DUST) assert.ok(select(list, error.most, feeRate).utxos.length <= 400)
+        }
+      },
+    ),
+    { numRuns: 150 },
   )
 })

@@ -1,4 +1,4 @@
-import { ChainError, type Network, type UtxoParams } from '../types.ts'
+import { CoinRefusal, type Network, type UtxoParams } from '../types.ts'
 import { paramsOf, scriptOf } from './address.ts'
 import { dustLimit, virtualSize } from './size.ts'
 
@@ -81,14 +81,14 @@ interface CoinRequest {
  * change (branch and bound, with a limit), the largest coins first, and the smallest coin that
  * suffices alone. Change below its dust limit goes to the fee.
  *
- * @throws ChainError `INSUFFICIENT` with `missing` satoshi in the message, `DUST`
+ * @throws CoinRefusal
  */
 export function selectCoins(network: Network, o: CoinRequest): Selection {
   const params = paramsOf(network)
   const target = scriptOf(network, o.to)
   const changeScript = scriptOf(network, o.changeAddress)
   if (o.amount < dustLimit(params, target))
-    throw new ChainError('DUST', `is below the dust limit of ${dustLimit(params, target)} satoshi`)
+    throw new CoinRefusal('DUST', `is below the dust limit of ${dustLimit(params, target)} satoshi`)
   const feeAt = (inputs: number, withChange: boolean) => {
     const vsize = virtualSize(
       params,
@@ -116,6 +116,7 @@ export function selectCoins(network: Network, o: CoinRequest): Selection {
       return { utxos: chosen, fee: sum - o.amount, change: 0n, vsize: plain.vsize }
     return null
   }
+  const all = [...required, ...free].reduce((total, { value }) => total + value, 0n)
   const candidates: (Selection | null)[] = []
   if (required.length === 0) {
     const exact = branchAndBound(free, (inputs) => o.amount + feeAt(inputs, false).fee, dust)
@@ -133,11 +134,8 @@ export function selectCoins(network: Network, o: CoinRequest): Selection {
     }
     const utxo = free[next]
     if (!utxo) break
-    if (chosen.length >= INPUTS_MAX) {
-      throw new ChainError(
-        'TOO_MANY_INPUTS',
-        `requires more than ${INPUTS_MAX} inputs; send a smaller amount first`,
-      )
+    if (chosen.length >= INPUTS_MAX && all >= o.amount + feeAt(chosen.length, false).fee) {
+      throw tooMany(chosen, feeAt(chosen.length, false).fee)
     }
     chosen.push(utxo)
   }
@@ -145,9 +143,19 @@ export function selectCoins(network: Network, o: CoinRequest): Selection {
   if (least) return least
   const sum = chosen.reduce((total, utxo) => total + utxo.value, 0n)
   const fee = feeAt(Math.max(1, chosen.length), false).fee
-  throw new ChainError(
+  throw new CoinRefusal(
     'INSUFFICIENT',
     `amount and network fee exceed the available coins by ${o.amount + fee - sum} satoshi`,
+  )
+}
+
+/** @param fee of a transaction with as many inputs as are allowed, which are `chosen` */
+function tooMany(chosen: readonly Utxo[], fee: bigint): CoinRefusal {
+  const most = chosen.reduce((total, { value }) => total + value, 0n) - fee
+  return new CoinRefusal(
+    'TOO_MANY_INPUTS',
+    `requires more than ${INPUTS_MAX} coins of the wallet; send a smaller amount first`,
+    most > 0n ? most : 0n,
   )
 }
 
@@ -156,7 +164,7 @@ export function selectCoins(network: Network, o: CoinRequest): Selection {
  * @param o.feeRate satoshi per 1000 vbytes
  * @param o.above fee of the replaced transaction, which must be paid in addition to the relay fee
  *   (BIP125)
- * @throws ChainError `INSUFFICIENT` if less than dust would return
+ * @throws CoinRefusal `INSUFFICIENT` if less than dust would return
  */
 export function selectReturn(
   network: Network,
@@ -170,7 +178,7 @@ export function selectReturn(
   const wanted = (BigInt(vsize) * o.feeRate) / 1000n
   const fee = wanted > least ? wanted : least
   if (sum - fee < dustLimit(params, script)) {
-    throw new ChainError(
+    throw new CoinRefusal(
       'INSUFFICIENT',
       `a fee of ${fee} satoshi would consume all ${sum} satoshi of the coins`,
     )

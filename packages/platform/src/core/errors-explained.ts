@@ -66,6 +66,12 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     action: 'Fund the wallet or send a smaller amount.',
     retry: 'later',
   },
+  CONSOLIDATE_FIRST: {
+    why: 'The wallet holds many small coins, and the amount needs more of them than fit into one transaction. `max_spendable` is the largest amount that one transfer can pay now.',
+    action:
+      'Send smaller amounts one after the other, or first send the wallet’s coins to its own address in parts. Nothing is stored under the `sequence_id`.',
+    retry: 'later',
+  },
   WALLET_EXISTS: {
     why: 'A sub-account can have one wallet for each asset, and this wallet exists.',
     action: 'Use the wallet in `wallet_id`.',

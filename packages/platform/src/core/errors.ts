@@ -11,6 +11,7 @@ export const ERRORS = {
   INVALID_ADDRESS: [400, 'The address is not valid for the asset'],
   INVALID_AMOUNT: [400, 'The amount is not valid'],
   INSUFFICIENT_BALANCE: [400, 'The wallet’s balance is too low'],
+  CONSOLIDATE_FIRST: [400, 'The amount needs too many coins of the wallet'],
   WALLET_EXISTS: [400, 'A wallet for this asset already exists'],
   WALLET_MISSING: [400, 'There is no wallet for this asset'],
   WALLET_INACTIVE: [400, 'The wallet is inactive'],

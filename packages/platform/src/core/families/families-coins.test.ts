@@ -7,6 +7,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import {
   cardano,
   CHANGE_INDEX,
+  CoinRefusal,
   decode,
   familyOf,
   pathOf,
@@ -17,6 +18,8 @@ import {
 } from '@custody/chains'
 import type { Built, Chain, ChainContext, Fail, Prepared, Wait, Waiting } from '../engine/chain.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
+import type { ApiError } from '../errors.ts'
+import { asRequestError } from '../../custody/assets/coin-refusal.ts'
 import { cached } from './cached.ts'
 import { connectCardano } from './cardano/index.ts'
 import { connectUtxo } from './utxo/index.ts'
@@ -432,6 +435,49 @@ for (const family of FAMILIES) {
     assert.equal(blind.fee, family === 'utxo' ? 2n * fee : fee)
     assert.equal(away.chain.ratesReadAt(), null)
     await assert.rejects(away.chain.rates(asset))
+  })
+
+  test(`${family}: each reason why coins cannot be selected has a result in every step`, async () => {
+    const fixture = await new Fixture(family).open()
+    const { chain, owner, asset, to, wallet: walletId } = fixture
+    const question = { owner, asset, rate: family === 'utxo' ? 10_000n : 44n, to: null }
+    const estimate = (amount: bigint) =>
+      chain.estimate({ owner, walletId, asset, to, amount, feeRate: null, level: null })
+    const outcome = async (amount: bigint) =>
+      fixture.build(await fixture.prepare(await fixture.transfer({ amount })))
+    const small = 1_500_000n
+    for (let at = 0; at < 450; at++) await fixture.coin(small)
+    const whole = 450n * small
+    // INSUFFICIENT and DUST: the fee of a typical transfer, and a failure.
+    for (const amount of [2n * whole, 1n]) {
+      assert.ok((await estimate(amount)).fee > 0n)
+      assert.equal((await chain.quote({ ...question, amount })).basis, 'typical')
+      assert.equal((await outcome(amount)).kind, 'fail')
+    }
+    // TOO_MANY_INPUTS: an error with the largest amount that is possible, and a wait that ends.
+    const amount = whole - whole / 50n
+    let most = 0n
+    const isRefused = (error: unknown) => {
+      assert.ok(error instanceof CoinRefusal, String(error))
+      assert.equal(error.code, 'TOO_MANY_INPUTS')
+      assert.match(error.message, /^requires (more than )?\d+ coins of the wallet/)
+      most = error.most
+      const asRequest = asRequestError(error, asset) as ApiError
+      assert.deepEqual(
+        [asRequest.status, asRequest.code, asRequest.field],
+        [400, 'CONSOLIDATE_FIRST', 'amount'],
+      )
+      assert.match(asRequest.message, /^amount: requires .*; one transfer can pay up to [\d.]+ /)
+      return true
+    }
+    await assert.rejects(estimate(amount), isRefused)
+    await assert.rejects(chain.quote({ ...question, amount }), isRefused)
+    assert.ok(most > 0n && most < amount)
+    const waiting = await outcome(amount)
+    assert.deepEqual([waiting.kind, 'code' in waiting && waiting.code], ['wait', 'COINS'])
+    assert.equal((await estimate(most)).fee > 0n, true, 'the stated amount is possible')
+    await fixture.coin(whole)
+    assert.equal((await outcome(amount)).kind, 'built', 'a larger coin has arrived')
   })
 
   test(`${family}: refuses an amount below the chain's minimum, and states the minimum`, async () => {

@@ -1,5 +1,6 @@
 import { formatAmount, type Asset, type Network, type Registry } from '@custody/chains'
 import { claimedNonceAndSubject, stringifyJson } from '@custody/request-auth'
+import { asRequestError } from '../assets/coin-refusal.ts'
 import { findAsset } from '../assets/find-asset.ts'
 import type { Queryable, Database } from '../../core/database/pool.ts'
 import { SQL_ERRORS, sqlErrorOf } from '../../core/database/sql-errors.ts'
@@ -423,7 +424,10 @@ async function costs(
     feeRate: null,
     level: null,
   }
-  const estimate = (amount: bigint) => chain.estimate({ ...question, amount })
+  const estimate = (amount: bigint) =>
+    chain.estimate({ ...question, amount }).catch((error: unknown) => {
+      throw asRequestError(error, asset)
+    })
   const first = await estimate(gross)
   if (asset.type !== 'native' || chain.fuelled) return { net: gross, ...first }
   if (first.reserve >= gross) return { net: 0n, ...first }

@@ -1,6 +1,7 @@
 import { formatAmount, traitsOf, validateAddress, type Asset, type Registry } from '@custody/chains'
 import { z } from 'zod'
 import { WORD_MAX } from '../../core/bounds.ts'
+import { asRequestError } from '../assets/coin-refusal.ts'
 import { findAsset } from '../assets/find-asset.ts'
 import { readAmount } from '../assets/read-amount.ts'
 import { ApiError } from '../../core/errors.ts'
@@ -28,6 +29,7 @@ export const estimateFeeEndpoint = endpoint({
     'UNSUPPORTED_ASSET',
     'INVALID_ADDRESS',
     'INVALID_AMOUNT',
+    'CONSOLIDATE_FIRST',
     'NETWORK_UNAVAILABLE',
     'SIGNERS_UNAVAILABLE',
   ],
@@ -104,6 +106,9 @@ export const estimateFeeEndpoint = endpoint({
     const estimate = await services.networks
       .get(network.code)
       .quote({ owner: caller, asset, rate, amount, to })
+      .catch((error: unknown) => {
+        throw asRequestError(error, asset)
+      })
     const { extra } = estimate
     return {
       body: {

@@ -7,6 +7,7 @@ import {
 } from '@custody/request-auth'
 import { transferBody, type TransferBody } from '@custody/request-auth/bodies'
 import { notePart } from '@custody/tracing'
+import { asRequestError } from '../assets/coin-refusal.ts'
 import { findAsset } from '../assets/find-asset.ts'
 import { SQL_ERRORS, sqlErrorOf } from '../../core/database/sql-errors.ts'
 import { ApiError } from '../../core/errors.ts'
@@ -72,6 +73,7 @@ export const createTransaction = endpoint({
     'INVALID_ADDRESS',
     'INVALID_AMOUNT',
     'INSUFFICIENT_BALANCE',
+    'CONSOLIDATE_FIRST',
     'PREPAID_FEE_EXHAUSTED',
     'PRICE_UNAVAILABLE',
     'NETWORK_UNAVAILABLE',
@@ -207,15 +209,19 @@ async function create(
     asset,
   })
   const chainReserve = await chain.reserveOf(source, asset)
-  const { fee, reserve } = await chain.estimate({
-    asset,
-    amount,
-    to: destination,
-    owner: caller,
-    walletId: wallet.id,
-    feeRate: body.fee_rate ?? null,
-    level: body.fee_level ?? null,
-  })
+  const { fee, reserve } = await chain
+    .estimate({
+      asset,
+      amount,
+      to: destination,
+      owner: caller,
+      walletId: wallet.id,
+      feeRate: body.fee_rate ?? null,
+      level: body.fee_level ?? null,
+    })
+    .catch((error: unknown) => {
+      throw asRequestError(error, asset)
+    })
   await checkFeeWallet(services, chain, { owner: caller, asset, source, fee })
   await assertNotDenied(services, {
     workspace: caller.workspaceId,

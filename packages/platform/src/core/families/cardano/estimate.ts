@@ -1,6 +1,5 @@
 import {
   cardano,
-  ChainError,
   formatAmount,
   type CardanoClient,
   type Network,
@@ -16,7 +15,7 @@ import type {
   Refusal,
 } from '../../engine/chain.ts'
 import type { CoinChain } from '../coins/chain.ts'
-import { quoteOf } from '../coins/quote.ts'
+import { isShort, quoteOf } from '../coins/quote.ts'
 import { cardanoCoins } from './coins.ts'
 import { parametersSoon, rateOf } from './parameters.ts'
 
@@ -44,7 +43,7 @@ export async function estimate(
   } catch (error) {
     // The available coins may not be sufficient because others are assigned to pending transfers;
     // the fee of a typical transfer is used.
-    if (!(error instanceof ChainError)) throw error
+    if (!isShort(error)) throw error
     const fee = cardano.typicalFee(rate, parameters)
     return { fee, reserve: fee }
   }

@@ -7,17 +7,10 @@ import {
   type Network,
 } from '@custody/chains'
 import type { Queryable } from '../../database/pool.ts'
-import { fail, type Prepared, type Task } from '../../engine/chain.ts'
+import type { Prepared, Task } from '../../engine/chain.ts'
 import type { CoinChain } from '../coins/chain.ts'
 import { isReadable, readCoins } from '../coins/previous.ts'
-import {
-  awaitsChange,
-  coinsUnreadable,
-  holdOf,
-  notChosen,
-  notCovered,
-  spend,
-} from '../coins/spend.ts'
+import { awaitsChange, coinsUnreadable, holdOf, notChosen, refused, spend } from '../coins/spend.ts'
 import { ownerOf } from '../owner.ts'
 import { cardanoCoins, coinsOfDead } from './coins.ts'
 import { rateOf } from './parameters.ts'
@@ -57,11 +50,7 @@ export async function prepare(chain: CoinChain<CardanoClient>, task: Task): Prom
       const awaits = await awaitsChange(tx, row, true)
       const ttl = BigInt(validUntil)
       const selection = await selectCoins(tx, task, terms, ttl, unreadable).catch(notChosen)
-      if (selection instanceof ChainError) {
-        return selection.code === 'INSUFFICIENT'
-          ? notCovered(selection, awaits, unreadable)
-          : fail(selection.message)
-      }
+      if (selection instanceof ChainError) return refused(selection, awaits, unreadable)
       // All coins of an expired transaction are spent again, so the transfer waits until each can
       // be read.
       if (!selection.coins.every(isReadable(unreadable))) return coinsUnreadable(unreadable)

@@ -1,10 +1,17 @@
-import { ChainError, type Network } from '@custody/chains'
+import { CoinRefusal, type Network } from '@custody/chains'
 import type { ChainContext, Quote, QuoteQuestion } from '../../engine/chain.ts'
+
+/**
+ * Whether coins could not be selected for lack of them, or for an amount below the dust limit: the fee of
+ * a typical transfer is still useful then. A payment that needs too many coins costs more than that.
+ */
+export const isShort = (error: unknown): error is CoinRefusal =>
+  error instanceof CoinRefusal && error.code !== 'TOO_MANY_INPUTS'
 
 /**
  * Returns the fee of a payment from the wallet's own coins, or of a typical one.
  * @param feeOf selects coins and returns their fee; one of the wallet's own addresses is used as
- *   the destination. It throws ChainError
+ *   the destination. It throws CoinRefusal
  */
 export async function quoteOf(
   { database, addresses }: ChainContext,
@@ -25,9 +32,7 @@ export async function quoteOf(
     try {
       return { fee: await feeOf(wallet.id, amount, own), basis: 'wallet' }
     } catch (error) {
-      // There are too few coins, or the amount is below the dust limit. The fee of a typical
-      // transfer is still useful.
-      if (!(error instanceof ChainError)) throw error
+      if (!isShort(error)) throw error
     }
   }
   return { fee: typical, basis: 'typical' }

@@ -96,14 +96,30 @@ export async function awaitsChange(
 }
 
 /**
+ * Returns the failure or the wait of a transfer for which no coins can be selected. More coins than fit
+ * into one transaction can become necessary after the transfer was created, when larger ones are spent.
+ * @param awaits whether change will still arrive
+ * @param unreadable the reason for each excluded coin, by outpoint
+ */
+export function refused(
+  error: ChainError,
+  awaits: boolean,
+  unreadable: ReadonlyMap<string, string>,
+): Wait | Fail {
+  if (error.code === 'INSUFFICIENT') return notCovered(error, awaits, unreadable)
+  if (error.code === 'TOO_MANY_INPUTS') return wait('COINS', error.message, WAIT_FOR_COINS_MS)
+  return fail(error.message)
+}
+
+/**
  * Returns the failure or the wait of a transfer that the wallet's coins do not cover.
  * @param awaits whether change will still arrive
  * @param unreadable the reason for each excluded coin, by outpoint
  */
-export function notCovered(
+function notCovered(
   error: ChainError,
   awaits: boolean,
-  unreadable: ReadonlyMap<string, string> = new Map(),
+  unreadable: ReadonlyMap<string, string>,
 ): Wait | Fail {
   if (unreadable.size > 0 && !awaits) return coinsUnreadable(unreadable)
   if (awaits)

@@ -1,11 +1,4 @@
-import {
-  ChainError,
-  formatAmount,
-  utxo,
-  type Network,
-  type UtxoClient,
-  type UtxoParams,
-} from '@custody/chains'
+import { formatAmount, utxo, type Network, type UtxoClient, type UtxoParams } from '@custody/chains'
 import type {
   Estimate,
   Payment,
@@ -15,7 +8,7 @@ import type {
   Refusal,
 } from '../../engine/chain.ts'
 import type { CoinChain } from '../coins/chain.ts'
-import { quoteOf } from '../coins/quote.ts'
+import { isShort, quoteOf } from '../coins/quote.ts'
 import { spendableCoins } from './coins.ts'
 import { fallbackRate, rateOf } from './rates.ts'
 
@@ -39,7 +32,7 @@ export async function estimate(
   } catch (error) {
     // Coins may be assigned to pending transfers: estimate with the available ones, or with one
     // input.
-    if (!(error instanceof ChainError) || error.code !== 'INSUFFICIENT') throw error
+    if (!isShort(error)) throw error
     const fee = feeOf(
       network,
       Math.max(1, utxos.length),

@@ -3,7 +3,7 @@ import type { Queryable } from '../../database/pool.ts'
 import type { FeeLevel, Prepared, Task } from '../../engine/chain.ts'
 import type { CoinChain } from '../coins/chain.ts'
 import { isReadable, readCoins } from '../coins/previous.ts'
-import { awaitsChange, holdOf, notChosen, notCovered, spend } from '../coins/spend.ts'
+import { awaitsChange, holdOf, notChosen, refused, spend } from '../coins/spend.ts'
 import { ownerOf } from '../owner.ts'
 import { spendableCoins } from './coins.ts'
 import { rateOf } from './rates.ts'
@@ -31,9 +31,7 @@ export async function prepare(
     try {
       return utxo.selectCoins(network, { utxos, to, amount, changeAddress, feeRate })
     } catch (error) {
-      const reason = notChosen(error)
-      if (reason.code !== 'INSUFFICIENT') throw reason
-      return reason
+      return notChosen(error)
     }
   }
   const { previous, unreadable } = await readCoins(
@@ -50,7 +48,7 @@ export async function prepare(
     async build(tx) {
       const awaits = await awaitsChange(tx, row, false)
       const selection = await choose(tx, unreadable)
-      if (selection instanceof ChainError) return notCovered(selection, awaits, unreadable)
+      if (selection instanceof ChainError) return refused(selection, awaits, unreadable)
       const parts = {
         selection,
         to,

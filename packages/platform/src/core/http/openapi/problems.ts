@@ -40,6 +40,11 @@ const PROBLEM: JsonSchema = {
     request_id: text(ID_MAX, 'The same as x-request-id; include it when you contact the operator'),
     id: text(ID_MAX, 'Id of the existing object'),
     wallet_id: text(ID_MAX, 'Id of the existing wallet'),
+    max_spendable: {
+      type: 'number',
+      minimum: 0,
+      description: 'The largest amount that one transfer can pay from the wallet’s coins now',
+    },
     asset: text(WORD_MAX, 'The asset that failed, if the request contains several'),
     inv_status: text(WORD_MAX, 'Status of the invoice'),
     address: text(ADDRESS_MAX, 'The exchange’s current deposit address for the asset'),
