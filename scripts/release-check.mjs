@@ -61,6 +61,8 @@ const simulation = (name, count, ...kind) => [
 ]
 
 const PARTS = [
+  // Without these programs, tests that compare the local chains with them would be skipped.
+  ['real-nodes', npm('nodes:build', '--', '--release'), lastLine],
   ['engine', npm('engine'), null],
   ['advisories', ['node', 'scripts/advisories.mjs'], lastLine],
   ['typecheck', npm('typecheck'), null],

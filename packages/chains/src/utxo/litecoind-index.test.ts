@@ -1,20 +1,17 @@
 // A real node of the Core family with and without an index of transactions, with default options.
 import assert from 'node:assert/strict'
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { after, test } from 'node:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePorts } from '../../../../testing/free-ports.ts'
+import { nodeForTests } from '../../../../testing/real-nodes.ts'
 import { waitFor } from '../../../../testing/wait-for.ts'
 import { RpcUnavailable, UtxoClient, type Network } from '../index.ts'
 import { local } from '../../testing/support.ts'
 
-const binary = process.env['LITECOIND'] ?? 'litecoind'
-const skip =
-  spawnSync(binary, ['--version']).error === undefined
-    ? false
-    : 'litecoind is not installed (apt install litecoind, or set LITECOIND to its path)'
+const { path: binary, skip } = nodeForTests('litecoind')
 const home = mkdtempSync(join(tmpdir(), 'custody-litecoind-'))
 const network = local.network('LTC') as Network
 let running: ChildProcess | null = null

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { after, before, test } from 'node:test'
 import { payments, Transaction } from 'bitcoinjs-lib'
 import { freePorts } from '../../../../testing/free-ports.ts'
+import { nodeForTests } from '../../../../testing/real-nodes.ts'
 import { BitcoinChain } from './chain.ts'
 import { UTXO_NETWORKS } from './networks.ts'
 import { bitcoinRpc } from './rpc.ts'
@@ -14,13 +15,9 @@ import { waitFor } from '../../../../testing/wait-for.ts'
 
 /**
  * Optional: sends the same transactions to a real node of the Core family and to the local ledger,
- * and expects the same results. Requires `apt install litecoind`, or its path in LITECOIND.
+ * and expects the same results.
  */
-const binary = process.env['LITECOIND'] ?? 'litecoind'
-const missing = spawnSync(binary, ['--version']).error !== undefined
-const skip = missing
-  ? 'litecoind is not installed (apt install litecoind, or set LITECOIND to its path)'
-  : false
+const { path: binary, skip } = nodeForTests('litecoind')
 
 const home = tempHome()
 const [alice, bob] = [key(51), key(52)]
@@ -49,7 +46,7 @@ let chain: BitcoinChain | undefined
 let nodes: Node[] = []
 
 before(async () => {
-  if (missing) return
+  if (skip !== false) return
   const network = UTXO_NETWORKS.find(({ code }) => code === 'LTC')
   assert.ok(network)
   chain = BitcoinChain.open(`${home}/own`, { network, timing: manualTime() })
