@@ -247,6 +247,38 @@ test('reject: a broadcast is refused and not accepted', async () => {
   assert.equal(await devnet.call('btc', 'sendrawtransaction', hex), id)
 })
 
+test('no-estimate and no-final exist on the networks whose nodes can lack them', async () => {
+  const { networks } = await devnet.control<{ networks: Record<string, { engine: string }> }>({
+    command: 'info',
+  })
+  const offering = async (mode: string) => {
+    const codes: string[] = []
+    for (const network of Object.keys(networks)) {
+      const command = JSON.stringify({ command: 'fault', network, mode })
+      if ((await devnet.rawControl(command)).status !== 200) continue
+      codes.push(network)
+      await devnet.control({ command: 'fault', network, mode: 'heal' })
+    }
+    return codes
+  }
+  assert.deepEqual(await offering('no-estimate'), ['BTC', 'LTC', 'DASH'])
+  assert.deepEqual(
+    await offering('no-final'),
+    Object.keys(networks).filter((code) => networks[code]?.engine === 'anvil'),
+  )
+  await devnet.control({ command: 'fault', network: 'BTC', mode: 'no-estimate' })
+  assert.deepEqual(await devnet.call('btc', 'estimatesmartfee', 6), {
+    errors: ['Insufficient data or no feerate found'],
+    blocks: 0,
+  })
+  await devnet.control({ command: 'fault', network: 'ETH', mode: 'no-final' })
+  const final = () => devnet.rpc('eth', 'eth_getBlockByNumber', 'finalized', false)
+  assert.deepEqual((await final()).error, { code: -32000, message: 'finalized block not found' })
+  for (const network of ['BTC', 'ETH'])
+    await devnet.control({ command: 'fault', network, mode: 'heal' })
+  assert.ok((await final()).result)
+})
+
 test('down: closes connections of the network, while the control endpoint works', async () => {
   for (const network of ['BTC', 'ETH'])
     await devnet.control({ command: 'fault', network, mode: 'down' })

@@ -44,6 +44,7 @@ type Node = {
 let child: ChildProcess | undefined
 let chain: BitcoinChain | undefined
 let nodes: Node[] = []
+const faults = new Faults('no-estimate')
 
 before(async () => {
   if (skip !== false) return
@@ -65,9 +66,7 @@ after(async () => {
 
 function ours(own: BitcoinChain): Node {
   const call = async (method: string, ...params: unknown[]) =>
-    JSON.parse(
-      bitcoinRpc(own, new Faults(), JSON.stringify({ id: 1, method, params }))!.body,
-    ) as Answer
+    JSON.parse(bitcoinRpc(own, faults, JSON.stringify({ id: 1, method, params }))!.body) as Answer
   return {
     name: 'ledger',
     call,
@@ -327,3 +326,22 @@ test(
     }
   },
 )
+
+test('without an estimate, both nodes answer estimatesmartfee alike', { skip }, async () => {
+  faults.set('no-estimate')
+  try {
+    for (const target of [1, 2, 6, 144, 1008, 0, 1009]) {
+      const [ledger, real] = await Promise.all(
+        nodes.map(async ({ call }) => {
+          const { result, error } = await call('estimatesmartfee', target)
+          // The number of blocks depends on how many blocks with transactions the node has seen.
+          const { errors, blocks } = (result ?? {}) as { errors?: unknown; blocks?: unknown }
+          return { errors, blocks: typeof blocks, error }
+        }),
+      )
+      assert.deepEqual(ledger, real, String(target))
+    }
+  } finally {
+    faults.set('heal')
+  }
+})

@@ -1,5 +1,6 @@
 import { parseAmount } from '../amount.ts'
 import { postExample } from '../examples.ts'
+import { Faults } from '../faults.ts'
 import type { RpcApi } from '../http-server.ts'
 import type { Endpoint, FundOrder, Head, LocalChain, Payment } from '../local-chain.ts'
 import { LazyChain, type ChainOptions } from '../lazy-chain.ts'
@@ -21,6 +22,7 @@ class LocalUtxoChain extends LazyChain<BitcoinChain> implements LocalChain {
   readonly code: string
   readonly engine = 'own regtest ledger'
   override readonly isEager: boolean
+  override readonly faults: Faults
   readonly special?: NonNullable<LocalChain['special']>
   readonly #network: UtxoNetwork
 
@@ -29,6 +31,8 @@ class LocalUtxoChain extends LazyChain<BitcoinChain> implements LocalChain {
     this.#network = network
     this.code = network.code
     this.isEager = network === BTC
+    // Dogecoin never has estimates, and Bitcoin Cash always has one.
+    this.faults = network.fees.targets.length > 0 ? new Faults('no-estimate') : new Faults()
     const kind = specialKindOf(network)
     if (kind !== null)
       this.special = async (order) => ({ hash: paySpecial(await this.chain(), kind, order) })

@@ -11,6 +11,9 @@ const INVALID_PARAMETER = -8
 const INTERNAL = -32603
 const PARSE = -32700
 
+/** Response of a node that has not yet seen enough blocks with transactions. */
+const NO_ESTIMATE = { errors: ['Insufficient data or no feerate found'], blocks: 0 }
+
 type RpcRequest = { jsonrpc?: unknown; id?: unknown; method?: unknown; params?: unknown }
 type Answer = { body: Record<string, unknown>; code: number }
 
@@ -60,7 +63,11 @@ function answer(chain: BitcoinChain, faults: Faults, request: RpcRequest): Answe
     if (!method || other) throw new RpcError(METHOD_NOT_FOUND, 'Method not found')
     if (request.method === 'sendrawtransaction' && faults.mode === 'reject')
       throw new RpcError(-26, 'mempool full')
-    const result = method.run(chain, positional(request.params, method.params))
+    const ran = method.run(chain, positional(request.params, method.params))
+    const result =
+      faults.mode === 'no-estimate' && request.method === chain.network.fees.method
+        ? NO_ESTIMATE
+        : ran
     return { code: 0, body: modern ? { jsonrpc: '2.0', result, id } : { result, error: null, id } }
   } catch (error) {
     if (error instanceof RpcError) return failure(id, error.code, error.message, modern)

@@ -138,6 +138,20 @@ export class EthereumChain {
     return [...this.#pending.values(), ...this.held.values()]
   }
 
+  isWaiting(hash: Hex): boolean {
+    return this.#pending.has(hash) || this.held.get(hash) !== undefined
+  }
+
+  /** Returns the nonce of an account's next transaction in a block. */
+  async nonceOf(address: Hex): Promise<number> {
+    return Number(await this.#anvil.call<Hex>('eth_getTransactionCount', address, 'latest'))
+  }
+
+  /** Returns an account's coins in wei. */
+  async balanceOf(address: Hex): Promise<bigint> {
+    return BigInt(await this.#anvil.call<Hex>('eth_getBalance', address, 'latest'))
+  }
+
   /** Drops a waiting transaction. Returns false if it does not wait. */
   async drop(hash: Hex): Promise<boolean> {
     return this.lock.write(async () => {

@@ -2,6 +2,7 @@ import { toHex } from 'viem/utils'
 import { privateKeyToAddress } from 'viem/accounts'
 import { parseAmount } from '../amount.ts'
 import { RequestError } from '../errors.ts'
+import { Faults } from '../faults.ts'
 import { tokenAddress } from '../evm/contracts.ts'
 import { jsonRpcExample } from '../examples.ts'
 import type { RpcApi } from '../http-server.ts'
@@ -23,6 +24,7 @@ export function localEvmChains(place: ChainOptions): LocalChain[] {
 class LocalEvmChain extends LazyChain<EthereumChain> implements LocalChain {
   readonly code: string
   readonly engine = 'anvil'
+  override readonly faults = new Faults('no-final')
   override readonly isEager: boolean
   override readonly tokens: readonly Token[]
   readonly #network: EvmNetwork

@@ -29,6 +29,11 @@ export type EvmNetwork = {
   rollup: Rollup
   /** The network has no base fee, and accepts only transactions of type 0. */
   legacy: boolean
+  /**
+   * Least tip per gas that its nodes accept, and the beginning of their refusal. For a transaction
+   * of type 0 the tip is its gas price.
+   */
+  minTip: { wei: bigint; refusal: string }
   /** Number of blocks that follow the last transaction at the busy pace. */
   quietBlocks: number
   /** Eager networks start with the process, the others on first use. */
@@ -43,6 +48,8 @@ const HARDFORK_BEFORE_BASE_FEE = 'berlin'
 /** A transaction is final two blocks later, on chains with their own finality. */
 const QUIET_BLOCKS = 4
 const QUIET_BLOCKS_MORE = 3
+/** Default of geth's `--txpool.pricelimit`. */
+const MIN_TIP = { wei: 1n, refusal: 'transaction gas price below minimum' }
 
 /**
  * Returns the EVM networks of the asset registry. A further EVM network is a line of the registry.
@@ -64,6 +71,7 @@ export function evmNetworksOf(registry: RegistryData): EvmNetwork[] {
         legacy,
         quietBlocks: confirmations === null ? QUIET_BLOCKS : confirmations + QUIET_BLOCKS_MORE,
         eager: code === 'ETH',
+        minTip: MIN_TIP,
         rollup: rollupOf(code, l1_fee_oracle !== undefined),
         predeploys:
           l1_fee_oracle === undefined

@@ -7,21 +7,30 @@ import {
   toHex,
 } from 'viem/utils'
 
-/** Data of a waiting transaction that the replacement rule needs. */
-export type Pending = { raw: Hex; sender: Hex; nonce: number; maxFee: bigint; tip: bigint }
+/**
+ * Data of a waiting transaction that the rules for further ones need. `cost`: the most wei that it
+ * may take from its sender.
+ */
+export type Pending = {
+  hash: Hex
+  raw: Hex
+  sender: Hex
+  nonce: number
+  maxFee: bigint
+  tip: bigint
+  cost: bigint
+}
+/** A signed transaction that was read. */
+export type ReadTransaction = { pending: Pending; highS: boolean }
 
 const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n
 const BUMP_PERCENT = 10n
 
 /**
- * Applies rules of production nodes that the engine lacks. The engine accepts signatures with a
- * high s, which the main network rejects since 2016 (EIP-2), and replacements that pay one wei
- * more, where geth requires 10 % on both fields. Undefined: not a transaction, so the engine's
- * response is used.
+ * Reads a signed transaction. The engine accepts signatures with a high s, which the main network
+ * rejects since 2016 (EIP-2). Undefined: not a transaction, so the engine's response is used.
  */
-export async function readTransaction(
-  raw: unknown,
-): Promise<{ pending: Pending; highS: boolean } | undefined> {
+export async function readTransaction(raw: unknown): Promise<ReadTransaction | undefined> {
   try {
     const { r, s, v, yParity, ...tx } = parseTransaction(raw as Hex)
     if (r === undefined || s === undefined) return undefined
@@ -30,14 +39,17 @@ export async function readTransaction(
       signature: { r, s, v, yParity } as Parameters<typeof recoverAddress>[0]['signature'],
     })
     const price = tx.gasPrice ?? 0n
+    const maxFee = tx.maxFeePerGas ?? price
     return {
       highS: BigInt(s) > HALF_ORDER,
       pending: {
+        hash: keccak256(raw as Hex),
         raw: raw as Hex,
         sender,
         nonce: tx.nonce ?? 0,
-        maxFee: tx.maxFeePerGas ?? price,
+        maxFee,
         tip: tx.maxPriorityFeePerGas ?? price,
+        cost: (tx.value ?? 0n) + (tx.gas ?? 0n) * maxFee,
       },
     }
   } catch {
@@ -74,6 +86,7 @@ export function waitingTransaction(hash: Hex, { raw, sender }: Pending): Record<
     gasPrice,
     maxFeePerGas,
     maxPriorityFeePerGas,
+    accessList,
     r,
     s,
     v,
@@ -91,6 +104,7 @@ export function waitingTransaction(hash: Hex, { raw, sender }: Pending): Record<
     gas: toHex(gas ?? 0n),
     value: toHex(value ?? 0n),
     input: data ?? '0x',
+    accessList: type === 'legacy' ? undefined : (accessList ?? []),
     gasPrice: hex(gasPrice ?? maxFeePerGas),
     maxFeePerGas: hex(maxFeePerGas),
     maxPriorityFeePerGas: hex(maxPriorityFeePerGas),
@@ -100,6 +114,7 @@ export function waitingTransaction(hash: Hex, { raw, sender }: Pending): Record<
     yParity: hex(yParity),
     blockHash: null,
     blockNumber: null,
+    blockTimestamp: null,
     transactionIndex: null,
   }
 }

@@ -1,6 +1,7 @@
 import type { Hex } from 'viem'
 import { parseTransaction, serializeTransaction, size, toHex } from 'viem/utils'
 import type { Anvil } from '../evm/anvil.ts'
+import { intrinsicGas } from './gas.ts'
 
 // Fees of roll-ups in addition to the EVM's own gas. The engine does not support them, so they are
 // deducted from the sender after each block.
@@ -65,13 +66,6 @@ function posterGas(dataBytes: number, height: number): bigint {
 export const estimatedPosterGas = (dataBytes: number, height: number): bigint =>
   (posterGas(dataBytes, height) * ESTIMATE_PERCENT) / 100n
 
-/** Returns the cost of a transfer or a call before its first instruction (EIP-2028). */
-function intrinsicGas(data: Hex): bigint {
-  let gas = 21_000n
-  for (let at = 2; at < data.length; at += 2) gas += data.slice(at, at + 2) === '00' ? 4n : 16n
-  return gas
-}
-
 /** Isthmus divides the scalar by a million, Jovian multiplies it by a hundred. */
 function operatorFee(fork: 'isthmus' | 'jovian', gas: bigint): bigint {
   const { scalar, constant } = OPERATOR_FEE[fork]
@@ -127,9 +121,9 @@ export async function refusalOf(
   height: number,
 ): Promise<string | null> {
   if (rollup === null) return null
-  const { gas = 0n, data = '0x', value = 0n, gasPrice, maxFeePerGas } = parseTransaction(raw)
+  const { gas = 0n, to, data = '0x', value = 0n, gasPrice, maxFeePerGas } = parseTransaction(raw)
   if (rollup === 'arbitrum') {
-    const needed = intrinsicGas(data) + posterGas(size(data), height)
+    const needed = intrinsicGas({ to, data }) + posterGas(size(data), height)
     return gas < needed ? `intrinsic gas too low: have ${gas}, want ${needed}` : null
   }
   const balance = BigInt(await anvil.call<Hex>('eth_getBalance', sender, 'latest'))

@@ -2,15 +2,13 @@ import type { Hex } from 'viem'
 import type { Faults } from '../faults.ts'
 import type { RpcAnswer } from '../evm/anvil.ts'
 import type { EthereumChain } from './chain.ts'
-import { keccak256, size, toHex } from 'viem/utils'
-import { charged, estimatedPosterGas, operatorFeeCall, refusalOf } from './rollup.ts'
-import {
-  asGeth,
-  isBelowBaseFee,
-  isUnderpriced,
-  readTransaction,
-  waitingTransaction,
-} from './policy.ts'
+import { size, toHex } from 'viem/utils'
+import { RpcError } from '../errors.ts'
+import { gethAnswer } from './geth-answers.ts'
+import { asGeth, isBelowBaseFee, readTransaction, waitingTransaction } from './policy.ts'
+import { poolRefusal } from './pool-rules.ts'
+import { checkRequest } from './refused-requests.ts'
+import { charged, estimatedPosterGas, operatorFeeCall } from './rollup.ts'
 
 /**
  * Methods that a production node serves. Others, in particular the engine's test methods, are
@@ -61,6 +59,9 @@ const FEE_MARKET_METHODS = new Set([
   'eth_maxPriorityFeePerGas',
 ])
 
+/** Code of geth's own errors. */
+const REFUSED = -32000
+
 type RpcRequest = { id?: unknown; method?: unknown; params?: unknown }
 
 /**
@@ -102,19 +103,32 @@ async function answer(
     return failure(id, -32601, `the method ${method} does not exist/is not available`)
   }
   const params = Array.isArray(request.params) ? (request.params as unknown[]) : []
+  try {
+    return { ...(await served(chain, faults, method, params)), id }
+  } catch (error) {
+    if (error instanceof RpcError) return failure(id, error.code, error.message)
+    return failure(id, -32603, 'the node is restarting')
+  }
+}
+
+/** @throws RpcError if the request is refused */
+async function served(
+  chain: EthereumChain,
+  faults: Faults,
+  method: string,
+  params: unknown[],
+): Promise<RpcAnswer> {
+  await checkRequest(chain, faults, method, params)
   const held = method === 'eth_getTransactionByHash' ? chain.held.get(params[0] as Hex) : undefined
-  if (held) return { jsonrpc: '2.0', id, result: waitingTransaction(params[0] as Hex, held) }
-  if (method === 'eth_sendRawTransaction') return sendRawTransaction(chain, faults, id, params)
+  if (held) return success(waitingTransaction(params[0] as Hex, held))
+  if (method === 'eth_sendRawTransaction') return sendRawTransaction(chain, faults, params)
   const fee =
     method === 'eth_call'
       ? operatorFeeCall(chain.network.rollup, chain.network.predeploys[0]?.address, params[0])
       : undefined
-  if (fee !== undefined) return { jsonrpc: '2.0', id, result: fee }
-  try {
-    return { ...withCharges(chain, method, params, await forward(chain, method, params)), id }
-  } catch {
-    return failure(id, -32603, 'the node is restarting')
-  }
+  if (fee !== undefined) return success(fee)
+  const answered = gethAnswer(method, params, await forward(chain, method, params))
+  return withCharges(chain, method, params, answered)
 }
 
 /** Adds the fees of a roll-up to the engine's response. */
@@ -143,39 +157,20 @@ function withCharges(
 async function sendRawTransaction(
   chain: EthereumChain,
   faults: Faults,
-  id: unknown,
   params: unknown[],
 ): Promise<RpcAnswer> {
-  if (faults.mode === 'reject') return failure(id, -32000, 'txpool is full')
+  if (faults.mode === 'reject') throw new RpcError(REFUSED, 'txpool is full')
   const read = await readTransaction(params[0])
-  if (read?.highS) return failure(id, -32000, 'invalid sender')
-  if (read && isUnderpriced(read.pending, chain.pending))
-    return failure(id, -32000, 'replacement transaction underpriced')
-  let response: RpcAnswer
-  try {
-    const refused =
-      read &&
-      (await refusalOf(
-        chain.network.rollup,
-        chain.anvil,
-        read.pending.raw,
-        read.pending.sender,
-        chain.head.height + 1,
-      ))
-    if (refused) return failure(id, -32000, refused)
-    response = await forward(chain, 'eth_sendRawTransaction', params)
-  } catch {
-    return failure(id, -32603, 'the node is restarting')
-  }
+  const refusal = read && (await poolRefusal(chain, read))
+  if (refusal) throw new RpcError(REFUSED, refusal)
+  const response = await forward(chain, 'eth_sendRawTransaction', params)
   if (response.error && read && isBelowBaseFee(response.error.message)) {
-    const hash = keccak256(read.pending.raw)
-    if (chain.held.get(hash)) return failure(id, -32000, 'already known')
-    chain.held.add(hash, read.pending)
-    return { jsonrpc: '2.0', id, result: hash }
+    chain.held.add(read.pending.hash, read.pending)
+    return success(read.pending.hash)
   }
-  if (response.error) return { jsonrpc: '2.0', id, error: asGeth(response.error) }
+  if (response.error) return { ...response, error: asGeth(response.error) }
   if (read) chain.broadcast(response.result as Hex, read.pending)
-  return { ...response, id }
+  return response
 }
 
 async function forward(
@@ -185,6 +180,8 @@ async function forward(
 ): Promise<RpcAnswer> {
   return (await chain.anvil.send({ jsonrpc: '2.0', id: 1, method, params })) as RpcAnswer
 }
+
+const success = (result: unknown): RpcAnswer => ({ jsonrpc: '2.0', id: null, result })
 
 function failure(id: unknown, code: number, message: string): RpcAnswer {
   return { jsonrpc: '2.0', id, error: { code, message } }
