@@ -6,6 +6,7 @@ import { artefact, deployedAddress, deployerKey } from '../evm/contracts.ts'
 import { FAUCET_KEY, type EvmNetwork, type Token } from './networks.ts'
 
 const DEPLOYER_COINS = 10n ** 18n
+const TIP = 1_000_000_000n
 
 /**
  * Sends a transaction of the local chain itself, which then waits for a block.
@@ -32,7 +33,8 @@ export async function send(
           ...common,
           type: 'eip1559',
           maxFeePerGas: key === FAUCET_KEY ? 1_000_000_000_000n : 100_000_000_000n,
-          maxPriorityFeePerGas: 1_000_000_000n,
+          // The fee history of the network shows tips that its nodes accept.
+          maxPriorityFeePerGas: network.minTip.wei > TIP ? network.minTip.wei : TIP,
         },
   )
   return anvil.call<Hex>('eth_sendRawTransaction', raw)

@@ -1,4 +1,7 @@
+import type { Hex } from 'viem'
+import { toHex } from 'viem/utils'
 import type { RpcAnswer } from '../evm/anvil.ts'
+import type { EthereumChain } from './chain.ts'
 
 type Fields = Record<string, unknown>
 
@@ -37,6 +40,25 @@ const RESULTS: Record<string, (result: unknown, params: unknown[]) => unknown> =
   eth_getTransactionByHash: transaction,
   eth_getTransactionReceipt: receipt,
   eth_feeHistory: feeHistory,
+}
+
+/**
+ * Raises the price that the engine suggests to what the network's nodes accept.
+ * @param method `eth_maxPriorityFeePerGas` or `eth_gasPrice`
+ */
+export async function suggestedPrice(
+  { anvil, network }: EthereumChain,
+  method: string,
+  answer: RpcAnswer,
+): Promise<RpcAnswer> {
+  const { wei } = network.minTip
+  if (typeof answer.result !== 'string' || network.legacy) return answer
+  const suggested = BigInt(answer.result)
+  if (method === 'eth_maxPriorityFeePerGas')
+    return { ...answer, result: toHex(suggested > wei ? suggested : wei) }
+  const head = await anvil.call<{ baseFeePerGas: Hex }>('eth_getBlockByNumber', 'latest', false)
+  const least = BigInt(head.baseFeePerGas) + wei
+  return { ...answer, result: toHex(suggested > least ? suggested : least) }
 }
 
 /** Turns the engine's response into geth's: its fields, and its error for an unknown state. */

@@ -50,6 +50,10 @@ const QUIET_BLOCKS = 4
 const QUIET_BLOCKS_MORE = 3
 /** Default of geth's `--txpool.pricelimit`. */
 const MIN_TIP = { wei: 1n, refusal: 'transaction gas price below minimum' }
+/** Networks whose nodes accept only higher tips. Bor has the words of an older geth. */
+const MIN_TIPS: Record<string, EvmNetwork['minTip']> = {
+  POL: { wei: 25_000_000_000n, refusal: 'transaction underpriced' },
+}
 
 /**
  * Returns the EVM networks of the asset registry. A further EVM network is a line of the registry.
@@ -71,7 +75,7 @@ export function evmNetworksOf(registry: RegistryData): EvmNetwork[] {
         legacy,
         quietBlocks: confirmations === null ? QUIET_BLOCKS : confirmations + QUIET_BLOCKS_MORE,
         eager: code === 'ETH',
-        minTip: MIN_TIP,
+        minTip: MIN_TIPS[code] ?? MIN_TIP,
         rollup: rollupOf(code, l1_fee_oracle !== undefined),
         predeploys:
           l1_fee_oracle === undefined

@@ -4,7 +4,7 @@ import type { RpcAnswer } from '../evm/anvil.ts'
 import type { EthereumChain } from './chain.ts'
 import { size, toHex } from 'viem/utils'
 import { RpcError } from '../errors.ts'
-import { gethAnswer } from './geth-answers.ts'
+import { gethAnswer, suggestedPrice } from './geth-answers.ts'
 import { asGeth, isBelowBaseFee, readTransaction, waitingTransaction } from './policy.ts'
 import { poolRefusal } from './pool-rules.ts'
 import { checkRequest } from './refused-requests.ts'
@@ -58,6 +58,9 @@ const FEE_MARKET_METHODS = new Set([
   'eth_feeHistory',
   'eth_maxPriorityFeePerGas',
 ])
+
+/** Methods that suggest a price per gas. */
+const PRICES = new Set(['eth_gasPrice', 'eth_maxPriorityFeePerGas'])
 
 /** Code of geth's own errors. */
 const REFUSED = -32000
@@ -128,6 +131,7 @@ async function served(
       : undefined
   if (fee !== undefined) return success(fee)
   const answered = gethAnswer(method, params, await forward(chain, method, params))
+  if (PRICES.has(method)) return suggestedPrice(chain, method, answered)
   return withCharges(chain, method, params, answered)
 }
 
