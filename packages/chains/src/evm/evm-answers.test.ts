@@ -163,6 +163,15 @@ test('reads a block in another way if the endpoint refuses an optional method wi
   }
 })
 
+test('a node that still indexes its blocks does not report a transaction as absent', async () => {
+  const indexing = { error: { code: -32_000, message: 'transaction indexing is in progress' } }
+  for (const script of [
+    { eth_getTransactionReceipt: indexing },
+    { eth_getTransactionReceipt: () => null, eth_getTransactionByHash: indexing },
+  ])
+    await assert.rejects(endpoint(script).client.status(`0x${'ab'.repeat(32)}`), /is in progress/)
+})
+
 test('logs of another block make the block unavailable until the next valid response', async () => {
   assert.deepEqual(await seen({}), BOTH)
   const cases: [object | object[], RegExp][] = [
