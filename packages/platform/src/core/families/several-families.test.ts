@@ -160,7 +160,7 @@ for (const [code, { paid, lie }] of Object.entries(MULTIPLIED))
         })
         await fixture.control({ command: 'mine', blocks: 1 })
         await fixture.scan()
-        for (let round = 0; round < 14; round++) {
+        for (let round = 0; round < 30; round++) {
           if (round === 2 && duration === 'for a moment') lies = false
           clock.advance(11_000)
           await fixture.control({ command: 'mine', blocks: 1 })
@@ -228,7 +228,7 @@ test('BTC: an output that one endpoint reports at a wrong position is credited a
       address: fixture.source,
       amount: '0.25',
     })
-    for (let round = 0; round < 8; round++) {
+    for (let round = 0; round < 30; round++) {
       clock.advance(11_000)
       await fixture.control({ command: 'mine', blocks: 1 })
       await fixture.scan()

@@ -47,18 +47,28 @@ export interface ConfirmedDeposit {
   tag: string | null
   occurrence: number
   coinbase: boolean
+  refuted_at: Date | null
 }
 
 type BlockName = Pick<ChainBlock, 'height' | 'hash'>
 
 /**
  * What one endpoint returns for a block. `held`: ids of the recorded deposits that it contains.
- * `block`: its content, if it has the same hash; null: the endpoint has another block there.
+ * `refuted`: ids of those that it does not contain, or whose transaction it contains as failed. A
+ * deposit in neither is not known to the endpoint yet. `block`: its content, if it has the same hash;
+ * null: the endpoint has another block there.
  */
 interface Shown {
   held: ReadonlySet<string>
+  refuted: ReadonlySet<string>
   block: ChainBlock | null
 }
+
+/**
+ * Time in milliseconds for which a quorum must return a block without a recorded deposit before its
+ * records are replaced. Nodes may have a block before they can return everything in it.
+ */
+const REFUTED_MS = 60_000
 
 interface Answer extends Shown {
   endpoint: string
@@ -79,20 +89,27 @@ async function shownBy(
   if (height > finalAt(network, tip, tip.height)) return null
   const block = await client.block(height)
   if (block === null) return null
-  if (block.hash !== hash) return { held: new Set(), block: null }
+  const [held, refuted] = [new Set<string>(), new Set<string>()]
+  if (block.hash !== hash) return { held, refuted, block: null }
   const shown = namesIn(network, block)
-  const held = new Set<string>()
   for (const deposit of deposits) {
-    if (!shown.has(nameOf(network, deposit))) continue
+    if (!shown.has(nameOf(network, deposit))) {
+      refuted.add(deposit.id)
+      continue
+    }
     if (deposit.position === -1) {
       // Native value moves only if the transaction succeeded, and blocks do not contain whether it
       // did.
       const status = await client.status(deposit.txid, undefined, { fee: false })
-      if (status.state !== 'included' || status.blockHash !== hash || !status.succeeded) continue
+      if (status.state !== 'included' || status.blockHash !== hash) continue
+      if (!status.succeeded) {
+        refuted.add(deposit.id)
+        continue
+      }
     }
     held.add(deposit.id)
   }
-  return { held, block }
+  return { held, refuted, block }
 }
 
 /**
@@ -149,12 +166,39 @@ export async function depositsConfirmedByQuorum<Deposit extends ConfirmedDeposit
     doubted.length === 0
       ? null
       : await contentOfQuorum(services, network, answers, agreement.quorum)
-  // What none of the quorum's endpoints returns is false.
-  const gone = agreed ? doubted.filter(({ id }) => agreed.every(({ held }) => !held.has(id))) : []
+  // What each of the quorum's endpoints refutes is false.
+  const refuted = agreed
+    ? doubted.filter(({ id }) => agreed.every((each) => each.refuted.has(id)))
+    : []
+  const gone = await refutedLongEnough(services.database, deposits, refuted)
   const [content] = agreed ?? []
   if (content && gone.length > 0) await replaceRecords(services, network, content.block, gone)
-  await report(services, network, block, { deposits, gone, answers })
+  const real = deposits.filter((each) => !refuted.includes(each))
+  await report(services, network, block, { real, gone, answers })
   return deposits.filter(isAgreed)
+}
+
+/**
+ * Notes which deposits a quorum refutes now, and returns those that it has refuted for
+ * {@link REFUTED_MS}.
+ */
+async function refutedLongEnough(
+  database: Database,
+  deposits: readonly ConfirmedDeposit[],
+  refuted: readonly ConfirmedDeposit[],
+): Promise<ConfirmedDeposit[]> {
+  const now = database.now()
+  const changed = deposits.filter((each) => (each.refuted_at !== null) !== refuted.includes(each))
+  if (changed.length > 0)
+    await database.query(
+      `update deposits d set refuted_at = case when d.refuted_at is null then $1::timestamptz end
+       from unnest($2::uuid[], $3::uuid[]) c (workspace_id, id)
+       where d.workspace_id = c.workspace_id and d.transaction_id = c.id`,
+      [now, changed.map((each) => each.workspace_id), changed.map(({ id }) => id)],
+    )
+  return refuted.filter(
+    ({ refuted_at: since }) => since !== null && now.getTime() - since.getTime() >= REFUTED_MS,
+  )
 }
 
 /** Logs and counts the endpoints whose content of a block differs from the quorum's. */
@@ -163,16 +207,15 @@ async function report(
   network: Network,
   { hash }: BlockName,
   {
-    deposits,
+    real,
     gone,
     answers,
   }: {
-    deposits: readonly ConfirmedDeposit[]
+    real: readonly ConfirmedDeposit[]
     gone: readonly ConfirmedDeposit[]
     answers: readonly Answer[]
   },
 ): Promise<void> {
-  const real = deposits.filter((each) => !gone.includes(each))
   const of = (endpoint: string, differing: readonly ConfirmedDeposit[]) => {
     metrics.endpointDisagreements.labels(network.code, endpoint).inc()
     return {

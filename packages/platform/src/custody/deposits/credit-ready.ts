@@ -66,7 +66,8 @@ export async function creditReady(
   const rows = await services.database.query<Row>(
     `select t.id, t.workspace_id, t.confirmations, d.block_height::text, d.block_hash, d.coinbase,
        d.adopted,
-       d.txid, d.position, d.address, d.asset, d.amount::text, d.tag, d.occurrence
+       d.txid, d.position, d.address, d.asset, d.amount::text, d.tag, d.occurrence,
+       d.refuted_at
      from transactions t join deposits d on d.workspace_id = t.workspace_id
        and d.transaction_id = t.id
      where ${WAITS_FOR_DEPTH} and d.block_height is not null`,

@@ -204,7 +204,7 @@ export async function revert(
     [row.id, tx.now(), row.workspace_id, reason],
   )
   await tx.query(
-    `update deposits set block_height = null, block_hash = null where workspace_id = $2
+    `update deposits set block_height = null, block_hash = null, refuted_at = null where workspace_id = $2
       and transaction_id = $1`,
     [row.id, row.workspace_id],
   )

@@ -1,4 +1,5 @@
 import {
+  RpcUnavailable,
   traitsOf,
   type Asset,
   type ChainBlock,
@@ -139,7 +140,7 @@ async function findOwned(
         .client(network.code)
         .status(hit.transfer.txid, undefined, { fee: false })
       if (status.state !== 'included' || status.blockHash !== block.hash) {
-        throw new Error(`${network.code}: block ${block.height} changed while it was read`)
+        throw new RpcUnavailable(`${network.code}: block ${block.height} changed while it was read`)
       }
       if (!status.succeeded) continue
     }

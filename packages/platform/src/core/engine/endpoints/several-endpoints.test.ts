@@ -195,6 +195,11 @@ test('a deposit that one endpoint invents is never credited, and real ones in it
   await fund('0.125')
   await mine(FINAL_BLOCKS)
   await settle()
+  for (let round = 0; round < 4; round++) {
+    clock.advance(30_000)
+    await mine(1)
+    await settle()
+  }
   const shown = (await deposits()).map(({ amount, status }) => [amount, status])
   assert.deepEqual(
     shown.filter(([amount]) => amount !== parseAmount(PLACE.held, 18).toString()),
@@ -213,6 +218,56 @@ test('a deposit that one endpoint invents is never credited, and real ones in it
   await settle()
   assert.equal((await fixture.available()) - held, parseAmount('0.125', 18))
 })
+
+for (const [what, lie] of [
+  [
+    'receipts',
+    (method: string, _params: unknown[], answer: unknown) =>
+      method === 'eth_getTransactionReceipt' ? null : answer,
+  ],
+  [
+    'transactions, for half a minute,',
+    (method: string, params: unknown[], answer: unknown) => {
+      const block = answer as Block | null
+      return method === 'eth_getBlockByNumber' && params[1] === true && block
+        ? {
+            ...block,
+            transactions: block.transactions.map((each) =>
+              String(each['to']).toLowerCase() === fixture.source.toLowerCase()
+                ? { ...each, to: `0x${'d'.repeat(40)}` }
+                : each,
+            ),
+          }
+        : answer
+    },
+  ],
+] as const)
+  test(`a real deposit whose ${what} two of three endpoints do not return yet is credited later`, async () => {
+    await open(['a', 'b', 'c'], 2)
+    const held = await fixture.available()
+    behaviour['b'] = { lie }
+    behaviour['c'] = { lie }
+    await fund('0.125')
+    await mine(FINAL_BLOCKS)
+    await settle()
+    clock.advance(15_000)
+    await mine(1)
+    await settle()
+    const [deposit] = (await deposits()).filter(
+      ({ amount }) => amount === parseAmount('0.125', 18).toString(),
+    )
+    assert.equal(deposit?.status, 'pending')
+    assert.equal(await fixture.available(), held)
+    behaviour['b'] = {}
+    behaviour['c'] = {}
+    for (let round = 0; round < 4; round++) {
+      clock.advance(60_000)
+      await mine(1)
+      await settle()
+    }
+    assert.equal((await fixture.available()) - held, parseAmount('0.125', 18))
+    await fixture.check()
+  })
 
 test('a deposit waits while fewer endpoints than the quorum answer, and is then credited', async () => {
   await open(['a', 'b'], 2)
