@@ -11,7 +11,8 @@ import { handOutAddress, readyForAddresses } from '../../custody/addresses/depos
 import { findOpenAsset } from '../../custody/assets/find-asset.ts'
 import { findWallet } from '../../custody/assets/find-wallet.ts'
 import { readAmount } from '../../custody/assets/read-amount.ts'
-import { hashPayload, UNREADABLE_PAYLOAD } from '../../core/engine/payload.ts'
+import { UNREADABLE_PAYLOAD } from '../../core/engine/payload.ts'
+import { hashRequest } from '../../core/http/idempotency/payload.ts'
 import type { Settings } from '../../core/settings/settings.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { Database } from '../../core/database/pool.ts'
@@ -109,10 +110,10 @@ export const createExchangeWithdrawal = endpoint({
       'exchange_transfers',
       caller,
       sequenceIdIn(fields['sequence_id']),
-      body ? hashPayload(body) : UNREADABLE_PAYLOAD,
+      body ? hashRequest(body) : UNREADABLE_PAYLOAD,
     ),
   async handler({ caller, body, askedAt }, services: Services) {
-    const payloadHash = hashPayload(body)
+    const payloadHash = hashRequest(body)
     return decideOnce(
       services.database,
       {

@@ -1,6 +1,7 @@
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable, Database } from '../../core/database/pool.ts'
-import { hashPayload, UNREADABLE_PAYLOAD } from '../../core/engine/payload.ts'
+import { UNREADABLE_PAYLOAD } from '../../core/engine/payload.ts'
+import { hashRequest } from '../../core/http/idempotency/payload.ts'
 import type { Settings } from '../../core/settings/settings.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { Registry } from '@custody/chains'
@@ -82,7 +83,7 @@ export const createInvoice = endpoint({
 
 /** Returns the hash of the fields of an invoice request, without the payer's data. */
 const hashAsked = ({ payer, ...body }: InvoiceBody): string =>
-  hashPayload({ ...body, payer_email: payer?.email, payer_name: payer?.name })
+  hashRequest({ ...body, payer_email: payer?.email, payer_name: payer?.name })
 
 async function create(
   services: Services,

@@ -1,7 +1,8 @@
 import { stringifyJson } from '@custody/request-auth'
 import { z } from 'zod'
 import type { Queryable, Database } from '../../core/database/pool.ts'
-import { hashPayload, isSamePayload, UNREADABLE_PAYLOAD } from '../../core/engine/payload.ts'
+import { isSamePayload, UNREADABLE_PAYLOAD } from '../../core/engine/payload.ts'
+import { hashRequest } from '../../core/http/idempotency/payload.ts'
 import type { Settings } from '../../core/settings/settings.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { Registry } from '@custody/chains'
@@ -86,7 +87,7 @@ export const createConversion = endpoint({
     { caller, fields, body: request },
     services: Pick<Services, 'environment' | 'database'>,
   ) {
-    const payloadHash = request ? hashPayload(request) : UNREADABLE_PAYLOAD
+    const payloadHash = request ? hashRequest(request) : UNREADABLE_PAYLOAD
     const quote = text(100).safeParse(fields['quote']).data
     const keys = [{ quote }, { sequence_id: sequenceIdIn(fields['sequence_id']) }]
     for (const key of keys) {
@@ -102,7 +103,7 @@ export const createConversion = endpoint({
     return null
   },
   async handler({ caller, body: request, askedAt }, services: Services) {
-    const payloadHash = hashPayload(request)
+    const payloadHash = hashRequest(request)
     const { quote, sequence_id: sequence } = request
     return decideOnce(
       services.database,

@@ -1,6 +1,7 @@
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable, Database } from '../../core/database/pool.ts'
-import { hashPayload, UNREADABLE_PAYLOAD } from '../../core/engine/payload.ts'
+import { UNREADABLE_PAYLOAD } from '../../core/engine/payload.ts'
+import { hashRequest } from '../../core/http/idempotency/payload.ts'
 import type { Settings } from '../../core/settings/settings.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { Prices } from '../../custody/prices/prices.ts'
@@ -69,10 +70,10 @@ export const createOrder = endpoint({
       'orders',
       caller,
       sequenceIdIn(fields['sequence_id']),
-      body ? hashPayload(body) : UNREADABLE_PAYLOAD,
+      body ? hashRequest(body) : UNREADABLE_PAYLOAD,
     ),
   async handler({ caller, body, askedAt }, services: Services) {
-    const payloadHash = hashPayload(body)
+    const payloadHash = hashRequest(body)
     return decideOnce(
       services.database,
       {

@@ -11,6 +11,7 @@ import { findAsset } from '../assets/find-asset.ts'
 import type { Queryable, Database } from '../../core/database/pool.ts'
 import type { Caller, Repeated, Reply } from '../../core/http/endpoint.ts'
 import { UNREADABLE_PAYLOAD } from '../../core/engine/payload.ts'
+import { withPlainDecimals } from '../../core/http/idempotency/payload.ts'
 import { insertTransaction } from '../../core/engine/insert.ts'
 import { emit } from '../../core/ledger/post.ts'
 import type { Environment } from '../../core/environment.ts'
@@ -47,7 +48,7 @@ type StakingBody = { sequence_id?: string | undefined }
 
 const hashStaking = (kind: StakingKind, body: StakingBody): string =>
   createHash('sha256')
-    .update(JSON.stringify([kind, body], Object.keys(body).sort()))
+    .update(JSON.stringify([kind, withPlainDecimals(body)], Object.keys(body).sort()))
     .digest('hex')
 
 /**

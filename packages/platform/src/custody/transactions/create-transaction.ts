@@ -12,7 +12,8 @@ import { findAsset } from '../assets/find-asset.ts'
 import { SQL_ERRORS, sqlErrorOf } from '../../core/database/sql-errors.ts'
 import { ApiError } from '../../core/errors.ts'
 import { endpoint, type Caller, type Repeated, type Reply } from '../../core/http/endpoint.ts'
-import { hashPayload, isSamePayload, UNREADABLE_PAYLOAD } from '../../core/engine/payload.ts'
+import { isSamePayload, UNREADABLE_PAYLOAD } from '../../core/engine/payload.ts'
+import { hashRequest } from '../../core/http/idempotency/payload.ts'
 import type { ExchangeDestination, ExchangeDestinations } from './exchange-destinations.ts'
 import { exhausted, quotePlatformFee } from '../prepaid-fee/fees.ts'
 import type { Chain, Payment } from '../../core/engine/chain.ts'
@@ -415,13 +416,13 @@ async function writeError(
 }
 
 /**
- * Hashes the meaning of the transfer, independent of the order of its fields; extra fields of old
- * clients are ignored.
+ * Hashes the meaning of the transfer, independent of the order of its fields and of the spelling of
+ * its numbers; extra fields of old clients are ignored.
  */
 const hashTransfer = (
   { type: _type, ts: _ts, ...fields }: TransferBody,
   invoice: string | null,
-): string => hashPayload(invoice === null ? fields : { ...fields, invoice_id: invoice })
+): string => hashRequest(invoice === null ? fields : { ...fields, invoice_id: invoice })
 
 /** Returns the error of a transfer whose amount and network fee exceed the wallet's balance. */
 async function insufficient(
