@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { oneLine } from '@custody/chains/terminal'
 import { JsonNumber } from '@custody/request-auth'
 import * as fc from '../../../../../testing/property.ts'
 import { csvLine } from './csv.ts'
@@ -53,19 +54,23 @@ test('attack: a formula is exported as text, even after quotes, spaces or separa
     ['＋1', "'＋1"],
     ['－1', "'－1"],
     ['＠A', "'＠A"],
-    ['\t=1', "'\t'=1"],
-    ['\r1', "'\r1"],
-    ['\n1', "'\n1"],
+    ['\t=1', '\\u0009=1'],
+    ['\r1', '\\u000d1'],
+    ['\n1', '\\u000a1'],
     ['  =1', "'  =1"],
     [' "=1', '\' "=1'],
     ["'=1", "''=1"],
     ['\u00a0\u200b\ufeff=1', "'\u00a0\u200b\ufeff=1"],
     ['rent;=1+1', "rent;'=1+1"],
     ['rent; "＝1', 'rent;\' "＝1'],
-    ['a\n@b', "a\n'@b"],
+    ['a\n@b', 'a\\u000a@b'],
     [';;-1', ";;'-1"],
-    [' ;\t=1', " ;'\t'=1"],
-    ['a\t=1', "a\t'=1"],
+    [' ;\t=1', ' ;\\u0009=1'],
+    ['a\t=1', 'a\\u0009=1'],
+    ['\u001b[2J', '\\u001b[2J'],
+    ['rent \u202egnp.exe', 'rent \\u202egnp.exe'],
+    ['\u202e=1', '\\u202e=1'],
+    ['a\u2028b\u0085c\ud800', 'a\\u2028b\\u0085c\\ud800'],
     ['rent; march', 'rent; march'],
     ['a=b', 'a=b'],
     ['a, -b', 'a, -b'],
@@ -87,7 +92,7 @@ test('positive and negative numbers are exported as numbers', () => {
   )
 })
 
-test('for any separator, no exported text starts a formula, and only apostrophes are added', () => {
+test('for any separator, no exported text starts a formula, and only apostrophes and escapes are added', () => {
   const odd = fc
     .array(
       fc.constantFrom(
@@ -103,6 +108,10 @@ test('for any separator, no exported text starts a formula, and only apostrophes
         '\u00a0',
         '\u200b',
         '“',
+        '\u001b',
+        '\u202e',
+        '\u2028',
+        '\ud800',
         'a',
         '1',
         '🦊',
@@ -117,11 +126,15 @@ test('for any separator, no exported text starts a formula, and only apostrophes
       const cells: Cell[] = ['id', ...more]
       const line = lineOf(cells)
       const read = split(line, ',')
+      assert.equal(line, oneLine(line), 'no unsafe character is left')
       assert.equal(read.length, cells.length)
       for (const [at, cell] of cells.entries()) {
         if (cell instanceof JsonNumber) assert.equal(read[at], cell.text)
         else {
-          assert.equal(read[at]?.replaceAll("'", ''), (cell ?? '').toString().replaceAll("'", ''))
+          assert.equal(
+            read[at]?.replaceAll("'", ''),
+            oneLine((cell ?? '').toString()).replaceAll("'", ''),
+          )
           assert.ok(
             !isFormula(read[at] as string) && !/^[\t\r\n]/.test(read[at] as string),
             JSON.stringify(read[at]),

@@ -1,10 +1,14 @@
+import { oneLine } from '@custody/chains/terminal'
 import { JsonNumber } from '@custody/request-auth'
+
+/** Start of a CSV file that people open: without it, Excel reads UTF-8 as Windows-1252. */
+export const BYTE_ORDER_MARK = '\ufeff'
 
 /**
  * Characters at which a spreadsheet may split a quoted text: with `;` as separator, it recognizes
- * quotes only directly after a `;`.
+ * quotes only directly after a `;`. Tabs and line ends are not in the text any more.
  */
-const SEPARATORS = new Set(';\t\r\n')
+const SEPARATOR = ';'
 /**
  * First characters of a formula, including full-width and small forms and the minus sign U+2212.
  */
@@ -16,9 +20,10 @@ const OPERATORS = new Set('=+-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b\
 const SKIPPED = /[\s\p{Cc}\p{Cf}\p{Pi}\p{Pf}"'\u0060\uff02\uff07]/u
 
 /**
- * Returns a line of CSV (RFC 4180). Text that a spreadsheet would evaluate is prefixed with an
- * apostrophe, also within a cell if the spreadsheet may split it there. Numbers come from the
- * platform and remain numbers.
+ * Returns a line of CSV (RFC 4180). Text can come from strangers: control characters, line ends and
+ * characters that change the direction of text are written as `\\uXXXX`, as at the terminal, and
+ * text that a spreadsheet would evaluate is prefixed with an apostrophe, also within a cell if the
+ * spreadsheet may split it there. Numbers come from the platform and remain numbers.
  */
 export const csvLine = (cells: readonly (string | number | JsonNumber | null)[]): string =>
   `${cells.map(cellOf).join(',')}\r\n`
@@ -27,13 +32,13 @@ function cellOf(cell: string | number | JsonNumber | null): string {
   if (cell === null) return ''
   if (cell instanceof JsonNumber) return cell.text
   if (typeof cell === 'number') return String(cell)
-  const text = withoutFormulas(cell)
-  return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+  const text = withoutFormulas(oneLine(cell))
+  return /[",;]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
 /**
  * Inserts an apostrophe at each position where a cell could begin and the first significant
- * character would be a formula or a line end.
+ * character would be a formula.
  */
 function withoutFormulas(text: string): string {
   const characters = [...text]
@@ -43,9 +48,8 @@ function withoutFormulas(text: string): string {
     const character = characters[at] as string
     if (OPERATORS.has(character)) isFormula = true
     else if (!SKIPPED.test(character)) isFormula = false
-    const isLineEnd = at === 0 && character !== ';' && SEPARATORS.has(character)
-    const isBeginning = at === 0 || SEPARATORS.has(characters[at - 1] as string)
-    if (isLineEnd || (isFormula && isBeginning)) characters[at] = `'${character}`
+    const isBeginning = at === 0 || characters[at - 1] === SEPARATOR
+    if (isFormula && isBeginning) characters[at] = `'${character}`
   }
   return characters.join('')
 }

@@ -1,3 +1,4 @@
+import { oneLine } from '@custody/chains/terminal'
 import { stringifyJson } from '@custody/request-auth'
 import { z } from 'zod'
 import type { Environment } from '../../core/environment.ts'
@@ -9,7 +10,7 @@ import { presentTransaction } from '../../core/engine/present.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { matching, transactionFilter } from '../../custody/transactions/list-transactions.ts'
-import { csvLine } from './csv.ts'
+import { BYTE_ORDER_MARK, csvLine } from './csv.ts'
 import { SUB_ACCOUNT, subAccountParams } from './mirror.ts'
 
 interface Services {
@@ -101,7 +102,7 @@ async function* read(
 }
 
 async function* csv(batches: AsyncIterable<ExportedTransaction[]>): AsyncGenerator<string> {
-  yield csvLine(COLUMNS)
+  yield `${BYTE_ORDER_MARK}${csvLine(COLUMNS)}`
   for await (const rows of batches)
     yield rows.map((row) => csvLine(COLUMNS.map((column) => row[column]))).join('')
 }
@@ -109,7 +110,8 @@ async function* csv(batches: AsyncIterable<ExportedTransaction[]>): AsyncGenerat
 async function* json(batches: AsyncIterable<ExportedTransaction[]>): AsyncGenerator<string> {
   let between = '[\n'
   for await (const rows of batches) {
-    yield `${between}${rows.map((row) => stringifyJson(row)).join(',\n')}`
+    // Unsafe characters can only occur in strings, where the escaped form has the same value.
+    yield `${between}${rows.map((row) => oneLine(stringifyJson(row))).join(',\n')}`
     between = ',\n'
   }
   yield between === '[\n' ? '[]\n' : '\n]\n'

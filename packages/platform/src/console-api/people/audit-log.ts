@@ -1,3 +1,4 @@
+import { jsonText } from '@custody/chains/terminal'
 import type { Queryable } from '../../core/database/pool.ts'
 import {
   FIRST_HASH,
@@ -177,7 +178,7 @@ export async function* exportAudit(
     )
     // A missing row is left to the verification to detect.
     if (rows.length === 0) break
-    yield rows.map((row) => `${JSON.stringify(lineOfRow(row))}\n`).join('')
+    yield rows.map((row) => `${jsonText(lineOfRow(row))}\n`).join('')
     seq = Number(rows.at(-1)?.seq)
   }
   const end: AuditEnd = {
