@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseJson, JsonNumber } from '@custody/request-auth/web'
+import { COLUMNS, suggestColumn } from './batch-columns.ts'
 import { bodyOf, LINES_MAX, readBatch, totals } from './batch-file.ts'
 import type { Line } from './batch-line.ts'
 import {
@@ -9,6 +10,7 @@ import {
   decimalMarkOf,
   decodeFile,
   rowsOf,
+  scientific,
   separatorOf,
   type DecimalMark,
 } from './csv.ts'
@@ -97,7 +99,7 @@ test('an amount that is valid with either decimal mark is read as the user choos
     separator: ';',
     mark: null,
     amounts: ['1.234', '5'],
-    problems: ['“1.234” is 1.234 or 1234: choose the decimal mark'],
+    problems: ['amount: “1.234” is 1.234 or 1234: choose the decimal mark'],
     notes: [],
   })
   assert.deepEqual(understood(both, '.').amounts, ['1.234', '5'])
@@ -184,7 +186,10 @@ test('reads all encodings of Excel: UTF-8 with byte order mark, UTF-16, and Wind
     [marked(false), 'UTF-16'],
   ] as const)
     assert.deepEqual(decodeFile(bytes), { text, encoding })
-  assert.equal(separatorOf('\uFEFFasset;amount\n', ['asset', 'amount']), ';')
+  assert.equal(
+    separatorOf('\uFEFFasset;amount\n', (name) => ['asset', 'amount'].includes(name)),
+    ';',
+  )
 })
 
 test('sends a line with all its digits and with the sequence_id of its plan', async () => {
@@ -222,10 +227,10 @@ test('reports each invalid line with its error', async () => {
   assert.match(String(await problemsOf('XRP,0.0000001,rA,1,,')), /more than 6 decimal places/)
   assert.match(String(await problemsOf('ETH,"1,000",0xab,,,')), /thousands separators/)
   for (const amount of ['0', '0.0'])
-    assert.match(String(await problemsOf(`ETH,${amount},0xab,,,`)), /zero/)
+    assert.match(String(await problemsOf(`ETH,${amount},0xab,,,`)), /amount: “0(\.0)?” is zero/)
   for (const amount of ['', '-1', '1e3', 'one', '0x10'])
     assert.match(String(await problemsOf(`ETH,${amount},0xab,,,`)), /is no amount/, amount)
-  assert.match(String(await problemsOf('ETH,1,,,,')), /no destination_address/)
+  assert.match(String(await problemsOf('ETH,1,,,,')), /destination_address: is empty/)
   assert.match(String(await problemsOf('ETH,1,0xab,,,soon')), /fee_level/)
   assert.match(String(await problemsOf('ETH,1,0xab,,,low,more')), /more fields/)
   const twice = await read(`${HEAD}ETH,1,0xab,,a,\nETH,1.0,0xab,,b,\nETH,1,0xab,,c,`)
@@ -310,4 +315,158 @@ test('amounts of a response keep every digit, and counts are numbers', () => {
       counts: { pending: 2 },
     },
   )
+})
+
+test('names the column, the text and an example if a spreadsheet has shortened an amount', async () => {
+  for (const [written, digits] of [
+    ['1.5E-05', '0.000015'],
+    ['1e-3', '0.001'],
+    ['1,5E-05', '0.000015'],
+    ['1.23E+12', '1230000000000'],
+    ['1.25e1', '12.5'],
+    ['2E0', '2'],
+  ] as const) {
+    assert.equal(scientific(written), digits, written)
+    for (const separator of [';', ',']) {
+      const field = separator === ',' ? `"${written}"` : written
+      const { problems, amounts } = understood(excel(separator, ['ETH', field, '0xab', '']))
+      assert.equal(problems.length, 1)
+      assert.match(
+        problems[0] ?? '',
+        new RegExp(
+          `^amount: “${written.replaceAll(/[.+]/g, String.raw`\$&`)}” is no amount; .*for example ${digits.replace('.', String.raw`\.`)}$`,
+        ),
+      )
+      assert.deepEqual(amounts, [written], 'the value is not replaced')
+    }
+  }
+  for (const text of ['1', '15E-05', 'E-5', '1.5E', '0x1e5', '1.5E-100'])
+    assert.equal(scientific(text), null, text)
+})
+
+test('never reads a decimal comma by itself, and says how to write the amount', async () => {
+  assert.deepEqual(understood(excel(',', ['ETH', '"1,5"', '0xab', ''])).problems, [
+    'amount: “1,5” is no amount; its decimal mark differs from that of the file: choose the decimal mark, or write it as the others, for example 1.5',
+  ])
+  assert.deepEqual(
+    understood(
+      excel(
+        ';',
+        ['ETH', '1,5', '0xab', ''],
+        ['ETH', '2,5', '0xab', ''],
+        ['ETH', '3.25', '0xab', ''],
+      ),
+    ).problems,
+    [
+      'amount: “3.25” is no amount; its decimal mark differs from that of the file: choose the decimal mark, or write it as the others, for example 3,25',
+    ],
+  )
+})
+
+test('each problem of a line names its column, what was found and what is allowed', async () => {
+  for (const [line, problem] of [
+    ['eth,1,0xab,,,', 'asset: no asset “eth”; write “ETH”'],
+    [
+      ',1,0xab,,,',
+      'asset: is empty; write the name as the page Wallets shows it, for example ETH or USDT_ETH',
+    ],
+    ['ETH,one,0xab,,,', 'amount: “one” is no amount; write digits only, for example 1250.75'],
+    ['XRP,0.0000001,rA,1,,', 'amount: “0.0000001” has more than 6 decimal places of XRP'],
+    [
+      'ETH,1,0xab,,,soon',
+      'fee_level: “soon” is not allowed; write low, medium or high, or leave it empty',
+    ],
+    ['ETH,1,0xab,7,,', 'address_tag: ETH has no address_tag; leave “7” out'],
+    [
+      'ETH,1,0xab,,rent, March,low',
+      'fee_level: “March” is not allowed; write low, medium or high, or leave it empty',
+    ],
+  ] as const)
+    assert.equal((await problemsOf(line))?.[0], problem, line)
+  assert.match(
+    String(await problemsOf('ETH,1,0xab,,rent, March,low')),
+    /more fields than columns, from “low”; .* "rent, March"/,
+  )
+})
+
+test('a quotation mark that is never closed refuses the file, because it would hide payments', async () => {
+  await assert.rejects(
+    read(`${HEAD}ETH,1,0xab,,a,\nETH,1,0xab,,"rent,\nETH,2,0xab,,b,\n`),
+    /^TypeError: Line 3: a field begins with a quotation mark \("\) that is never closed/,
+  )
+})
+
+test('says which columns are unknown, missing, repeated or nameless, and what they should be', async () => {
+  const refusal = async (head: string) => {
+    const error = await read(`${head}\nETH,1,0xab\n`).catch((reason: unknown) => reason)
+    return error instanceof TypeError ? error.message : assert.fail(`${head} was accepted`)
+  }
+  const rest = ` Columns: ${COLUMNS.join(', ')}. Example: asset,amount,destination_address`
+  assert.equal(
+    await refusal('Währung;Betrag;Empfänger'),
+    'Line 1: The first line must name the columns; asset, amount, destination_address are missing. ' +
+      'There is no column “währung”: rename it to “asset”. There is no column “betrag”: rename it to “amount”. ' +
+      `There is no column “empfänger”: rename it to “destination_address”.${rest}`,
+  )
+  assert.equal(
+    await refusal('asset,amount,destination_address,to'),
+    `Line 1: There is no column “to”.${rest}`,
+  )
+  assert.equal(
+    await refusal('asset,amount,amount,destination_address'),
+    `Line 1: The column “amount” appears twice.${rest}`,
+  )
+  assert.equal(
+    await refusal('asset,,amount,destination_address'),
+    `Line 1: Column 2 has no name.${rest}`,
+  )
+  for (const [name, column] of [
+    ['Destination Tag', 'address_tag'],
+    ['adress_tag', 'address_tag'],
+    ['Wallet address', 'destination_address'],
+    ['destination_adress', 'destination_address'],
+    ['ammount', 'amount'],
+    ['sequence_id', 'reference'],
+    ['Verwendungszweck', 'memo'],
+    ['note', 'memo'],
+    ['priority', 'fee_level'],
+    ['x', null],
+    ['', null],
+    ['birthday', null],
+    ['a'.repeat(100_000), null],
+  ] as const)
+    assert.equal(suggestColumn(name), column, name.slice(0, 30))
+  for (const column of COLUMNS) assert.equal(suggestColumn(column), column)
+  // Spreadsheets end lines with the separators of empty columns.
+  const lines = await read('asset,amount,destination_address,,\nETH,1,0xab,,\n')
+  assert.deepEqual(lines[0]?.problems, [])
+})
+
+test('recognizes files that are no CSV files, and says how to get one', () => {
+  const bytesOf = (text: string) => new TextEncoder().encode(text)
+  for (const [bytes, message] of [
+    [Uint8Array.of(0x50, 0x4b, 3, 4, 20, 0, 6, 0, 8), /workbook \(XLSX.*“CSV UTF-8”/],
+    [Uint8Array.of(0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1, 0), /XLS\).*“CSV UTF-8”/],
+    [Uint8Array.of(0x1f, 0x8b, 8, 0), /gzip/],
+    [bytesOf('%PDF-1.7'), /PDF/],
+    [bytesOf('<?xml version="1.0"?><Document/>'), /XML file.*pain\.001/],
+    [bytesOf('\uFEFF\r\n<Document xmlns="urn:iso">'), /XML file/],
+    [bytesOf('<!DOCTYPE html><html>'), /HTML table/],
+    [bytesOf('<table><tr>'), /HTML table/],
+    [bytesOf('[{"asset":"ETH"}]'), /JSON/],
+    [bytesOf('a\0s\0'), /not a text file/],
+  ] as const)
+    assert.throws(() => decodeFile(bytes), message)
+})
+
+test('a file with a byte order mark in each encoding gives the same transfers', () => {
+  const text = `asset,amount,destination_address,memo\nETH,1,0xab,März\n`
+  const utf16 = Uint8Array.from(Buffer.from(`\uFEFF${text}`, 'utf16le'))
+  for (const bytes of [
+    new TextEncoder().encode(text),
+    new TextEncoder().encode(`\uFEFF${text}`),
+    utf16,
+  ])
+    assert.deepEqual(readBatch(decodeFile(bytes).text, ASSETS), readBatch(text, ASSETS))
+  assert.equal(readBatch(`\uFEFF${text}`, ASSETS).lines.length, 1)
 })

@@ -1,11 +1,14 @@
 // Parses and validates a file of transfers line by line, without any request.
+import { readColumns, suggestColumn } from './batch-columns.ts'
 import type { AssetInfo, Line } from './batch-line.ts'
 import {
   amountBy,
   decimalMarkOf,
   rowsOf,
+  scientific,
   separatorOf,
   type DecimalMark,
+  type Row,
   type Separator,
 } from './csv.ts'
 import { decimal, units } from './decimal.ts'
@@ -13,16 +16,6 @@ import { exact } from './wire.ts'
 
 type Assets = ReadonlyMap<string, AssetInfo>
 
-export const COLUMNS = [
-  'asset',
-  'amount',
-  'destination_address',
-  'address_tag',
-  'memo',
-  'fee_level',
-  'reference',
-] as const
-const NEEDED = ['asset', 'amount', 'destination_address']
 export const LINES_MAX = 1000
 export const BYTES_MAX = 1_000_000
 const REFERENCE_LENGTH_MAX = 100
@@ -52,26 +45,32 @@ export interface BatchFile {
 }
 
 /**
+ * Returns the names of the columns and the rows below them.
+ * @throws TypeError with a sentence if the file is not a table of transfers
+ */
+function readTable(text: string, separator: Separator): { names: string[]; rows: Row[] } {
+  const [head, ...rows] = rowsOf(text, separator)
+  if (head === undefined) throw new TypeError('The file is empty.')
+  const names = readColumns(head)
+  if (rows.length === 0) throw new TypeError('There is no line below the columns’ names.')
+  if (rows.length > LINES_MAX)
+    throw new TypeError(`${rows.length} lines: at most ${LINES_MAX} are sent from one file.`)
+  const open = [head, ...rows].find(({ isOpen }) => isOpen)
+  if (open !== undefined)
+    throw new TypeError(
+      `Line ${open.number}: a field begins with a quotation mark (") that is never closed. Close it, or write two quotation marks ("") for one within a field.`,
+    )
+  return { names, rows }
+}
+
+/**
  * Parses a file's lines without any request.
  * @param chosen the decimal mark that the person chose; absent: it follows from the file
  * @throws TypeError with a sentence if it is not a file of transfers
  */
 export function readBatch(text: string, assets: Assets, chosen?: DecimalMark): BatchFile {
-  const separator = separatorOf(text, COLUMNS)
-  const [head, ...rows] = rowsOf(text, separator)
-  if (head === undefined) throw new TypeError('The file is empty.')
-  const names = head.fields.map((name) => name.trim().toLowerCase())
-  const missing = NEEDED.filter((name) => !names.includes(name))
-  if (missing.length > 0)
-    throw new TypeError(
-      `The first line must name the columns; ${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} missing.`,
-    )
-  const strange = names.filter((name) => !(COLUMNS as readonly string[]).includes(name))
-  if (strange.length > 0)
-    throw new TypeError(`There is no column “${strange[0]}”. Columns: ${COLUMNS.join(', ')}.`)
-  if (rows.length === 0) throw new TypeError('There is no line below the columns’ names.')
-  if (rows.length > LINES_MAX)
-    throw new TypeError(`${rows.length} lines: at most ${LINES_MAX} are sent from one file.`)
+  const separator = separatorOf(text, (name) => suggestColumn(name) !== null)
+  const { names, rows } = readTable(text, separator)
   const references = new Map<string, number>()
   const seen = new Map<string, number>()
   const amounts = rows.map(({ fields }) => fields[names.indexOf('amount')]?.trim() ?? '')
@@ -95,21 +94,17 @@ export function readBatch(text: string, assets: Assets, chosen?: DecimalMark): B
       notes: [],
     }
     const assetInfo = assets.get(line.asset)
-    if (assetInfo === undefined) line.problems.push(`no asset “${line.asset}”`)
+    if (assetInfo === undefined) line.problems.push(assetProblem(line.asset, assets))
     readAmount(line, mark, chosen !== undefined || separator !== ',')
-    const wrongAmount = amountProblem(line.amount, of('amount'), assetInfo?.decimals ?? 18)
-    if (wrongAmount !== null) line.problems.push(wrongAmount)
-    if (line.destination_address === '') line.problems.push('no destination_address')
-    if (!['', 'low', 'medium', 'high'].includes(line.fee_level))
-      line.problems.push('fee_level is low, medium or high')
-    if (fields.length > names.length) line.problems.push('more fields than columns')
+    const wrongAmount = amountProblem(line, of('amount'), mark, assetInfo?.decimals ?? 18)
+    if (wrongAmount !== null) line.problems.push(`amount: ${wrongAmount}`)
     line.hasNoTag = assetInfo?.takes_tag === true && line.address_tag === ''
-    if (EXPONENT.test(line.address_tag))
+    line.problems.push(...fieldProblems(line, assetInfo))
+    const extra = fields.slice(names.length).find((field) => field.trim() !== '')
+    if (extra !== undefined)
       line.problems.push(
-        'address_tag: a spreadsheet has replaced its digits; format the column as text',
+        `the line has more fields than columns, from “${extra.trim()}”; write a text that contains the separator in quotation marks, for example "rent${separator} March"`,
       )
-    if (assetInfo?.takes_tag === false && line.address_tag !== '')
-      line.problems.push(`${line.asset} has no address_tag`)
     const strange = referenceProblem(line.reference)
     const same = references.get(line.reference)
     if (strange !== null) line.problems.push(strange)
@@ -124,15 +119,61 @@ export function readBatch(text: string, assets: Assets, chosen?: DecimalMark): B
   return { lines, separator, mark }
 }
 
+/** Returns the problems of a line's address, tag and fee level by themselves. */
+function fieldProblems(line: Line, assetInfo: AssetInfo | undefined): string[] {
+  const problems: string[] = []
+  if (line.destination_address === '')
+    problems.push('destination_address: is empty; write the address of the payee')
+  if (!['', 'low', 'medium', 'high'].includes(line.fee_level))
+    problems.push(
+      `fee_level: “${line.fee_level}” is not allowed; write low, medium or high, or leave it empty`,
+    )
+  if (EXPONENT.test(line.address_tag))
+    problems.push(
+      `address_tag: “${line.address_tag}”: a spreadsheet has replaced its digits; format the column as text and enter the tag again`,
+    )
+  if (assetInfo?.takes_tag === false && line.address_tag !== '')
+    problems.push(`address_tag: ${line.asset} has no address_tag; leave “${line.address_tag}” out`)
+  return problems
+}
+
+/** Returns the problem of an unknown asset, with the asset that it probably means. */
+function assetProblem(name: string, assets: Assets): string {
+  const same = [...assets.keys()].find((each) => each.toUpperCase() === name.toUpperCase())
+  const hint =
+    same === undefined
+      ? 'write the name as the page Wallets shows it, for example ETH or USDT_ETH'
+      : `write “${same}”`
+  return name === '' ? `asset: is empty; ${hint}` : `asset: no asset “${name}”; ${hint}`
+}
+
 /**
  * Returns what is wrong with an amount; null if nothing is.
  * @param written the amount as written in the file
  */
-function amountProblem(text: string, written: string, decimals: number): string | null {
+function amountProblem(
+  { amount: text, asset }: Line,
+  written: string,
+  mark: DecimalMark | null,
+  decimals: number,
+): string | null {
+  if (exact(text) === null || amountBy(written, mark ?? '.') === null)
+    return `“${written}” is no amount; ${amountHint(written, mark)}`
   const amount = units(text, decimals)
-  if (exact(text) === null) return `“${written}” is no amount`
-  if (amount === null) return `more than ${decimals} decimal places`
-  return amount === 0n ? 'the amount is zero' : null
+  if (amount === null) return `“${written}” has more than ${decimals} decimal places of ${asset}`
+  return amount === 0n ? `“${written}” is zero; write an amount above zero` : null
+}
+
+/** Returns how to write an amount that cannot be read. The value itself is never guessed. */
+function amountHint(written: string, mark: DecimalMark | null): string {
+  const digits = scientific(written)
+  if (digits !== null)
+    return `a spreadsheet has shortened it, perhaps without its last digits: format the column as text and write all digits, for example ${digits}`
+  const other = mark === ',' ? '.' : ','
+  const read = amountBy(written, other)?.amount
+  if (read !== undefined)
+    return `its decimal mark differs from that of the file: choose the decimal mark, or write it as the others, for example ${mark === ',' ? read.replace('.', ',') : read}`
+  return `write digits only, for example 1250${mark ?? '.'}75`
 }
 
 /** The format in which a spreadsheet writes a long number. */
@@ -148,11 +189,13 @@ function readAmount(line: Line, mark: DecimalMark | null, isMarkKnown: boolean):
   const read = amountBy(written, mark ?? '.')
   const other = amountBy(written, mark === ',' ? '.' : ',')
   if (mark === null && read !== null && other !== null && read.amount !== other.amount) {
-    line.problems.push(`“${written}” is ${read.amount} or ${other.amount}: choose the decimal mark`)
+    line.problems.push(
+      `amount: “${written}” is ${read.amount} or ${other.amount}: choose the decimal mark`,
+    )
   }
   if (read?.isGrouped && !isMarkKnown) {
     line.problems.push(
-      `“${written}” has thousands separators, or a decimal comma: choose the decimal mark, or write it without`,
+      `amount: “${written}” has thousands separators, or a decimal comma: choose the decimal mark, or write it without`,
     )
   }
   if (read === null) return

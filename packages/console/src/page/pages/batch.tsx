@@ -3,12 +3,12 @@ import { assetNames } from '../api/assets.ts'
 import {
   bodyOf,
   BYTES_MAX,
-  COLUMNS,
   LINES_MAX,
   readBatch,
   totals,
   type BatchFile,
 } from '../api/batch-file.ts'
+import { COLUMNS } from '../api/batch-columns.ts'
 import type { Earlier, Line } from '../api/batch-line.ts'
 import { checkAddresses, readHistory } from '../api/batch.ts'
 import { planBatch, RECENT_DAYS } from '../api/batch-plan.ts'
@@ -29,8 +29,9 @@ import { Status } from '../parts/status.tsx'
 import { Table } from '../parts/table.tsx'
 
 const READ = { problem: null, reload: () => undefined }
+/** Begins with a byte order mark, without which Excel reads UTF-8 as Windows-1252. */
 const TEMPLATE = [
-  COLUMNS.join(','),
+  `\uFEFF${COLUMNS.join(',')}`,
   'ETH,0.25,0x52908400098527886E0F7030069857D2E4169EE7,,"invoice 17, March",medium,2026-03-017',
   'XRP,120,rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh,3042817,,,2026-03-018',
   '',
@@ -86,8 +87,8 @@ export function Batch() {
     setRight(false)
     setTagless(false)
     try {
-      if (bytes.length > BYTES_MAX) throw new TypeError('The file is larger than a megabyte.')
       const { text, encoding } = decodeFile(bytes)
+      if (bytes.length > BYTES_MAX) throw new TypeError('The file is larger than a megabyte.')
       const read = { name, bytes, encoding, ...readBatch(text, assetNames.value, mark) }
       const { lines } = read
       show({ ...read, checked: 0, isChecked: false })
