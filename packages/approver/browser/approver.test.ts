@@ -208,7 +208,7 @@ test('displays why nothing was signed: a failed verification, a closed transfer,
   await button('Approve').waitFor()
   await session.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: false })
   await button('Approve').click()
-  await page.getByRole('alert').filter({ hasText: 'CANCELLED' }).waitFor()
+  await page.getByRole('alert').filter({ hasText: 'NOT_USED' }).waitFor()
   await session.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: true })
   platform.approval = { ...platform.approval, state: 'approved' }
   await button('Approve').click()

@@ -1,8 +1,9 @@
 import type { ChallengeView, CreationView } from '../views.ts'
 import { Problem } from './api.ts'
+import { passkeyProblem } from './passkey-problem.ts'
 
 const TIMEOUT_MS = 120_000
-/** COSE identifiers of ES256 and Ed25519. */
+/** COSE identifiers of ES256 and Ed25519, which the signer nodes verify. RS256 is not one of them. */
 const ALGORITHMS = [-7, -8]
 
 const toText = (buffer: ArrayBuffer): string => {
@@ -16,19 +17,20 @@ const toBytes = (text: string): Uint8Array<ArrayBuffer> =>
     character.charCodeAt(0),
   )
 
-/** Converts an error of the person or of their authenticator. */
-function rejected(error: unknown): never {
-  const name = error instanceof Error ? error.name : ''
-  if (name === 'NotAllowedError' || name === 'AbortError')
-    throw new Problem(
-      'CANCELLED',
-      'The passkey was not used: you cancelled it, it ran out of time, or this device has no matching passkey.',
-    )
-  if (name === 'InvalidStateError')
-    throw new Problem('EXISTS', 'This authenticator already has this passkey.')
-  if (name === 'NotSupportedError')
-    throw new Problem('ALGORITHM', 'This authenticator supports neither ES256 nor Ed25519.')
-  throw new Problem('PASSKEY', error instanceof Error ? error.message : String(error))
+/**
+ * Returns the handler of errors of one use of a passkey, which begins now.
+ */
+function failing(action: 'create' | 'sign'): (error: unknown) => never {
+  const begun = performance.now()
+  return (error) => {
+    const { code, message } = passkeyProblem(error, {
+      action,
+      elapsedMs: performance.now() - begun,
+      timeoutMs: TIMEOUT_MS,
+      userAgent: navigator.userAgent,
+    })
+    throw new Problem(code, message)
+  }
 }
 
 function assertSupported(): void {
@@ -39,6 +41,7 @@ function assertSupported(): void {
 /** Signs a challenge with one passkey. @throws Problem */
 export async function signChallenge({ challenge, rp_id, credential }: ChallengeView) {
   assertSupported()
+  const failed = failing('sign')
   const created = await navigator.credentials
     .get({
       publicKey: {
@@ -49,7 +52,7 @@ export async function signChallenge({ challenge, rp_id, credential }: ChallengeV
         timeout: TIMEOUT_MS,
       },
     })
-    .catch(rejected)
+    .catch(failed)
   const response = (created as PublicKeyCredential).response as AuthenticatorAssertionResponse
   return {
     client_data: toText(response.clientDataJSON),
@@ -61,6 +64,7 @@ export async function signChallenge({ challenge, rp_id, credential }: ChallengeV
 /** Creates a passkey. @throws Problem */
 export async function createPasskey({ challenge, rp, user_id, user_name }: CreationView) {
   assertSupported()
+  const failed = failing('create')
   const created = await navigator.credentials
     .create({
       publicKey: {
@@ -73,7 +77,7 @@ export async function createPasskey({ challenge, rp, user_id, user_name }: Creat
         timeout: TIMEOUT_MS,
       },
     })
-    .catch(rejected)
+    .catch(failed)
   const credential = created as PublicKeyCredential
   const response = credential.response as AuthenticatorAttestationResponse
   const spki = response.getPublicKey()

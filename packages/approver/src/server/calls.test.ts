@@ -306,6 +306,16 @@ test('refuses a new passkey without user verification, of another page or with a
     const { attempt, challenge } = await call<CreationView>('creation')
     await fails('PASSKEY', call('created', { attempt, ...created(challenge, fields) }))
   }
+  for (const [algorithm, text] of [
+    [-257, /RS256.*ES256 or Ed25519.*a phone, a security key/],
+    [-37, /COSE algorithm -37/],
+  ] as const) {
+    const { attempt, challenge } = await call<CreationView>('creation')
+    await assert.rejects(
+      call('created', { attempt, ...created(challenge), algorithm }),
+      (error: Error) => text.test(error.message),
+    )
+  }
   for (const fields of [{ algorithm: -257 }, { algorithm: -8 }, { id: 'A B' }, { spki: 'AAAA' }]) {
     const { attempt, challenge } = await call<CreationView>('creation')
     await fails('PASSKEY', call('created', { attempt, ...created(challenge), ...fields }))

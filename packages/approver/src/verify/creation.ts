@@ -21,6 +21,8 @@ const ALGORITHMS: ReadonlyMap<number, KeyAlgorithm> = new Map([
   [-7, 'ES256'],
   [-8, 'Ed25519'],
 ])
+/** COSE identifier of RSASSA-PKCS1-v1_5 with SHA-256, the only one of some Windows Hello devices. */
+const RS256 = -257
 const FLAGS_AT = 32
 const USER_PRESENT = 0x01
 const USER_VERIFIED = 0x04
@@ -62,7 +64,13 @@ export function keyOfCreation(
     bad(`the passkey is for another domain than ${rpId}`)
   if ((flags & USER_PRESENT) === 0 || (flags & USER_VERIFIED) === 0)
     bad('the authenticator did not verify the person by PIN or biometrics: choose another one')
-  const alg = ALGORITHMS.get(algorithm) ?? bad('the passkey has an algorithm that is not supported')
+  const alg =
+    ALGORITHMS.get(algorithm) ??
+    bad(
+      algorithm === RS256
+        ? 'the passkey has RS256, and approvals need ES256 or Ed25519: delete it on the device, and use a phone, a security key or another computer'
+        : `the passkey has the COSE algorithm ${algorithm}, and approvals need ES256 (-7) or Ed25519 (-8): use another authenticator`,
+    )
   const spki = bytesOf(creation.spki).toString('base64')
   try {
     parseSpki(alg, spki, 'spki')

@@ -22,8 +22,14 @@ function asProblem(error: unknown): never {
   if (name === 'NotAllowedError' || name === 'AbortError')
     throw new Problem(
       0,
-      'PASSKEY_CANCELLED',
-      'The passkey was not used: the request was cancelled or ran out of time.',
+      'PASSKEY_NOT_USED',
+      'The passkey was not used, and the browser does not say why: the dialog was closed, the time ran out, or this device has no passkey for this page.',
+    )
+  if (name === 'NotSupportedError')
+    throw new Problem(
+      0,
+      'PASSKEY_ALGORITHM',
+      'This authenticator supports none of Ed25519, ES256 and RS256. Use another device, a phone or a security key.',
     )
   if (name === 'InvalidStateError')
     throw new Problem(0, 'PASSKEY_KNOWN', 'This authenticator holds a passkey for you already.')
