@@ -101,6 +101,17 @@ test('the list of decision records contains each record with its title', () => {
   )
 })
 
+test('the page of the networks has one row for each network of the registry', () => {
+  const { networks } = JSON.parse(read('packages/chains/data/registry.json')) as {
+    networks: { code: string; mode: string }[]
+  }
+  const [, checked = ''] = read('docs/production/networks.md').split('## Checked on, by')
+  const rows = [...(checked.split('\n## ')[0] ?? '').matchAll(/^\| ([A-Z_]+) /gm)].map(
+    ([, code]) => code,
+  )
+  assert.deepEqual(rows.toSorted(), [...new Set(networks.map(({ code }) => code))].toSorted())
+})
+
 test('every documented node command uses the checkout’s Node version', () => {
   for (const block of shell)
     assert.doesNotMatch(block.text, /^\s*node /m, `${at(block)}: use npx node`)

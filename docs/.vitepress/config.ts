@@ -104,6 +104,7 @@ export default defineConfig({
         'docs/production/keys',
         'docs/production/deployment',
         'docs/mainnet',
+        'docs/production/networks',
         'docs/enrolment',
         'docs/policies',
         'docs/approver',
