@@ -518,12 +518,24 @@ test('an expired request ends the transfer, and a cancelled one can no longer be
   const [expired, cancelled] = [(await send('3')).body.id, (await send('4')).body.id]
   await waits(expired)
   await waits(cancelled)
-  await wake(expired)
   await platform.database.query(
     `update approval_requests set expires_at = created_at where transaction_id = $1`,
     [expired],
   )
-  await wake(expired)
+  // A worker may be judging the transfer at this moment, by the earlier or by the new time.
+  await waitFor('the expired request is judged', async () => {
+    const { database } = platform
+    await database.query(
+      `update transactions set next_run_at = $2 where id = $1 and state = 'APPROVAL'
+         and lease_token is null`,
+      [expired, database.now()],
+    )
+    const row = await database.one<{ state: string }>(
+      'select state from transactions where id = $1',
+      [expired],
+    )
+    return row?.state !== 'APPROVAL' || null
+  })
   const failed = await terminal(user, expired)
   assert.match(failed.failure_reason ?? '', /^APPROVAL_EXPIRED: /)
   assert.equal((failed['voids'] as object[]).length, 3)
