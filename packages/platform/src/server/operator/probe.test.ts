@@ -192,7 +192,10 @@ test('the probe tests each RPC method that a chain family’s client uses', asyn
     [['BTC', 'BCH'], methodsOf(['utxo/rpc.ts'], /'((?:get|estimate|send)[a-z]+)'/g), 10],
     [
       ['ETH', 'ONE'],
-      methodsOf(['evm/rpc.ts', 'evm/block-reader.ts', 'evm/logs.ts'], /'(eth_\w+)'/g),
+      methodsOf(
+        ['evm/rpc.ts', 'evm/block-reader.ts', 'evm/fee-rates.ts', 'evm/logs.ts'],
+        /'(eth_\w+)'/g,
+      ),
       14,
     ],
     [
