@@ -21,7 +21,7 @@ const SKIPPED = /[\s\p{Cc}\p{Cf}\p{Pi}\p{Pf}"'\u0060\uff02\uff07]/u
 
 /**
  * Returns a line of CSV (RFC 4180). Text can come from strangers: control characters, line ends and
- * characters that change the direction of text are written as `\\uXXXX`, as at the terminal, and
+ * characters that change the direction of text are written as their code, as at the terminal, and
  * text that a spreadsheet would evaluate is prefixed with an apostrophe, also within a cell if the
  * spreadsheet may split it there. Numbers come from the platform and remain numbers.
  */

@@ -328,6 +328,8 @@ export interface FuelShortfall {
   kind: 'dearer'
   /** Maximum fee of the replacement. */
   worst: bigint
+  /** Maximum price per gas of the replacement, in the chain's integer unit. */
+  price: bigint
   /**
    * Amount by which `worst` exceeds the reservation of the transaction. `short`: the error message
    * if no caller has signed for more.

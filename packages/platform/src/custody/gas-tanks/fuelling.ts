@@ -225,7 +225,12 @@ export async function refuelAlone(services: Services, row: TransactionRow): Prom
   services.environment.checkpoint('transaction.fuel-reserved')
 }
 
-function overTankCap({ decimals, asset_name: name }: Asset, worst: bigint, cap: bigint): Fail {
+/** Returns the failure of a transaction whose fee is above the cap that a tank has for one. */
+export function overTankCap(
+  { decimals, asset_name: name }: Asset,
+  worst: bigint,
+  cap: bigint,
+): Fail {
   const show = (amount: bigint) => `${formatAmount(amount, decimals)} ${name}`
   return fail(
     `a network fee of up to ${show(worst)} exceeds the gas tank's cap of ${show(cap)} for one transaction`,

@@ -1,4 +1,4 @@
-import type { Asset, Registry } from '@custody/chains'
+import { formatAmount, traitsOf, type Asset, type Registry } from '@custody/chains'
 import { fail, type FuelShortfall, type Fail } from '../../core/engine/chain.ts'
 import { advance } from '../../core/engine/lease.ts'
 import type { Replacement } from '../../core/engine/replacement.ts'
@@ -15,7 +15,7 @@ import type { WaitCode } from '../../core/engine/waiting.ts'
 import { lockedBalance, post } from '../../core/ledger/post.ts'
 import { isPolicyRefusal } from '../../core/signing/refusal.ts'
 import { fuelOf, releaseFloat, type Supply } from './float.ts'
-import { refuelAlone, reserveFuel, startFuelling } from './fuelling.ts'
+import { overTankCap, refuelAlone, reserveFuel, startFuelling } from './fuelling.ts'
 import { loanOf, reclaimEnergy } from './energy-loan.ts'
 import { tankLimits } from './limits.ts'
 import { partsOf } from './shared-fuel.ts'
@@ -63,10 +63,11 @@ export const createTanks = (services: Services): Tanks => ({
   },
   startAgain: (row) => startAgain(services, row),
   startAlone: (row) => refuelAlone(services, row),
-  startMore: (row, replacement, dearer) =>
-    row.source_type === 'GAS_TANK'
+  startMore: async (row, replacement, dearer) =>
+    (await overLimits(services, row, dearer)) ??
+    (row.source_type === 'GAS_TANK'
       ? reserveMore(services, row, dearer.more)
-      : fuelMore(services, row, replacement, dearer),
+      : fuelMore(services, row, replacement, dearer)),
   arrivedMore: (row, replacement) => arrivedMore(services, row, replacement),
 })
 
@@ -126,6 +127,22 @@ const isShared = async (
   database: Queryable,
   { workspace_id: workspace, plan }: TransactionRow,
 ): Promise<boolean> => (await partsOf(database, workspace, plan.fuel_id as string)).length > 1
+
+/** Returns the failure of a replacement beyond the limits of the workspace's gas tank; null if within. */
+async function overLimits(
+  { database, networks, registry }: Services,
+  row: TransactionRow,
+  { worst, price }: FuelShortfall,
+): Promise<Fail | null> {
+  const { feeCap, maxGasPrice } = await tankLimits(database, row.workspace_id, row.network)
+  const { network } = networks.get(row.network)
+  if (feeCap !== null && worst > feeCap)
+    return overTankCap(registry.asset(network.native_asset) as Asset, worst, feeCap)
+  if (maxGasPrice === null || price <= maxGasPrice) return null
+  const { feeRateDecimals } = traitsOf(network)
+  const show = (each: bigint) => `${formatAmount(each, feeRateDecimals)} ${network.fee_rate_unit}`
+  return fail(`the gas tank pays at most ${show(maxGasPrice)}, and ${show(price)} would be needed`)
+}
 
 /** Reserves the higher fee of a replacement that the gas tank itself sends. */
 async function reserveMore(

@@ -217,6 +217,55 @@ test('a fuel transaction that the risen base fee excludes is sent again at the n
   })
 })
 
+for (const [column, limit] of [
+  ['max_gas_price', 60n * GWEI],
+  ['fee_cap', 60n * GWEI * 21_000n],
+] as const)
+  test(`neither a refusal nor a caller's speed-up makes a gas tank pay beyond its ${column}`, () => {
+    const { state, node } = risen()
+    return staged(ETH, node, async (fixture) => {
+      const id = await fixture.create('limited tank')
+      await fixture.runTo(id, 'FUELING')
+      await fixture.database.query(`update gas_tanks set ${column} = $1 where network = 'ETH'`, [
+        limit.toString(),
+      ])
+      state.base = 40n * GWEI
+      for (let turn = 0; turn < 60; turn++) {
+        await fixture.step()
+        clock.advance(10_000)
+      }
+      const prices = (
+        await fixture.database.query<{ signed: string }>(
+          'select signed from chain_transactions where signed is not null',
+        )
+      ).map(({ signed }) => feesOf(`0x${signed}`).maxFeePerGas)
+      assert.ok(prices.length > 0 && prices.every((each) => each <= 60n * GWEI), prices.join())
+      assert.equal((await waitingOf(fixture, id))?.code, 'GAS_TANK')
+      // The price falls until the fuel has arrived; then the caller wants to pay more than the tank does.
+      state.base = 0n
+      await fixture.runTo(id, 'SIGNED')
+      state.base = 40n * GWEI
+      await fixture.speedUp(id, { fee_rate: '90' })
+      for (let turn = 0; turn < 20; turn++) {
+        await fixture.step()
+        clock.advance(3000)
+      }
+      const [replacement] = await fixture.database.query<{ state: string; reason: string }>(
+        `select state, reason from replacements where transaction_id = $1 and kind = 'SPEED_UP'`,
+        [id],
+      )
+      assert.equal(replacement?.state, 'REFUSED')
+      assert.match(
+        replacement?.reason ?? '',
+        /the gas tank pays at most 60 GWei|exceeds the gas tank's cap/,
+      )
+      state.base = 0n
+      await fixture.run()
+      assert.equal((await fixture.read(id)).status, 'confirmed')
+      assert.equal(await fixture.onChain(id), 1)
+    })
+  })
+
 test('a transfer that the base fee excludes is sent with the same bytes once the price has fallen', () => {
   const { state, node } = risen()
   return staged(ETH, node, async (fixture) => {

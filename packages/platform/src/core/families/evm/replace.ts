@@ -160,6 +160,7 @@ async function dearerOf(
   return {
     kind: 'dearer',
     worst: cost,
+    price: fee.maxFeePerGas,
     more: cost - before.need,
     need,
     short: `the fuel at the address covers ${show(before.need)}, but ${show(cost)} would be required`,
