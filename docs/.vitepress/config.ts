@@ -103,6 +103,7 @@ export default defineConfig({
         'docs/production/growing',
         'docs/production/keys',
         'docs/production/deployment',
+        'docs/rehearsal',
         'docs/mainnet',
         'docs/production/networks',
         'docs/enrolment',

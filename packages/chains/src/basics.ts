@@ -4,5 +4,6 @@
  */
 export * from './types.ts'
 export * from './amount.ts'
+export * from './mode.ts'
 export * from './registry.ts'
 export * from './rpc.ts'

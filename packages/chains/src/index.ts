@@ -1,5 +1,6 @@
 export * from './types.ts'
 export * from './amount.ts'
+export * from './mode.ts'
 export * from './derivation.ts'
 export * from './registry.ts'
 export { isBeyondWorth } from './sweep/worth.ts'

@@ -7,7 +7,7 @@ import { decode as readBip21 } from 'bip21'
 import { parse as readEip681 } from 'eth-url-parser'
 import * as fc from '../../../testing/property.ts'
 import xumm from 'xumm-string-decode'
-import { loadRegistry, parseAmount, paymentUri, type Asset, type NetworkMode } from './index.ts'
+import { loadRegistry, parseAmount, paymentUri, type Asset } from './index.ts'
 
 interface Words {
   addressTag?: string
@@ -17,7 +17,7 @@ const registries = { mainnet: loadRegistry('mainnet'), local: loadRegistry('loca
 const uri = (
   ticker: string,
   address: string,
-  { mode = 'mainnet', ...more }: Words & { mode?: NetworkMode } = {},
+  { mode = 'mainnet', ...more }: Words & { mode?: keyof typeof registries } = {},
 ) => {
   const asset = registries[mode].asset(ticker) as Asset
   return paymentUri(registries[mode].networkOf(asset), asset, { address, ...more })

@@ -1,4 +1,5 @@
 import { formatAmount } from './amount.ts'
+import { hasRealCoins } from './mode.ts'
 import { paymentUri as stellarUri } from './stellar/payment-uri.ts'
 import type { Asset, Network } from './types.ts'
 import { paymentUri as xrpUri } from './xrp/payment-uri.ts'
@@ -51,9 +52,9 @@ export function paymentUri(
         tag,
         ...(decimal === null ? {} : { amount: decimal }),
         // Without the passphrase a wallet pays on the public network.
-        ...(network.mode === 'mainnet' || network.passphrase === undefined
-          ? {}
-          : { passphrase: network.passphrase }),
+        ...(!hasRealCoins(network.mode) && network.passphrase !== undefined
+          ? { passphrase: network.passphrase }
+          : {}),
       })
     case 'xrp':
       return xrpUri({ address: o.address, tag, ...(decimal === null ? {} : { amount: decimal }) })

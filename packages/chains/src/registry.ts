@@ -1,18 +1,24 @@
 import data from '../data/registry.json' with { type: 'json' }
-import type {
-  Asset,
-  Checkpoint,
-  FamilyName,
-  LifecycleStatus,
-  Network,
-  NetworkMode,
-  UtxoParams,
+import { byMode, chainIdIn, isMode, kindOf, type ModeKind, type NetworkMode } from './mode.ts'
+import {
+  ChainError,
+  type Asset,
+  type Checkpoint,
+  type FamilyName,
+  type LifecycleStatus,
+  type Network,
+  type UtxoParams,
 } from './types.ts'
 
 interface NetworkLine extends Omit<Network, 'mode' | 'utxo' | 'chain_id'> {
   ready: boolean
   mainnet?: ModeLine
   local?: ModeLine
+  /**
+   * Whether a rehearsal has the network: with the parameters of `local`, and if it has a chain id, with
+   * that of the mode.
+   */
+  regtest?: boolean
 }
 interface ModeLine {
   utxo?: UtxoParams
@@ -36,10 +42,10 @@ interface AssetLine {
   requires_tag: boolean
   min_withdrawal: string
   ready?: boolean
-  contract_address?: Partial<Record<NetworkMode, string>>
+  contract_address?: Partial<Record<ModeKind, string>>
   issuer?: string
   bridged?: boolean
-  status?: Partial<Record<NetworkMode, LifecycleStatus>>
+  status?: Partial<Record<ModeKind, LifecycleStatus>>
 }
 
 /**
@@ -124,6 +130,49 @@ function lifecycleOf(
   }
 }
 
+/** Mode that `regtest` alone stands for: 1337 is the chain id of `geth --dev`. */
+const REGTEST: NetworkMode = 'regtest-1337'
+
+/**
+ * Parses a mode as an operator enters it.
+ * @throws ChainError `MODE` if it is none, or a rehearsal would use the chain id of a known network
+ */
+export function readMode(text: string): NetworkMode {
+  const mode = text === 'regtest' ? REGTEST : text
+  if (!isMode(mode))
+    throw new ChainError(
+      'MODE',
+      'must be local, mainnet or regtest-CHAIN_ID; regtest alone is ' + REGTEST,
+    )
+  const id = chainIdIn(mode)
+  const owner = readRegistryFile().networks.find(
+    ({ local, mainnet }) => id !== null && [local?.chain_id, mainnet?.chain_id].includes(id),
+  )
+  if (owner)
+    throw new ChainError(
+      'MODE',
+      `${String(id)} is the chain id of ${owner.name}; a rehearsal needs a chain with an id of its own`,
+    )
+  return mode
+}
+
+/** Returns the parameters of a network in a mode; undefined if the mode does not have the network. */
+function lineOf(
+  mode: NetworkMode,
+  { local, mainnet, regtest }: Pick<NetworkLine, ModeKind>,
+): ModeLine | undefined {
+  const id = chainIdIn(mode)
+  const rehearsed = regtest === true ? local : undefined
+  return byMode(mode, {
+    local,
+    mainnet,
+    regtest: rehearsed && {
+      ...rehearsed,
+      ...(rehearsed.chain_id === undefined || id === null ? {} : { chain_id: id }),
+    },
+  })
+}
+
 /**
  * Loads data/registry.json for one mode. Networks whose family is not finished (`ready: false`) or
  * that have no entry for the mode are left out, and so are their assets.
@@ -131,15 +180,15 @@ function lifecycleOf(
 export function loadRegistry(mode: NetworkMode): Registry {
   const file = readRegistryFile()
   const networks: Network[] = []
-  for (const { ready, mainnet, local, ...line } of file.networks) {
-    const modeLine = mode === 'mainnet' ? mainnet : local
+  for (const { ready, mainnet, local, regtest, ...line } of file.networks) {
+    const modeLine = lineOf(mode, { mainnet, local, regtest })
     if (ready && modeLine) networks.push({ ...line, ...modeLine, mode })
   }
   const byCode = new Map(networks.map((network) => [network.code, network]))
   const assets: Asset[] = []
   for (const line of file.assets) {
     const network = byCode.get(line.network)
-    const contract = line.contract_address?.[mode] ?? null
+    const contract = line.contract_address?.[kindOf(mode)] ?? null
     if (!network || line.ready === false || (line.type === 'token' && contract === null)) continue
     assets.push({
       asset_name: line.asset_name,
@@ -157,7 +206,7 @@ export function loadRegistry(mode: NetworkMode): Registry {
       min_withdrawal: line.min_withdrawal,
       issuer: line.issuer ?? null,
       bridged: line.bridged ?? false,
-      ...lifecycleOf(network, line.status?.[mode]),
+      ...lifecycleOf(network, line.status?.[kindOf(mode)]),
     })
   }
   const byTicker = new Map(assets.map((asset) => [asset.asset_name, asset]))

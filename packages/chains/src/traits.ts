@@ -1,4 +1,4 @@
-import type { DecodedTransaction, Network, NetworkMode } from './types.ts'
+import type { DecodedTransaction, ModeKind, Network } from './types.ts'
 
 /**
  * How a transaction's expiry is expressed, and how far in the future the signer nodes allow it to
@@ -17,7 +17,7 @@ export type Expiry =
   | {
       unit: 'ledger' | 'slot'
       aheadMax: number
-      perSecondMax: Readonly<Record<NetworkMode, number>>
+      perSecondMax: Readonly<Record<ModeKind, number>>
     }
 
 /** Transaction that replaces a signed payment on the chain and pays nothing to others. */

@@ -3,7 +3,10 @@
  * Byte strings are lowercase hex without 0x, except EVM addresses and hashes, which have it.
  */
 
-export type NetworkMode = 'local' | 'mainnet'
+import type { NetworkMode } from './mode.ts'
+
+export type { ModeKind, NetworkMode } from './mode.ts'
+
 /**
  * Name of a family: its folder, and its line in `list.ts`. The registry's tests check the data
  * against that list.
@@ -30,7 +33,7 @@ export interface LifecycleStatus {
   reason: string
 }
 
-/** One blockchain network in one mode (local or mainnet), from data/registry.json. */
+/** One blockchain network in one mode, from data/registry.json. */
 export interface Network {
   /** Code used by operators and in `network` fields, e.g. `BTC`. */
   code: string

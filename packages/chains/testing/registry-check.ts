@@ -28,6 +28,7 @@ const WORDS = {
     'fee_cap',
     'mainnet',
     'local',
+    'regtest',
     'l1_fee_oracle',
     'legacy_gas_price',
     'gas_most',

@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 42d2d1d8e6c33d05559624cf2237ab9fc924238034540f07a5d7df726ccde3e2
-// types 5d6de116b57f0df9b1bfaf1b5d9748260b83f3ae84b4943d5a2173a5fe275e5c
+// document 01b984fdc987a7602639d60e8e3b309a1270d1a5799f47c47b77c501f0052a91
+// types 04ce04a83598e17fac56be08b0e896d558fdde7ca10255190b36ff1c99d7146b
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -246,6 +246,8 @@ export interface components {
             ticker: string;
             blockchain: string;
             network: string;
+            /** @description Which networks the installation is for: local chains, private chains (a rehearsal), or the real ones */
+            mode: ("local" | "mainnet") | string;
             /** @example utxo */
             family: string;
             decimals: number;
@@ -2077,8 +2079,8 @@ export interface components {
             kind: "custody-policy";
             /** @constant */
             v: 1;
-            /** @enum {string} */
-            mode: "local" | "mainnet";
+            /** @description Mode of the installation */
+            mode: ("local" | "mainnet") | string;
             workspace: string;
             number: number;
             previous: string;
@@ -2531,8 +2533,8 @@ export interface components {
              * @example 1
              */
             node: number;
-            /** @enum {string} */
-            mode: "local" | "mainnet";
+            /** @description Mode of the installation */
+            mode: ("local" | "mainnet") | string;
             /**
              * @description Hash of the identity keys of the signer nodes
              * @example c2b5a0f1e7d34986b1c0a7f2e9d84c635a1f0b7e2d9c8a4f6b3e1d0c7a9f8e25

@@ -121,6 +121,7 @@ export class Api {
         work: new Notifier(environment),
         feed: new Feed({ database, environment, log: silent as unknown as Logger, pollMs: 500 }),
         exchanges: createExchanges({
+          settings: { network: 'local' },
           devnetUrl: 'http://127.0.0.1:9',
           database,
           environment,

@@ -1,6 +1,8 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { hasRealCoins } from '@custody/chains/mode'
+import { networkMode } from '@custody/request-auth/bodies'
 import { pinOf } from '@custody/request-auth/pinned'
 import { z } from 'zod'
 
@@ -18,7 +20,7 @@ const peerSchema = z.strictObject({
 const configSchema = z.strictObject({
   version: z.literal(1),
   node: z.int().min(1).max(3),
-  mode: z.enum(['local', 'mainnet']),
+  mode: networkMode,
   host: z.string(),
   port: z.int().min(1).max(65535),
   socket: z.string(),
@@ -86,9 +88,9 @@ export function loadConfig(home: string): Config {
   if (file.peers.length !== 2 || !others.every((n) => file.peers.some((p) => p.node === n))) {
     throw new ConfigError(`config.json must name the peers ${others.join(' and ')}`)
   }
-  if (file.mode !== 'local' && file.kek.kind === 'file') {
+  if (file.kek.kind === 'file' && hasRealCoins(file.mode)) {
     throw new ConfigError(
-      'A plain-file key-encryption key is allowed with mode local only; use a passphrase',
+      'A plain-file key-encryption key is not allowed with mode mainnet; use a passphrase',
     )
   }
   const identity = createPrivateKey(readFileSync(join(home, 'identity.key'), 'utf8'))

@@ -1,3 +1,4 @@
+import { type NetworkMode, hasLocalChains } from '@custody/chains/mode'
 import { chmodSync, lstatSync, readdirSync } from 'node:fs'
 import inspector from 'node:inspector'
 import { join } from 'node:path'
@@ -19,17 +20,19 @@ export function closeContents(home: string): void {
   }
 }
 
+const allowsInspector = (mode: NetworkMode): boolean => hasLocalChains(mode)
+
 /**
  * Returns why this process may not run a node of this mode; null: it may. Access to an inspector
  * allows reading the memory and running code.
  */
 export function openedBy(
-  mode: string,
+  mode: NetworkMode,
   execArgv: readonly string[],
   nodeOptions = '',
   url = inspector.url(),
 ): string | null {
-  if (mode === 'local') return null
+  if (allowsInspector(mode)) return null
   const reportOf = (by: string) =>
     `an inspector is open (${by}), which gives full control over this node. Start the node without it; it is allowed with mode local only`
   const argument = execArgv.find((each) => OPENS.test(each))
@@ -43,6 +46,6 @@ export function openedBy(
  * Prevents Node from opening an inspector on SIGUSR1, which it does unless there is a listener for
  * the signal.
  */
-export function keepInspectorClosed(mode: string, onSignal: () => void): void {
-  if (mode !== 'local') process.on('SIGUSR1', onSignal)
+export function keepInspectorClosed(mode: NetworkMode, onSignal: () => void): void {
+  if (!allowsInspector(mode)) process.on('SIGUSR1', onSignal)
 }

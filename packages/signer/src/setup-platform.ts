@@ -13,9 +13,9 @@ const USAGE = [
   'Usage: custody setup OPTIONS',
   '',
   'Create the keys of the platform and write its public half (--out; default: standard output):',
-  '  --as platform --mode mainnet|local --home FOLDER [--out FILE]',
+  '  --as platform --mode MODE --home FOLDER [--out FILE]',
   'Complete the set-up with the public halves of the three signer nodes:',
-  '  --as platform --mode mainnet|local --home FOLDER --peers FILE,FILE,FILE',
+  '  --as platform --mode MODE --home FOLDER --peers FILE,FILE,FILE',
   'Query the nodes and check that the set-up matches; exit 1 if not:',
   '  --check --home FOLDER',
   '',
@@ -58,7 +58,8 @@ async function main(): Promise<void> {
   if (!values.home) throw new SetupError(...USAGE)
   const home = resolve(values.home)
   if (values.check) return checkHome(home)
-  if (values.mode === undefined) throw new SetupError('--mode is required: local or mainnet')
+  if (values.mode === undefined)
+    throw new SetupError('--mode is required: mainnet, regtest or local')
   return runPlatformSetup({ home, mode: modeOf(values.mode), peers: values.peers, out: values.out })
 }
 

@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { z } from 'zod'
+import { byMode, type NetworkMode, hasLocalChains, hasRealCoins } from '@custody/chains/mode'
 import { printError, printLines, printNotice } from '@custody/chains/terminal'
 import type { ConfigFile } from './config.ts'
 import { keyFileOf, createDataDirKey } from './kek/data-dir.ts'
@@ -22,6 +23,7 @@ import {
   makeTls,
   SetupError,
   socketOf,
+  BUDGET_FEE_CAPS,
   TIMEOUTS,
   write,
   writeJson,
@@ -29,12 +31,12 @@ import {
 
 /**
  * Three data folders and the platform's client identity in one parent folder on one machine. Such
- * an installation is not secure custody.
+ * an installation is not secure custody, so it is not possible with mode mainnet.
  */
 export interface SetupOptions {
   home: string
   ports: readonly number[]
-  mode: 'local'
+  mode: NetworkMode
   /** Provider that wraps the keys of the data folders; absent: a file in each data folder. */
   kek?: KekSettings
   env?: NodeJS.ProcessEnv
@@ -55,7 +57,7 @@ const half = (home: string, node: number, port: number) => ({
 
 async function setupLocal(
   parent: string,
-  { ports, kek, env = process.env }: SetupOptions,
+  { ports, mode, kek, env = process.env }: SetupOptions,
 ): Promise<void> {
   if (ports.length !== 3 || new Set(ports).size !== 3)
     throw new SetupError('--ports: must be three different port numbers: p1,p2,p3')
@@ -76,12 +78,7 @@ async function setupLocal(
     const recoveryFile = join(parent, `recovery-${node}`)
     const configFile = join(home, 'config.json')
     if (kek || !existsSync(keyFileOf(home)))
-      await createDataDirKey(
-        home,
-        { node, mode: 'local' },
-        kek ?? { kind: 'file', path: 'kek' },
-        env,
-      )
+      await createDataDirKey(home, { node, mode }, kek ?? { kind: 'file', path: 'kek' }, env)
     const socket = socketOf(home)
     sockets[node] = socket
     if (existsSync(configFile)) continue
@@ -95,7 +92,7 @@ async function setupLocal(
     const config: ConfigFile = {
       version: 1,
       node,
-      mode: 'local',
+      mode,
       host: HOST,
       port,
       socket,
@@ -104,7 +101,7 @@ async function setupLocal(
       peers: halves.filter((each) => each.node !== node),
       platform_certificate: readFileSync(join(platform, 'tls.crt'), 'utf8'),
       pool: { secp256k1: 2, ed25519: 2 },
-      budget_fee_caps: 100,
+      budget_fee_caps: byMode(mode, BUDGET_FEE_CAPS),
       timeouts_ms: TIMEOUTS,
     }
     writeJson(configFile, config)
@@ -116,7 +113,7 @@ async function setupLocal(
     socket: sockets[each.node],
     home: join(parent, `node-${each.node}`),
   }))
-  writeJson(join(platform, 'peers.json'), { version: 1, mode: 'local', nodes: listed })
+  writeJson(join(platform, 'peers.json'), { version: 1, mode, nodes: listed })
 }
 
 export interface RestoreHome {
@@ -180,7 +177,7 @@ function openHome({ file, recoverySecretFile, print }: RestoreHome) {
   const own = { node: config.node, certificate: files['tls.crt'], identity: files['identity.pub'] }
   const prints = fingerprintsOf({ own, peers: config.peers, platform: config.platform_certificate })
   const its = prints[String(config.node)] as string
-  if (print === null && config.mode !== 'local') {
+  if (print === null && needsPrint(config.mode)) {
     throw new SetupError(
       `--print: is required for ${config.mode}: this node's fingerprint, as you noted it or as custody setup --check prints it at another node`,
     )
@@ -215,7 +212,12 @@ export async function restoreHome(
   const { files, config, ...reported } = openHome(o)
   const env = o.env ?? process.env
   const kek: KekSettings =
-    o.kek ?? (config.mode === 'local' ? { kind: 'file', path: 'kek' } : passphraseOf(env))
+    o.kek ??
+    byMode<() => KekSettings>(config.mode, {
+      local: () => ({ kind: 'file', path: 'kek' }),
+      regtest: () => passphraseOf(env),
+      mainnet: () => passphraseOf(env),
+    })()
   closed(home)
   const socket = socketOf(home)
   // A new key, because that of the lost data folder is lost too; shares are encrypted for the
@@ -244,6 +246,12 @@ export function restoredLines(
   ]
 }
 
+/** Whether the operator must compare a restored node's fingerprint. */
+const needsPrint = (mode: NetworkMode): boolean => !hasLocalChains(mode)
+
+/** Whether three nodes on one machine may hold the keys. */
+const onOneMachine = (mode: NetworkMode): boolean => !hasRealCoins(mode)
+
 /** Sets up three nodes on one machine. */
 export async function setup(options: SetupOptions): Promise<void> {
   await setupLocal(resolve(options.home), options)
@@ -253,14 +261,14 @@ const USAGE = [
   'Usage: custody setup OPTIONS',
   '',
   'Set up three nodes on this machine, for tests only:',
-  '  --home PARENT --ports p1,p2,p3 [--kek PROVIDER]',
+  '  --home PARENT --ports p1,p2,p3 [--mode local|regtest-CHAIN_ID] [--kek PROVIDER]',
   'Create the keys of a signer node and write its public half:',
-  '  --mode mainnet|local --node N --home HOME --host ADDRESS --port P [--listen ADDRESS] [--out FILE] [--kek PROVIDER]',
+  '  --mode MODE --node N --home HOME --host ADDRESS --port P [--listen ADDRESS] [--out FILE] [--kek PROVIDER]',
   'Complete a signer node with the public halves of its peers, of the platform and of its recovery key:',
-  '  --mode mainnet|local --node N --home HOME --peers FILE,FILE --platform FILE --recovery FILE',
+  '  --mode MODE --node N --home HOME --peers FILE,FILE --platform FILE --recovery FILE',
   'Create the keys of the platform and write its public half, then complete it with the public halves of the three nodes:',
-  '  --as platform --mode mainnet|local --home HOME [--out FILE]',
-  '  --as platform --mode mainnet|local --home HOME --peers FILE,FILE,FILE',
+  '  --as platform --mode MODE --home HOME [--out FILE]',
+  '  --as platform --mode MODE --home HOME --peers FILE,FILE,FILE',
   'Create a recovery key: NAME.secret.json to keep offline, and NAME.pub.json for the signer node:',
   '  --as recovery --node N --out NAME',
   'Query the nodes of a set-up and check that all of it matches; exit 1 if not:',
@@ -268,14 +276,14 @@ const USAGE = [
   'Repair a stopped signer node whose clock was hours ahead:',
   '  --repair-clock --home HOME',
   'Restore the home of a lost signer node from a backup:',
-  '  --mode mainnet|local --home HOME --restore BACKUP --recovery-secret-file FILE --print PRINT [--kek PROVIDER]',
+  '  --mode MODE --home HOME --restore BACKUP --recovery-secret-file FILE --print PRINT [--kek PROVIDER]',
   '',
   'ADDRESS   address at which the other nodes connect (--host), or on which the node listens (--listen)',
   '--out     file for the public half (default: standard output)',
   'PRINT     fingerprint of the lost node, as custody setup --check prints it at another node; optional with --mode local',
   'PROVIDER  key-encryption key that wraps the keys of the home: KIND:name=value,… or @FILE (docs/production/keys.md);',
   '          default: a passphrase, or with --ports a file of each home',
-  '--mode    mainnet or local (default: local)',
+  'MODE      mainnet, regtest-CHAIN_ID for a rehearsal on private chains (regtest: regtest-1337), or local (default)',
 ] as const
 
 /**
@@ -334,7 +342,7 @@ async function main(): Promise<void> {
   if (options.as === 'platform')
     return runPlatformSetup({ home, mode, peers: options.peers, out: options.out })
   const ports = portsOf(options)
-  if (mode === 'local' && node === undefined) {
+  if (node === undefined && onOneMachine(mode)) {
     if (ports.length === 0) throw new SetupError(...USAGE)
     return setup({ home, ports, mode, ...kek })
   }
@@ -368,7 +376,7 @@ async function runRestore(
   kek: Pick<RestoreHome, 'kek'>,
 ): Promise<void> {
   if (!options['recovery-secret-file']) throw new SetupError(...USAGE)
-  if (options.print === undefined && options.mode !== 'local')
+  if (options.print === undefined && needsPrint(modeOf(options.mode)))
     throw new SetupError('--print is required', ...USAGE)
   const reported = await restoreHome({
     home,

@@ -15,7 +15,7 @@ export const traits: Traits = {
   firstNonce: null,
   nothingExcludes: false,
   // A slot lasts one second.
-  expiry: { unit: 'slot', aheadMax: 86_400, perSecondMax: { mainnet: 1, local: 2 } },
+  expiry: { unit: 'slot', aheadMax: 86_400, perSecondMax: { local: 2, regtest: 2, mainnet: 1 } },
   cancellation: null,
   feePayer: false,
   staking: false,

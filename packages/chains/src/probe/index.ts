@@ -187,7 +187,8 @@ async function nameOther(
     return new Response(text, { status })
   }
   const { checkpoint: _, ...plain } = endpoint
-  for (const mode of [network.mode, network.mode === 'mainnet' ? 'local' : 'mainnet'] as const) {
+  const modes = new Set<NetworkMode>([network.mode, 'mainnet', 'local'])
+  for (const mode of modes) {
     for (const other of loadRegistry(mode).networks) {
       if (
         other.family !== network.family ||

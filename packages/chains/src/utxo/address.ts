@@ -4,6 +4,7 @@ import { ripemd160 } from '@noble/hashes/legacy.js'
 import { bytesToHex } from '@noble/hashes/utils.js'
 import type { initEccLib, Network as BitcoinNetwork } from 'bitcoinjs-lib'
 import { refusedTag } from '../assertions.ts'
+import { byMode } from '../mode.ts'
 import { ChainError, type Network, type UtxoParams, type Validation } from '../types.ts'
 import { cashAddressOf, cashScriptOf, CASHADDR_PREFIXES } from './cashaddr.ts'
 import { codecs } from './address-library.ts'
@@ -134,7 +135,7 @@ export function scriptOf(network: Network, text: string): Uint8Array {
   } catch {
     throw new ChainError(
       'ADDRESS',
-      `is not an address of ${network.name}${network.mode === 'local' ? ' (local)' : ''}`,
+      `is not an address of ${network.name}${byMode(network.mode, { local: ' (local)', regtest: ' (regtest)', mainnet: '' })}`,
     )
   }
 }

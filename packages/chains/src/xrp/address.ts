@@ -7,6 +7,7 @@ import {
   xAddressToClassicAddress,
 } from 'ripple-address-codec'
 import type { Tags } from '../family.ts'
+import { hasRealCoins } from '../mode.ts'
 import type { Network, Validation } from '../types.ts'
 
 const TAG_MAX = 0xffff_ffff
@@ -57,7 +58,7 @@ export function validate(network: Network, text: string, addressTag?: string | n
     const decoded = xAddressToClassicAddress(text)
     // The prefix states only the network for which the address was displayed; the account is the
     // same on every network.
-    if (decoded.test && network.mode === 'mainnet')
+    if (decoded.test && hasRealCoins(network.mode))
       return { valid: false, reason: 'belongs to a test network (T…); this one uses X…' }
     classic = decoded.classicAddress
     inside = decoded.tag === false ? null : decoded.tag

@@ -17,7 +17,11 @@ export const traits: Traits = {
   nothingExcludes: false,
   // Closing a ledger takes 3 to 4 seconds. A consensus round takes at least two seconds (rippled:
   // ledgerMIN_CLOSE). Local chains close ledgers on request.
-  expiry: { unit: 'ledger', aheadMax: 100_000, perSecondMax: { mainnet: 0.5, local: 2 } },
+  expiry: {
+    unit: 'ledger',
+    aheadMax: 100_000,
+    perSecondMax: { local: 2, regtest: 2, mainnet: 0.5 },
+  },
   cancellation: null,
   feePayer: false,
   staking: false,

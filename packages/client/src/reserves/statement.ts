@@ -1,3 +1,4 @@
+import { isMode, type NetworkMode } from '@custody/chains/mode'
 import { canonicalJson } from '@custody/request-auth/web'
 import { VerificationError } from '../trust/errors.ts'
 import type { CertifiedKey } from '../trust/keys.ts'
@@ -42,7 +43,7 @@ export interface Statement {
   kind: 'proof-of-reserves'
   /** UUID of the snapshot. */
   id: string
-  mode: 'local' | 'mainnet'
+  mode: NetworkMode
   /** Time of the snapshot of the books, ISO 8601. */
   time: string
   /** The blocks between which each chain was read. */
@@ -196,7 +197,7 @@ export function readStatement(text: unknown): { statement: Statement; hash: stri
   const { id, mode, time, networks, assets, holdings } = statement
   if (typeof id !== 'string' || typeof time !== 'string' || Number.isNaN(Date.parse(time)))
     wrong('the statement has no id or no time')
-  if (mode !== 'local' && mode !== 'mainnet') wrong('the statement has an unknown network mode')
+  if (!isMode(mode)) wrong('the statement has an unknown network mode')
   if (!Array.isArray(networks) || !Array.isArray(assets))
     return wrong('the statement lists no networks or assets')
   for (const look of networks) {

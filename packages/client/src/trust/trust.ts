@@ -1,5 +1,6 @@
 import { bytesToHex } from '@noble/hashes/utils.js'
 import { ed25519OfPem } from '@custody/request-auth/web'
+import { isMode, type NetworkMode } from '@custody/chains/mode'
 import { VerificationError } from './errors.ts'
 
 /**
@@ -9,7 +10,7 @@ import { VerificationError } from './errors.ts'
 export interface Trust {
   version: 1
   /** The mode for which the nodes certify keys. */
-  network: 'local' | 'mainnet'
+  network: NetworkMode
   workspace: string
   sub_account: string
   /** First element of every derivation path of the sub-account. */
@@ -64,7 +65,7 @@ export function readTrust(value: unknown): PinnedTrust {
     nodes,
   } = value as Record<string, unknown>
   if (version !== 1) return wrong('must have version 1')
-  if (network !== 'local' && network !== 'mainnet') return wrong('network must be local or mainnet')
+  if (!isMode(network)) return wrong('network must be local, mainnet or regtest-CHAIN_ID')
   if (typeof workspace !== 'string' || workspace === '' || typeof name !== 'string')
     return wrong('workspace and sub_account must be strings')
   // Index 0 is the workspace's gas tanks, which belong to no sub-account.

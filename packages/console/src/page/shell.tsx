@@ -262,11 +262,11 @@ export function Shell({ children }: { children: ComponentChildren }) {
         </button>
         <Switcher />
         <span class="top-space" />
-        {network === 'local' ? (
-          <span class="chip" title="Local chains: coins here are worth nothing">
-            Local network
+        {network === 'mainnet' ? null : (
+          <span class="chip" title="Coins here are worth nothing">
+            {network === 'local' ? 'Local network' : 'Rehearsal'}
           </span>
-        ) : null}
+        )}
         <Live />
         <button
           type="button"

@@ -10,10 +10,18 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { byMode, type NetworkMode } from '@custody/chains/mode'
 
 /** Returns the data folder, which CUSTODY_HOME sets. */
 export const dataDirOf = (env: NodeJS.ProcessEnv): string =>
   resolve(env['CUSTODY_HOME'] || '.custody')
+
+/**
+ * Whether the platform starts the three signer nodes itself. In a rehearsal it does unless CUSTODY_SIGNERS
+ * names nodes of other hosts.
+ */
+export const runsNodes = (network: NetworkMode): boolean =>
+  byMode(network, { local: true, regtest: !process.env['CUSTODY_SIGNERS'], mainnet: false })
 
 export const signersFolder = (home: string) => join(home, 'signers')
 /**

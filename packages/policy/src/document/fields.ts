@@ -1,4 +1,4 @@
-import { text } from '@custody/request-auth/bodies'
+import { networkMode, text } from '@custody/request-auth/bodies'
 import { z } from 'zod'
 import { AMOUNT } from '../amounts.ts'
 import { LIMITS } from '../limits.ts'
@@ -21,7 +21,7 @@ export const workspaceName = text(200)
 /** Name of a sub-account. It may contain any printable character, "/" included. */
 export const subAccountName = text(200)
 
-export const mode = z.enum(['local', 'mainnet'], 'must be local or mainnet')
+export const mode = networkMode
 
 /** An API key: the identifier by which a caller's requests name it. */
 export const apiKey = z

@@ -129,3 +129,20 @@ export const feeLevel = z.enum(['low', 'medium', 'high'], 'must be low, medium o
 
 /** Idempotency key, unique within the wallet. */
 export const sequenceId = text(200)
+
+/**
+ * Mode of an installation. That of a rehearsal contains the chain id of its private EVM chain, which is
+ * below 10^15.
+ */
+export const networkMode = z
+  .union(
+    [
+      z.enum(['local', 'mainnet']),
+      z
+        .templateLiteral(['regtest-', z.int()])
+        .refine((text) => /^regtest-[1-9]\d{0,14}$/.test(text))
+        .meta({ maxLength: 23, pattern: '^regtest-[1-9]\\d{0,14}$' }),
+    ],
+    'must be local, mainnet or regtest-CHAIN_ID',
+  )
+  .meta({ description: 'Mode of the installation' })

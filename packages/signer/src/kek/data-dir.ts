@@ -11,6 +11,7 @@ import {
   type KeyFile,
   type Surroundings,
 } from '@custody/key-encryption'
+import { type NetworkMode, hasRealCoins } from '@custody/chains/mode'
 import { Vault } from '@custody/threshold'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -46,10 +47,10 @@ export const kekContextOf = (home: string, env: NodeJS.ProcessEnv): Surroundings
  * Checks that the provider is allowed in this mode.
  * @throws ConfigError if real coins would depend on a key file in the same place
  */
-export function assertAllowed(mode: string, { kind }: { kind: string }): void {
-  if (mode !== 'local' && kind === 'file') {
+export function assertAllowed(mode: NetworkMode, { kind }: { kind: string }): void {
+  if (kind === 'file' && hasRealCoins(mode)) {
     throw new ConfigError(
-      'A plain-file key-encryption key is allowed with mode local only; use a passphrase, pkcs11, vault, aws-kms or gcp-kms',
+      'A plain-file key-encryption key is not allowed with mode mainnet; use a passphrase, pkcs11, vault, aws-kms or gcp-kms',
     )
   }
 }

@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
+import { networkMode } from '@custody/request-auth/bodies'
 import { sha256hex, signBytes, TAGS, verifyBytes } from '../canonical.ts'
 import { Refusal } from '../errors.ts'
 import { GOVERNANCE } from '../store/entries/governance.ts'
@@ -82,7 +83,7 @@ const contentSchema = z.strictObject({
   /** Version of the format. Version 1 is not signed. */
   version: z.union([z.literal(1), z.literal(2)]),
   node: z.int(),
-  mode: z.string(),
+  mode: networkMode,
   made_at: z.int(),
   /** Encrypted files of the data folder: config.json, identity and TLS keys. */
   home: sealedSchema,

@@ -1,3 +1,4 @@
+import { hasLocalChains } from '@custody/chains/mode'
 import { fingerprintOfKey, parsePublicKey } from '@custody/request-auth'
 import type { KeyMaterial, Vault } from '@custody/threshold'
 import { existsSync, readFileSync } from 'node:fs'
@@ -247,7 +248,7 @@ export class Backups {
     // Without what both records contain meanwhile, which grows between the two calls.
     const seen = { file: backup.hash, ...chosen, ...this.#report(content, plan) }
     const code = sha256hex(JSON.stringify(seen)).slice(0, 16)
-    if (preview || (confirm === undefined && config.mode !== 'local'))
+    if (preview || (confirm === undefined && !hasLocalChains(config.mode)))
       return { restored: false, confirm: code, ...seen, ...foundBy(compared) }
     if (confirm !== undefined && confirm !== code) {
       throw new Refusal(

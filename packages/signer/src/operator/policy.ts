@@ -1,3 +1,4 @@
+import { hasLocalChains } from '@custody/chains/mode'
 import { z } from 'zod'
 import { judgedPolicy, presentPolicy, presentBodySchema } from '../api/policy.ts'
 import { Refusal } from '../errors.ts'
@@ -97,7 +98,7 @@ export async function cancelReset(parts: NodeContext, body: unknown): Promise<un
 export async function uninstallPolicy(parts: NodeContext, body: unknown): Promise<unknown> {
   const { exchange } = parts.governance
   const { workspace } = shaped(workspaceSchema, body)
-  if (parts.config.mode !== 'local')
+  if (!hasLocalChains(parts.config.mode))
     throw new Refusal(
       'NOT_ALLOWED',
       `A policy cannot be removed in the mode ${parts.config.mode}: propose another document`,

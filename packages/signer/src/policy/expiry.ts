@@ -1,4 +1,5 @@
-import { traitsOf, type Expiry, type Network } from '@custody/chains'
+import { hasLocalChains } from '@custody/chains/mode'
+import { byMode, traitsOf, type Expiry, type Network } from '@custody/chains'
 import { Refusal } from '../errors.ts'
 import type { Ends } from '../store/ends.ts'
 import type { State } from '../store/state.ts'
@@ -37,11 +38,11 @@ function endMost(
     const reached =
       expiry.unit === 'slot' && zero !== undefined
         ? now - zero
-        : (ends?.reachedMost(now, expiry.perSecondMax[mode]) ?? null)
+        : (ends?.reachedMost(now, byMode(mode, expiry.perSecondMax)) ?? null)
     return reached === null ? null : reached + expiry.aheadMax
   }
   const { aheadMax, localAheadMax } = expiry
-  return mode === 'local' && localAheadMax !== undefined
+  return localAheadMax !== undefined && hasLocalChains(mode)
     ? Math.max(now, ends?.highest ?? 0) + localAheadMax
     : now + aheadMax
 }

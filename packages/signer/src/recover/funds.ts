@@ -26,7 +26,7 @@ export class Public {
   }
 
   get registry() {
-    return loadRegistry(this.#backup.mode === 'local' ? 'local' : 'mainnet')
+    return loadRegistry(this.#backup.mode)
   }
   get node(): number {
     return this.#backup.node

@@ -1,18 +1,20 @@
+import { ChainError, readMode, type NetworkMode } from '@custody/chains/basics'
 import { printJson, printLines, printNotice } from '@custody/chains/terminal'
 import { resolve } from 'node:path'
 import { check } from './check.ts'
 import { SetupError, writeJson } from './files.ts'
-import type { Mode } from './public-config-files.ts'
 import { setupPlatform, type SetupResult } from './platform.ts'
 
 /**
  * Reads the mode.
  * @throws SetupError
  */
-export function modeOf(typed: string): Mode {
-  if (typed !== 'local' && typed !== 'mainnet')
-    throw new SetupError('--mode: must be local or mainnet')
-  return typed
+export function modeOf(typed: string): NetworkMode {
+  try {
+    return readMode(typed)
+  } catch (error) {
+    throw error instanceof ChainError ? new SetupError(`--mode: ${error.message}`) : error
+  }
 }
 
 /**
@@ -38,7 +40,7 @@ export async function runPlatformSetup({
   out,
 }: {
   home: string
-  mode: Mode
+  mode: NetworkMode
   peers: string | undefined
   out: string | undefined
 }): Promise<void> {

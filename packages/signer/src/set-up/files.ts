@@ -18,6 +18,9 @@ export class SetupError extends TerminalError {
   }
 }
 
+/** Default of `budget_fee_caps` in config.json. */
+export const BUDGET_FEE_CAPS = { local: 100, regtest: 10, mainnet: 10 } as const
+
 export const TIMEOUTS = { round: 5000, keygen: 60_000, sign: 30_000 }
 
 export const write = (path: string, text: string): void => {

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { NetworkMode } from '@custody/chains/mode'
 import { closed, makeTls, SetupError, writeJson } from './files.ts'
 import {
   printLines,
   readNodes,
-  type Mode,
   type NodePublicConfig,
   type PlatformPublicConfig,
 } from './public-config-files.ts'
@@ -31,7 +31,7 @@ export const pinned = ({ node, host, port, certificate, identity }: NodePublicCo
 
 interface PlatformOptions {
   home: string
-  mode: Mode
+  mode: NetworkMode
   peers?: readonly string[]
 }
 

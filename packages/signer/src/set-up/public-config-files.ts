@@ -1,23 +1,20 @@
 import { createPublicKey } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import type { NetworkMode } from '@custody/chains/mode'
 import { pinOf } from '@custody/request-auth/pinned'
 import { z } from 'zod'
+import { networkMode } from '@custody/request-auth/bodies'
 import { fingerprintOf } from '../fingerprints.ts'
 import { SetupError } from './files.ts'
 
-/**
- * Mode of an installation. This module reads the files that operators copy between hosts, which
- * contain public configurations only. Each file states its kind, so that it cannot be mistaken for
- * another one.
- */
+// The files that operators copy between hosts contain public configurations only. Each states its kind,
+// so that it cannot be mistaken for another one, and its mode.
 
-export type Mode = 'local' | 'mainnet'
-const mode = z.enum(['local', 'mainnet'])
 const half = z.strictObject({
   kind: z.literal('custody signer node'),
   version: z.literal(1),
-  mode,
+  mode: networkMode,
   node: z.int().min(1).max(3),
   host: z.string().min(1),
   port: z.int().min(1).max(65_535),
@@ -27,7 +24,7 @@ const half = z.strictObject({
 const platformHalf = z.strictObject({
   kind: z.literal('custody platform'),
   version: z.literal(1),
-  mode,
+  mode: networkMode,
   certificate: z.string(),
 })
 const recoveryHalf = z.strictObject({
@@ -103,7 +100,7 @@ function readHalf<K extends Kind>(
   throw new SetupError(`${name} is ${nameOf(value ?? {})}, which is not allowed for this option`)
 }
 
-const sameMode = (option: string, file: string, theirs: Mode, ours: Mode): void => {
+const sameMode = (option: string, file: string, theirs: NetworkMode, ours: NetworkMode): void => {
   if (theirs !== ours)
     throw new SetupError(
       `${option}: ${file} was made with --mode ${theirs}, this home with --mode ${ours}`,
@@ -117,7 +114,7 @@ const sameMode = (option: string, file: string, theirs: Mode, ours: Mode): void 
 export function readNodes(
   files: readonly string[],
   wanted: readonly number[],
-  ours: Mode,
+  ours: NetworkMode,
   own?: NodePublicConfig,
 ): NodePublicConfig[] {
   const nodes = files.map((file) => {
@@ -147,7 +144,7 @@ export function readNodes(
   return wanted.map((node) => nodes.find(({ each }) => each.node === node)!.each)
 }
 
-export function readPlatform(file: string, ours: Mode): PlatformPublicConfig {
+export function readPlatform(file: string, ours: NetworkMode): PlatformPublicConfig {
   const each = readHalf('--platform', file, 'custody platform')
   sameMode('--platform', file, each.mode, ours)
   return each

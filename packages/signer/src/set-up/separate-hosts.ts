@@ -1,4 +1,5 @@
 import type { KekSettings } from '@custody/key-encryption'
+import { byMode, type NetworkMode, hasRealCoins } from '@custody/chains/mode'
 import { existsSync, readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
@@ -10,6 +11,7 @@ import {
   makeRecovery,
   SetupError,
   socketOf,
+  BUDGET_FEE_CAPS,
   TIMEOUTS,
   write,
   writeJson,
@@ -20,7 +22,6 @@ import {
   readNodes,
   readPlatform,
   readRecovery,
-  type Mode,
   type NodePublicConfig,
   type PlatformPublicConfig,
 } from './public-config-files.ts'
@@ -33,7 +34,7 @@ import { CHECK, COMPARE, pinned, type SetupResult } from './platform.ts'
  */
 export interface SeparateHostOptions {
   home: string
-  mode: Mode
+  mode: NetworkMode
   node?: number
   /** Host name or address at which the others connect to it. */ host?: string
   /** Address on which it listens, if different. */ listen?: string
@@ -119,7 +120,7 @@ export async function setupNode(o: SeparateHostOptions): Promise<SetupResult> {
     peers: peers.map(pinned),
     platform_certificate: platform.certificate,
     pool: { secp256k1: 2, ed25519: 2 },
-    budget_fee_caps: mode === 'local' ? 100 : 10,
+    budget_fee_caps: byMode(mode, BUDGET_FEE_CAPS),
     timeouts_ms: TIMEOUTS,
   }
   writeJson(join(home, 'config.json'), config)
@@ -168,7 +169,7 @@ async function firstOf(o: SeparateHostOptions, node: number): Promise<SetupResul
     ...printLines([half]),
     'Transfer the public half to the two other nodes and to the platform; their operators compare the fingerprint with you.',
   ]
-  if (mode === 'mainnet' && host === '127.0.0.1')
+  if (host === '127.0.0.1' && hasRealCoins(mode))
     lines.push('The other nodes would connect to 127.0.0.1, which is their own host: set --host')
   return { half, lines }
 }

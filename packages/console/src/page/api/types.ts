@@ -22,7 +22,7 @@ export interface Session {
   person: Person | null
   workspaces: Membership[]
   passkeys_available: boolean
-  network: 'local' | 'mainnet'
+  network: 'local' | 'mainnet' | `regtest-${number}`
   version: string
   command: 'npx custody' | 'custody'
 }

@@ -165,11 +165,13 @@ export function assertExchange(
   if (services.exchanges.has(exchange)) return
   const { only } = services.exchanges
   const here =
-    only === null ? 'see GET /dac/v1/exchanges' : `the local network has ${only.join(' and ')}`
+    only === null
+      ? 'see GET /dac/v1/exchanges'
+      : only.length === 0
+        ? 'a rehearsal has none, because an exchange would send real coins to it'
+        : `the local network has ${only.join(' and ')}`
   const why =
-    only !== null && isExchange(exchange)
-      ? 'is not available on the local network'
-      : 'is not a known exchange'
+    only !== null && isExchange(exchange) ? 'is not available here' : 'is not a known exchange'
   throw new ApiError('INVALID_REQUEST', `${field}: ${exchange.slice(0, 100)} ${why}; ${here}`, {
     field,
   })

@@ -132,7 +132,7 @@ test('refuses a key that the exchange rejects, that may withdraw, or that cannot
       { exchange: 'mtgox' },
       /^exchange: mtgox is not a known exchange; the local network has kraken and binance$/,
     ],
-    [{ exchange: 'okx' }, /^exchange: okx is not available on the local network/],
+    [{ exchange: 'okx' }, /^exchange: okx is not available here; the local network has/],
     [{ exchange: '../../etc' }, /^exchange: /],
     [{ label: '' }, /^label: must not be empty/],
     [{ api_key: '' }, /^api_key: must not be empty/],
@@ -410,6 +410,7 @@ test('the list of exchanges matches ccxt, and a local platform offers only local
   )
   Object.assign(fixture.services, {
     exchanges: createExchanges({
+      settings: { network: 'mainnet' },
       devnetUrl: null,
       database: fixture.database,
       environment: fixture.services.environment,

@@ -1,7 +1,9 @@
+import { byMode } from '@custody/chains/mode'
 import type { Fetch } from '@custody/chains'
 import { localExchangeUrl } from '../../core/ccxt.ts'
 import type { Queryable } from '../../core/database/pool.ts'
 import type { Environment } from '../../core/environment.ts'
+import type { Settings } from '../../core/settings/settings.ts'
 import { databaseNonces } from './nonces.ts'
 import { Venues } from './venues.ts'
 
@@ -11,21 +13,23 @@ const LOCAL = ['kraken', 'binance']
 /**
  * Creates the exchanges of an installation.
  * @param devnetUrl base URL of the local chains, whose exchanges replace the real ones and are the
- *   only ones available; null: the real exchanges
+ *   only ones available; null: the real exchanges, except in a rehearsal, to whose addresses a real
+ *   exchange would send real coins
  */
 export function createExchanges(o: {
+  settings: Pick<Settings, 'network'>
   devnetUrl: string | null
   database: Queryable
   environment: Environment
   fetch: Fetch
 }): Venues {
-  const { devnetUrl, database, environment, fetch } = o
+  const { settings, devnetUrl, database, environment, fetch } = o
   return new Venues({
     urls:
       devnetUrl === null
         ? {}
         : Object.fromEntries(LOCAL.map((name) => [name, localExchangeUrl(devnetUrl, name)])),
-    only: devnetUrl === null ? null : LOCAL,
+    only: byMode(settings.network, { local: LOCAL, regtest: [], mainnet: null }),
     environment,
     fetch,
     nonces: databaseNonces(database),

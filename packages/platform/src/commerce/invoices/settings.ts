@@ -1,3 +1,4 @@
+import { byMode } from '@custody/chains/mode'
 import { ChainError, parseAmount } from '@custody/chains'
 import { ApiError } from '../../core/errors.ts'
 import type { Queryable } from '../../core/database/pool.ts'
@@ -58,8 +59,12 @@ export function readTolerance(percent: string): number {
  * @throws ApiError `INVALID_REQUEST`
  */
 export function readLife({ settings }: Services, seconds: number | undefined): number | undefined {
-  if (seconds === undefined || settings.network === 'local' || seconds >= EXPIRES_IN_S.leastReal)
-    return seconds
+  const least = byMode(settings.network, {
+    local: 0,
+    regtest: EXPIRES_IN_S.leastReal,
+    mainnet: EXPIRES_IN_S.leastReal,
+  })
+  if (seconds === undefined || seconds >= least) return seconds
   throw new ApiError(
     'INVALID_REQUEST',
     `expires_in: must be an integer from ${EXPIRES_IN_S.leastReal} to ${EXPIRES_IN_S.most}`,

@@ -1,3 +1,4 @@
+import { byMode } from '@custody/chains/mode'
 import { formatAmount, type Registry } from '@custody/chains'
 import { z } from 'zod'
 import { exact, showUsd } from '../../core/decimals.ts'
@@ -57,7 +58,11 @@ export const readSettings = panelEndpoint({
       [
         'CUSTODY_NETWORK',
         settings.network,
-        settings.network === 'local' ? 'Local chains with test coins only' : 'The real networks',
+        byMode(settings.network, {
+          local: 'Local chains with test coins only',
+          regtest: 'A rehearsal on private chains, without real coins',
+          mainnet: 'The real networks',
+        }),
       ],
       [
         'CUSTODY_PUBLIC_URL',

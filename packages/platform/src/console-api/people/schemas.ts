@@ -1,3 +1,4 @@
+import { networkMode } from '@custody/request-auth/bodies'
 import { z } from 'zod'
 import { WORKSPACE_NAME } from '../../custody/prepaid-fee/ensure-workspace.ts'
 import { PASSWORD_LENGTH } from './password.ts'
@@ -61,7 +62,7 @@ export const sessionShape = z.object({
   passkeys_available: z.boolean().meta({
     description: 'False if the page’s host is an IP address: open http://localhost instead',
   }),
-  network: z.enum(['local', 'mainnet']),
+  network: networkMode,
   version: z.string(),
   command: z.enum(['npx custody', 'custody']).meta({
     description: 'Name of the command-line program in this installation: in a bundle `custody`',

@@ -1,5 +1,13 @@
+import { hasLocalChains } from '@custody/chains/mode'
 import { resolve } from 'node:path'
-import { loadRegistry, parseAmount, type NetworkMode } from '@custody/chains/basics'
+import {
+  byMode,
+  ChainError,
+  loadRegistry,
+  parseAmount,
+  readMode,
+  type NetworkMode,
+} from '@custody/chains/basics'
 import { reasonOf } from '@custody/chains/reason'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
@@ -157,6 +165,16 @@ const httpUrl = z
 
 const postgresUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgresql://')
 
+const network = z.string().transform((text, context): NetworkMode => {
+  try {
+    return readMode(text)
+  } catch (error) {
+    if (!(error instanceof ChainError)) throw error
+    context.addIssue({ code: 'custom', message: error.message, params: QUOTED })
+    return z.NEVER
+  }
+})
+
 const list = z.string().transform((text) =>
   text
     .split(',')
@@ -233,7 +251,7 @@ const variables = z
         `must be ${SECRETS_KEY_BYTES} bytes in base64, or @FILE`,
       )
       .optional(),
-    CUSTODY_NETWORK: oneOf('local', 'mainnet').default('local'),
+    CUSTODY_NETWORK: network.prefault('local'),
     CUSTODY_CONFIG: z.string().default('custody.config.json'),
     CUSTODY_RATE_LIMIT: integer(1, 10_000_000).default(1000),
     CUSTODY_RATE_SCOPE: oneOf('key', 'endpoint').default('key'),
@@ -283,7 +301,7 @@ const variables = z
         'DATABASE_MIGRATION_URL',
         'requires DATABASE_URL, which is the URL of the same database',
       )
-    if (set.CUSTODY_LOCAL_CHAINS !== undefined && set.CUSTODY_NETWORK !== 'local') {
+    if (set.CUSTODY_LOCAL_CHAINS !== undefined && !hasLocalChains(set.CUSTODY_NETWORK)) {
       wrong(
         'CUSTODY_LOCAL_CHAINS',
         'is for CUSTODY_NETWORK=local; endpoints of real networks are in custody.config.json',
@@ -316,7 +334,7 @@ const variables = z
       )
     for (const id of set.CUSTODY_PRICE_EXCHANGES) {
       if (!isExchange(id)) wrong('CUSTODY_PRICE_EXCHANGES', `ccxt has no exchange "${id}"`)
-      else if (set.CUSTODY_NETWORK === 'local' && id !== 'kraken') {
+      else if (hasLocalChains(set.CUSTODY_NETWORK) && id !== 'kraken') {
         wrong('CUSTODY_PRICE_EXCHANGES', `the local chains support kraken only, not "${id}"`)
       }
     }
@@ -367,7 +385,11 @@ const SCREENING_CACHE_S = 600
 
 function screeningOf(set: Variables): Settings['aml'] {
   // Local risks change by a command, and count immediately.
-  const cacheS = set.CUSTODY_NETWORK === 'local' ? 0 : SCREENING_CACHE_S
+  const cacheS = byMode(set.CUSTODY_NETWORK, {
+    local: 0,
+    regtest: SCREENING_CACHE_S,
+    mainnet: SCREENING_CACHE_S,
+  })
   return {
     urls: {
       CHAINALYSIS: set.CUSTODY_AML_CHAINALYSIS_URL ?? null,
@@ -383,20 +405,19 @@ function screeningOf(set: Variables): Settings['aml'] {
 }
 
 /**
- * Reads the settings from the environment and, for mainnet, custody.config.json in the working
- * directory.
+ * Reads the settings from the environment and, except with local chains, custody.config.json in the
+ * working directory.
  * @throws Error with a sentence that names the setting
  */
 export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
   const set = taken(variables.safeParse(argument(env)), env)
   const network = set.CUSTODY_NETWORK
-  const { networks, sweep } =
-    network === 'mainnet'
-      ? readConfiguration(resolve(set.CUSTODY_CONFIG), loadRegistry(network))
-      : {
-          networks: {},
-          sweep: {},
-        }
+  const { networks, sweep } = hasLocalChains(network)
+    ? {
+        networks: {},
+        sweep: {},
+      }
+    : readConfiguration(resolve(set.CUSTODY_CONFIG), loadRegistry(network))
   return {
     home: dataDirOf(env),
     port: set.PORT,
@@ -414,17 +435,21 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
     endpoints: networks,
     sweep: sweepRules(network, set.CUSTODY_SWEEP_COST_MULTIPLE, sweep),
     secretsKey: set.CUSTODY_SECRETS_KEY ?? null,
-    pollMs: network === 'local' ? 500 : 5000,
+    pollMs: byMode(network, { local: 500, regtest: 1000, mainnet: 5000 }),
     prepaidTiers: set.CUSTODY_PREPAID_TIERS,
     feeBumpAfterMs: set.CUSTODY_FEE_BUMP_AFTER_S * 1000,
-    auditEveryMs: (set.CUSTODY_AUDIT_EVERY_H ?? (network === 'local' ? 0 : 6)) * 3_600_000,
+    auditEveryMs:
+      (set.CUSTODY_AUDIT_EVERY_H ?? byMode(network, { local: 0, regtest: 6, mainnet: 6 })) *
+      3_600_000,
     logLevel: set.CUSTODY_LOG_LEVEL,
     logFormat: set.CUSTODY_LOG_FORMAT,
     role: set.CUSTODY_ROLE,
     localChains: set.CUSTODY_LOCAL_CHAINS ?? null,
     reservesPublic: set.CUSTODY_RESERVES_PUBLIC,
     allowDeprecated: new Set(set.CUSTODY_ALLOW_DEPRECATED),
-    webhookAllow: set.CUSTODY_WEBHOOK_ALLOW ?? (network === 'local' ? LOOPBACK : []),
+    webhookAllow:
+      set.CUSTODY_WEBHOOK_ALLOW ??
+      byMode(network, { local: LOOPBACK, regtest: LOOPBACK, mainnet: [] }),
     metricsAllow: set.CUSTODY_METRICS_ALLOW ?? LOOPBACK,
     aml: screeningOf(set),
     prices: {

@@ -1,4 +1,10 @@
-import { ChainError, parseAmount, type NetworkMode, type Registry } from '@custody/chains/basics'
+import {
+  byMode,
+  ChainError,
+  parseAmount,
+  type NetworkMode,
+  type Registry,
+} from '@custody/chains/basics'
 
 /** Number of decimals of `cost_multiple`, which is stored in thousandths. */
 export const MULTIPLE_DECIMALS = 3
@@ -15,7 +21,7 @@ export type SweepRules = Readonly<Record<string, SweepRule>>
  * Default minimum ratio of a deposit's value to the cost of its sweep. On mainnet a deposit that is
  * worth less than twice the cost is not swept.
  */
-const DEFAULT_MULTIPLE = { local: '0', mainnet: '2' } as const
+const DEFAULT_MULTIPLE = { local: '0', regtest: '2', mainnet: '2' } as const
 
 /**
  * Parses the operator's decimal to an integer.
@@ -57,7 +63,7 @@ export function sweepRules(
 ): SweepRules {
   return {
     '*': {
-      cost_multiple: everywhere ?? parseAmount(DEFAULT_MULTIPLE[mode], MULTIPLE_DECIMALS),
+      cost_multiple: everywhere ?? parseAmount(byMode(mode, DEFAULT_MULTIPLE), MULTIPLE_DECIMALS),
       min_amount: null,
     },
     ...configured,

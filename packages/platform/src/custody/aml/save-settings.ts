@@ -1,21 +1,40 @@
+import { byMode } from '@custody/chains/mode'
 import { z } from 'zod'
 import { ApiError } from '../../core/errors.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
 import { credential, text } from '../../core/http/schemas.ts'
-import { LEVELS, PROVIDERS, readLevels, readProvider } from './levels.ts'
+import { LEVELS, PROVIDERS, readLevels, readProvider, type ProviderName } from './levels.ts'
 import { sealToken, type AmlRow } from './policy.ts'
 import { amlShape, presentAml } from './present.ts'
 import { ProviderError } from './providers/provider.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { Database } from '../../core/database/pool.ts'
+import type { Settings } from '../../core/settings/settings.ts'
 import type { Logger } from 'pino'
 import type { Aml } from './aml.ts'
 
 interface Services {
+  settings: Pick<Settings, 'network' | 'aml'>
   environment: Environment
   database: Database
   log: Logger
   aml: Aml
+}
+
+/**
+ * Checks that a provider can know the addresses of this installation.
+ * @throws ApiError `INVALID_REQUEST` in a rehearsal, whose addresses are other people's on the real networks
+ */
+function assertKnowsAddresses(
+  { network, aml }: Services['settings'],
+  provider: ProviderName,
+): void {
+  if (byMode(network, { local: true, regtest: aml.urls[provider] !== null, mainnet: true })) return
+  throw new ApiError(
+    'INVALID_REQUEST',
+    `provider: ${provider} knows only addresses of the real networks; in a rehearsal, the operator can set CUSTODY_AML_${provider}_URL to an emulator`,
+    { field: 'provider' },
+  )
 }
 
 /**
@@ -52,6 +71,7 @@ export const saveAmlSettings = endpoint({
   response: amlShape,
   async handler({ caller, body }, services: Services) {
     const provider = readProvider(body.provider)
+    assertKnowsAddresses(services.settings, provider)
     const levels = readLevels(body.aml_risk_levels)
     const token = body.aml_token
     let accepted: boolean

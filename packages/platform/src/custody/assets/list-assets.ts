@@ -1,3 +1,4 @@
+import { networkMode } from '@custody/request-auth/bodies'
 import { z } from 'zod'
 import {
   ADDRESS_MAX,
@@ -30,6 +31,10 @@ export const assetShape = z
     ticker: z.string().max(WORD_MAX),
     blockchain: z.string().max(NAME_MAX),
     network: z.string().max(WORD_MAX),
+    mode: networkMode.meta({
+      description:
+        'Which networks the installation is for: local chains, private chains (a rehearsal), or the real ones',
+    }),
     family: z
       .string()
       .max(WORD_MAX)
@@ -72,6 +77,7 @@ export const assetShape = z
 export const assetsForCallers = (services: Services) =>
   listAssets(services).map((asset) => ({
     ...asset,
+    mode: services.registry.mode,
     min_withdrawal: exact(asset.min_withdrawal),
   }))
 

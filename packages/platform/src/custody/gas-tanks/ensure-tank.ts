@@ -1,3 +1,4 @@
+import { byMode } from '@custody/chains/mode'
 import type { Network, Registry } from '@custody/chains'
 import type { Chain, Fuelled } from '../../core/engine/chain.ts'
 import { ensureTank } from '../addresses/derive.ts'
@@ -26,9 +27,9 @@ export const hasTank = (chain: Chain): chain is Chain & { fuelled: Fuelled } =>
 const oneCoin = (services: Services, { native_asset: name }: Network): bigint =>
   10n ** BigInt(services.registry.asset(name)?.decimals ?? 18)
 
-/** Returns the amount that a local tank receives on first use; 0 on mainnet. */
+/** Returns the amount that a tank on local chains receives on first use; otherwise 0. */
 export const firstFill = (services: Pick<Services, 'settings'>, { fuelled }: Chain): bigint =>
-  services.settings.network === 'local' ? (fuelled?.firstFill ?? 0n) : 0n
+  byMode(services.settings.network, { local: fuelled?.firstFill ?? 0n, regtest: 0n, mainnet: 0n })
 
 /** Returns the threshold and first funding of a gas tank, in the smallest unit. */
 export const tankTerms = (

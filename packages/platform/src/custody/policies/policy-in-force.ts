@@ -5,6 +5,7 @@ import {
   readDocument,
   type PolicyDocument,
 } from '@custody/policy'
+import { networkMode } from '@custody/request-auth/bodies'
 import { z } from 'zod'
 import { KEY_MAX } from '../../core/bounds.ts'
 import type { SignerNodes } from '../../core/signing/nodes.ts'
@@ -39,7 +40,7 @@ const identitySignature = z
 /** A node's signed statements about the document in force and the stops. The caller verifies them. */
 const inForceShape = z.object({
   node: z.int().min(1).max(3),
-  mode: z.enum(['local', 'mainnet']),
+  mode: networkMode,
   nodes: hash,
   workspace: z.string().max(200),
   number: z.int().min(1),

@@ -1,4 +1,5 @@
 import { diff, LIMITS, ruleSentence } from '@custody/policy'
+import { networkMode } from '@custody/request-auth/bodies'
 import { z } from 'zod'
 import { NAME_MAX, TIME_MAX } from '../../core/bounds.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
@@ -50,7 +51,7 @@ const statementShape = z
       .min(1)
       .max(3)
       .meta({ description: 'Signer node', examples: [1] }),
-    mode: z.enum(['local', 'mainnet']),
+    mode: networkMode,
     nodes: policyHash.meta({ description: 'Hash of the identity keys of the signer nodes' }),
     workspace: z.string().max(200).meta({ description: 'Workspace' }),
     number: policyNumber,

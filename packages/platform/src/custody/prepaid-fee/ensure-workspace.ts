@@ -1,3 +1,4 @@
+import { hasRealCoins } from '@custody/chains/mode'
 import type { Queryable } from '../../core/database/pool.ts'
 import type { Settings } from '../../core/settings/settings.ts'
 import type { Environment } from '../../core/environment.ts'
@@ -37,7 +38,7 @@ export async function ensureWorkspace(
       'insert into prepaid_accounts (workspace_id, tier, decided_on) values ($1, $2, $3)',
       [workspace.id, services.settings.prepaidTiers[0]?.name, day],
     )
-    if (services.settings.network === 'local') {
+    if (!hasRealCoins(services.settings.network)) {
       await tx.query('select prepaid_adjust($1, $2, $3, 0)', [
         workspace.id,
         `initial:${workspace.id}`,

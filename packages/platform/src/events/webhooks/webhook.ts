@@ -1,3 +1,4 @@
+import { hasRealCoins } from '@custody/chains/mode'
 import { z } from 'zod'
 import { ID_MAX, INT_MAX, KEY_MAX, MESSAGE_MAX, TIME_MAX, WORD_MAX } from '../../core/bounds.ts'
 import type { Queryable } from '../../core/database/pool.ts'
@@ -146,7 +147,8 @@ export function checkUrl(
   } catch {
     throw wrong('must be a URL such as https://example.com/webhooks')
   }
-  const local = services.settings.network === 'local'
+  // Receivers of test coins may be programs on the developer's machine.
+  const local = !hasRealCoins(services.settings.network)
   if (url.protocol !== 'https:' && !(local && url.protocol === 'http:'))
     throw wrong(local ? 'must begin with https:// or http://' : 'must begin with https://')
   if (url.username !== '' || url.password !== '')

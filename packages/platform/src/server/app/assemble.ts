@@ -1,3 +1,4 @@
+import { hasLocalChains } from '@custody/chains/mode'
 import { ChainError, loadRegistry } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import type { Logger } from 'pino'
@@ -79,7 +80,7 @@ export interface StartOptions {
 export async function assemble(options: StartOptions): Promise<RunningPlatform> {
   const { settings, runtime, log, undo, operate, isOurs, local } = options
   const { environment } = runtime
-  const isLocal = settings.network === 'local'
+  const isLocal = hasLocalChains(settings.network)
   const notifiers = {
     outbox: new Notifier(environment),
     work: new Notifier(environment),

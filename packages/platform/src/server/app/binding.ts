@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { NetworkMode } from '@custody/chains'
+import { signersFolder } from '../../core/data-dir.ts'
 import type { Database } from '../../core/database/pool.ts'
 import type { SignerNodes } from '../../core/signing/nodes.ts'
 import { heardStatus } from '../../core/signing/status.ts'
@@ -17,18 +18,23 @@ const refusal = (wanted: NetworkMode, what: string, existing: string, instead: s
   )
 
 /**
+ * Returns the mode of the nodes that were set up in a data folder; null if there are none. They exist
+ * before the first successful start, and earlier versions wrote no other file with the mode.
+ */
+function nodesMode(home: string): string | null {
+  const file = join(signersFolder(home), 'platform', 'peers.json')
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as { mode: string }).mode : null
+}
+
+/**
  * Checks the network of a data folder, before anything is started in it.
  * @throws Error that says what to do if the folder belongs to another network
  */
 export function checkHome(home: string, network: NetworkMode): void {
   const file = join(home, FILE)
-  // Earlier versions did not write this file. A data folder with the ports of local processes then
-  // belongs to `local`.
   const existing = existsSync(file)
     ? readFileSync(file, 'utf8').trim()
-    : existsSync(join(home, 'ports.json'))
-      ? 'local'
-      : network
+    : (nodesMode(home) ?? network)
   if (existing !== network)
     throw refusal(network, `the home ${home}`, existing, 'set CUSTODY_HOME to another folder')
 }

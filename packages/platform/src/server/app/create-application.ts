@@ -118,7 +118,7 @@ export async function createApplication(parts: ApplicationParts): Promise<Applic
     aml,
     people: peopleOf(parts, aml.secrets),
     prices: pricesOf(parts),
-    exchanges: createExchanges({ devnetUrl, database, environment, fetch }),
+    exchanges: createExchanges({ ...parts, environment, fetch }),
     trading: { due: new Notifier(environment) },
     exchangeTransfers: { due: new Notifier(environment) },
     exchangeDestinations: exchangeDestinationsOf(() => base),

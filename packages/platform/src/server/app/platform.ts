@@ -6,7 +6,7 @@ import { pino, type Logger } from 'pino'
 import type { EmbeddedPostgres } from '../../core/database/embedded.ts'
 import { urlForRole } from '../../core/database/embedded-roles.ts'
 import { isConnectionError } from '../../core/database/pool.ts'
-import { createDataDir, lockDataDir } from '../../core/data-dir.ts'
+import { createDataDir, lockDataDir, runsNodes } from '../../core/data-dir.ts'
 import type { Role, Settings } from '../../core/settings/settings.ts'
 import type { Operate, RunningPlatform } from './assemble.ts'
 import { checkHome } from './binding.ts'
@@ -98,8 +98,8 @@ async function start(
           })
           .then((started) => (running.postgres = started))
       : null,
-    all && settings.network === 'local' && settings.localChains === null
-      ? runtime.startLocal(settings.home, log).then((started) => {
+    all && settings.localChains === null && runsNodes(settings.network)
+      ? runtime.startLocal(settings.home, settings.network, log).then((started) => {
           undo.push(() => started.stop())
           return started
         })

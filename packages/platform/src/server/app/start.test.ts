@@ -91,7 +91,8 @@ test('a data directory can only be used with the network type of its first start
     bindHome(real, 'local')
   }, /belongs to the network "mainnet"/)
   const older = home('older')
-  writeFileSync(join(older, 'ports.json'), '{}')
+  mkdirSync(join(older, 'signers', 'platform'), { recursive: true })
+  writeFileSync(join(older, 'signers', 'platform', 'peers.json'), '{"mode":"local"}')
   assert.throws(() => {
     bindHome(older, 'mainnet')
   }, /belongs to the network "local"/)

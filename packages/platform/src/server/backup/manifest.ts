@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { existsSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { networkMode } from '@custody/request-auth/bodies'
 import { z } from 'zod'
 import { reasonOf } from '@custody/chains/reason'
 import { differenceOf, listBelow, measureFile, readPlain, type FileEntry } from './folder.ts'
@@ -16,7 +17,7 @@ const manifestSchema = z.strictObject({
   version: z.union([z.literal(1), z.literal(2)]),
   made_at: z.string(),
   platform_version: z.string(),
-  network: z.string(),
+  network: networkMode,
   database: z.strictObject({
     /**
      * Form of the database's copy. `files`: the embedded server's files with the WAL that makes

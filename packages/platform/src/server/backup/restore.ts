@@ -1,3 +1,4 @@
+import { hasLocalChains, type NetworkMode } from '@custody/chains/mode'
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
@@ -55,7 +56,7 @@ type Secrets = z.infer<typeof secretsSchema>
 export interface Restore extends Recovery {
   home: string
   from: string
-  network: string
+  network: NetworkMode
   databaseUrl: string | null
   secretsKey: string | null
   /** Secret half of the platform's recovery key, in hex; null: secrets are not restored. */
@@ -274,7 +275,7 @@ function checkTarget(
   if (archive !== null) assertPlainFolder(archive, 'CUSTODY_WAL_ARCHIVE')
   if (wal !== null && !existsSync(wal)) throw new Error(`--wal: the folder ${wal} does not exist`)
   if (nodeSecrets.size === 0) return
-  if (network !== 'local')
+  if (!hasLocalChains(network))
     throw new Error(
       '--node-secrets is for local only: elsewhere each operator restores the node on its own host',
     )

@@ -1,3 +1,4 @@
+import type { NetworkMode } from '@custody/chains/mode'
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { reasonOf } from '@custody/chains/reason'
@@ -20,7 +21,7 @@ export type AskNode = (
 export interface Backup {
   home: string
   out: string
-  network: string
+  network: NetworkMode
   databaseUrl: string | null
   walArchive: string | null
   /** CUSTODY_SECRETS_KEY; null: the file in the data folder. */

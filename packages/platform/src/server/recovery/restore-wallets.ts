@@ -1,3 +1,4 @@
+import { byMode } from '@custody/chains/mode'
 import {
   CHANGE_INDEX,
   familyOf,
@@ -144,7 +145,9 @@ export async function ensureScan(
   scanFrom: ScanFrom,
 ): Promise<void> {
   if ((await startedNetworks(services)).has(network.code)) return
-  const from = scanFrom[network.code] ?? (services.settings.network === 'local' ? 0 : undefined)
+  const from =
+    scanFrom[network.code] ??
+    byMode(services.settings.network, { local: 0, regtest: 0, mainnet: undefined })
   if (from === undefined)
     throw new NotAdopted(
       `${network.code} was never scanned by this database: specify its first block with --scan-from ${network.code}=HEIGHT`,

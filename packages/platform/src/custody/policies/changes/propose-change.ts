@@ -1,3 +1,4 @@
+import { hasLocalChains } from '@custody/chains/mode'
 import {
   canonicalText,
   LIMITS,
@@ -206,7 +207,7 @@ async function draftOf(
   const review = await reviewed(services, input, o)
   const now_s = secondsOf(services.database)
   const { mode, change } = inForce.document
-  const waitS = input.inS ?? change.delay_s + (mode === 'local' ? 0 : COLLECTION_S)
+  const waitS = input.inS ?? change.delay_s + (hasLocalChains(mode) ? 0 : COLLECTION_S)
   const collected = possessions.map((signed) => ({
     kind: 'possession' as const,
     signed,

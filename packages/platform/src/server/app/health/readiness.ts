@@ -1,3 +1,4 @@
+import { hasRealCoins } from '@custody/chains/mode'
 import { heardStatus, type NodeStatus } from '../../../core/signing/status.ts'
 import { failingLine } from '../../../core/engine/loops/health.ts'
 import { unpricedCoins } from '../../../custody/prices/coverage.ts'
@@ -66,7 +67,7 @@ export async function readiness(services: Services): Promise<Readiness> {
       loops:
         presence?.failing.map((each) => failingLine(each, services.environment.now())).join('; ') ||
         'ok',
-      ...(services.settings.network === 'mainnet' ? { sanctions: unscreened ?? 'ok' } : {}),
+      ...(hasRealCoins(services.settings.network) ? { sanctions: unscreened ?? 'ok' } : {}),
       prices: pricesLine(unpricedCoins(services)),
       ...Object.fromEntries(nodes.map((node) => [`signer_${node.node}`, words(node)])),
     },
@@ -75,11 +76,11 @@ export async function readiness(services: Services): Promise<Readiness> {
 
 /**
  * Returns why transfers of this installation are not screened against a current list of sanctioned
- * addresses; null if they are, or if the network is local. A list that was current when it was
+ * addresses; null if they are, or if no real coins are moved. A list that was current when it was
  * loaded and has become old since does not stop the service; the alert about it is raised instead.
  */
 function withoutSanctions(services: Services): string | null {
-  if (services.settings.network !== 'mainnet') return null
+  if (!hasRealCoins(services.settings.network)) return null
   const { aml } = services
   const days = aml.sanctions.ageWhenLoadedDays
   if (days < LIST_DAYS_MAX) return null

@@ -1,3 +1,4 @@
+import { hasLocalChains, type NetworkMode } from '@custody/chains/mode'
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -74,7 +75,8 @@ export async function withNodes<T>(home: string, work: () => Promise<T>): Promis
 
 /** Servers that a platform has started itself, in addition to the database. */
 export interface LocalServers {
-  devnetUrl: string
+  /** Base URL of the local chains; null in a rehearsal, which has none. */
+  devnetUrl: string | null
   /**
    * Resolves once all of them have reported that they are ready; rejects if one does not become
    * ready.
@@ -84,10 +86,14 @@ export interface LocalServers {
 }
 
 /**
- * Starts three signer nodes and the local chains; sets up the nodes if there are none. For `local`
- * only: three nodes under one user are not secure custody.
+ * Starts three signer nodes, and in the mode `local` the local chains; sets up the nodes if there are
+ * none. Three nodes under one user are not secure custody, so they never hold keys of real coins.
  */
-export async function startLocal(home: string, log: Logger): Promise<LocalServers> {
+export async function startLocal(
+  home: string,
+  network: NetworkMode,
+  log: Logger,
+): Promise<LocalServers> {
   const ports = await portsOf(home)
   const logs = join(home, 'logs')
   mkdirSync(logs, { recursive: true, mode: 0o700 })
@@ -101,7 +107,7 @@ export async function startLocal(home: string, log: Logger): Promise<LocalServer
         '--ports',
         ports.signers.join(','),
         '--mode',
-        'local',
+        network,
       ],
       { encoding: 'utf8' },
     )
@@ -110,7 +116,24 @@ export async function startLocal(home: string, log: Logger): Promise<LocalServer
         `the signer nodes could not be set up: ${(setup.stderr || setup.stdout).trim().slice(-800)}`,
       )
   }
-  const devnet = new Child(
+  // The chains take longest to start, so they are first.
+  const children = [
+    ...(hasLocalChains(network) ? [devnetOf(home, ports.devnet, log)] : []),
+    ...nodesOf(home, log),
+  ]
+  const ready = Promise.all(children.map((child) => child.start())).then(() => undefined)
+  // Callers that wait for `ready` receive the error; a start that fails earlier does not wait for
+  // it.
+  ready.catch(() => undefined)
+  return {
+    devnetUrl: hasLocalChains(network) ? `http://127.0.0.1:${ports.devnet}` : null,
+    ready,
+    stop: async () => void (await Promise.all(children.map((child) => child.stop()))),
+  }
+}
+
+const devnetOf = (home: string, port: number, log: Logger): Child =>
+  new Child(
     {
       // The local CoinGecko emulator responds to the ids that the platform will request.
       env: { CUSTODY_COINGECKO_IDS: process.env['CUSTODY_COINGECKO_IDS'] ?? '' },
@@ -121,28 +144,15 @@ export async function startLocal(home: string, log: Logger): Promise<LocalServer
         '--home',
         join(home, 'devnet'),
         '--port',
-        String(ports.devnet),
+        String(port),
         '--pace',
         process.env['CUSTODY_LOCAL_PACE'] || '1',
       ],
-      logFile: join(logs, 'devnet.log'),
+      logFile: join(home, 'logs', 'devnet.log'),
       ready: /^devnet ready (\S+)$/m,
     },
     log,
   )
-  // The chains take longest to start, so they are first.
-  const children = [devnet, ...nodesOf(home, log)]
-  const ready = Promise.all(children.map((child) => child.start())).then(() => undefined)
-  // Callers that wait for `ready` receive the error; a start that fails earlier does not wait for
-  // it.
-  ready.catch(() => undefined)
-  return {
-    devnetUrl: `http://127.0.0.1:${ports.devnet}`,
-    ready,
-    stop: async () => void (await Promise.all(children.map((child) => child.stop()))),
-  }
-}
-
 /** Returns the tracing settings for a child process, except the service name, which is its own. */
 function tracingSettings(): Record<string, string> {
   const isOurs = (name: string) => name.startsWith('OTEL_') && name !== 'OTEL_SERVICE_NAME'

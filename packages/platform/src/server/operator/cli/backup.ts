@@ -1,3 +1,4 @@
+import { hasLocalChains } from '@custody/chains/mode'
 import { asInstalled, printNotice } from '@custody/chains/terminal'
 import { chmodSync, existsSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -76,7 +77,7 @@ export const backup: Run = async ({ home, values }) => {
     text: [
       `backup: ${out}`,
       `manifest SHA-256: ${manifestSha256}`,
-      ...(manifest.network === 'local' && readVariable('CUSTODY_LOCAL_CHAINS') === undefined
+      ...(hasLocalChains(manifest.network) && readVariable('CUSTODY_LOCAL_CHAINS') === undefined
         ? [
             `the backup does not contain the local chains: copy ${join(home, 'devnet')} while the platform is stopped`,
           ]
@@ -185,7 +186,7 @@ export const restore: Run = async ({ home, values }) => {
     archive: readVariable('CUSTODY_WAL_ARCHIVE') ?? null,
   })
   const next = [
-    ...(reported.network === 'local' && readVariable('CUSTODY_LOCAL_CHAINS') === undefined
+    ...(hasLocalChains(reported.network) && readVariable('CUSTODY_LOCAL_CHAINS') === undefined
       ? [
           `restore the local chains: the backup does not contain them, so copy the folder devnet of the lost home to ${join(home, 'devnet')}. ` +
             'Without it the platform starts on new, empty chains, and the audit shows every balance as a deficit',

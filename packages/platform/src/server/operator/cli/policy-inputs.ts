@@ -1,3 +1,4 @@
+import { hasLocalChains, type NetworkMode } from '@custody/chains/mode'
 import { readSigned, statementSentences, type Policy } from '@custody/policy'
 import { printNotice } from '@custody/chains/terminal'
 import { resolve } from 'node:path'
@@ -30,12 +31,12 @@ import { need, type Outcome, type Run, type Values } from './typed.ts'
 
 /** Returns why a value is not confirmed, or null. @throws OperatorError if it is another one */
 export function unconfirmed(
-  mode: string,
+  mode: NetworkMode,
   { value, with: compared }: OperatorInput['confirm'],
   confirmed: unknown,
 ): string | null {
   if (confirmed === undefined)
-    return mode === 'local'
+    return hasLocalChains(mode)
       ? null
       : `compare ${compared}, then repeat the command with --confirm ${value}`
   if (confirmed !== value)

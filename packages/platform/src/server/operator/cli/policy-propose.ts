@@ -1,3 +1,4 @@
+import { hasLocalChains } from '@custody/chains/mode'
 import { canonicalText, lint, readSigned, type Policy, type PolicyDocument } from '@custody/policy'
 import type { NodePeer } from '../../../core/signing/nodes.ts'
 import { blockedKeysOf } from '../../../custody/policies/policy-in-force.ts'
@@ -42,7 +43,7 @@ function actsAtOf(approvals: readonly string[], values: Values, { mode, change }
     const { statement } = readSigned(text)
     if (statement.kind === 'change') return statement.acts_at
   }
-  const inS = values['in'] ?? String(change.delay_s + (mode === 'local' ? 0 : COLLECTION_S))
+  const inS = values['in'] ?? String(change.delay_s + (hasLocalChains(mode) ? 0 : COLLECTION_S))
   if (typeof inS !== 'string' || !/^\d{1,8}$/.test(inS))
     throw new OperatorError('--in: must be a whole number of seconds')
   return nowS() + Number(inS)

@@ -12,7 +12,7 @@ import packageFile from '../../../../package.json' with { type: 'json' }
 import { askDatabase, databaseFindings, doctorFacts, type DatabaseFacts } from './database.ts'
 import { diagnoseDisk } from './disk.ts'
 import { findingLine, type Finding } from './findings.ts'
-import { diagnoseNodes, keyFindings, policyFindings } from './nodes.ts'
+import { diagnoseNodes, keyFindings, policyFindings, type NodesExpected } from './nodes.ts'
 import { diagnosePublic } from './public.ts'
 import { diagnosePrices, priceLines } from '../../../custody/prices/coverage.ts'
 import { useApi } from '../../../../testing/api-support.ts'
@@ -42,7 +42,7 @@ after(async () => {
   await cluster.stop()
   rmSync(none, { recursive: true, force: true })
 })
-const expected = (more: Partial<{ mode: string; version: string; clock: () => number }> = {}) => ({
+const expected = (more: Partial<NodesExpected> = {}): NodesExpected => ({
   mode: 'local',
   version: packageFile.version,
   clock: Date.now,

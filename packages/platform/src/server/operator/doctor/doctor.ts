@@ -1,8 +1,9 @@
+import { hasLocalChains } from '@custody/chains/mode'
 import { loadRegistry } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import { systemEnvironment } from '../../../core/environment.ts'
 import { localEndpoints } from '../../app/local/local.ts'
-import { identityFolder } from '../../../core/data-dir.ts'
+import { identityFolder, runsNodes } from '../../../core/data-dir.ts'
 import {
   coinsInUse,
   diagnosePrices,
@@ -74,7 +75,7 @@ async function diagnoseHosts(
   const isRunning = platform !== null
   // The local nodes and the embedded database run with the platform.
   const nodes =
-    settings.network === 'local' && !isRunning
+    runsNodes(settings.network) && !isRunning
       ? []
       : await diagnoseNodes(folder, {
           mode: settings.network,
@@ -170,8 +171,9 @@ function linesOf(mode: Settings['network'], diagnoses: Diagnoses): string[] {
 async function diagnose(settings: Settings): Promise<Diagnoses> {
   const registry = loadRegistry(settings.network)
   const platform = await readPlatformFacts(settings.home)
-  const local =
-    settings.network === 'local' ? await askLocalChains(settings, platform !== null) : null
+  const local = hasLocalChains(settings.network)
+    ? await askLocalChains(settings, platform !== null)
+    : null
   const devnetUrl = local?.state === 'running' ? local.url : null
   const endpoints =
     devnetUrl === null ? settings.endpoints : localEndpoints(devnetUrl, registry.networks)

@@ -1,3 +1,4 @@
+import { hasLocalChains } from '@custody/chains/mode'
 import { ChainError, type Network, type Registry, type RpcEndpoint } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import { asInstalled } from '@custody/chains/terminal'
@@ -208,7 +209,7 @@ async function diagnoseTarget(
   return queryEndpoint(
     networks,
     { network: code, host, limits: closed },
-    settings.network === 'local',
+    hasLocalChains(settings.network),
   )
 }
 

@@ -1,3 +1,4 @@
+import { hasLocalChains, type NetworkMode } from '@custody/chains/mode'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { reasonOf } from '@custody/chains/reason'
@@ -38,7 +39,7 @@ interface NodeStatus {
 }
 
 export interface NodesExpected {
-  mode: string
+  mode: NetworkMode
   version: string
   /** Returns the time in milliseconds since the Unix Epoch. */ clock: () => number
 }
@@ -123,7 +124,7 @@ function quorum(requests: readonly NodeStatus[]): Finding[] {
 
 function ofNode(
   { node, status, reason, offS }: NodeStatus,
-  mode: string,
+  mode: NetworkMode,
   version: string,
 ): Finding[] {
   const name = `signer ${node}`
@@ -231,7 +232,7 @@ const keyQueueSchema = z.object({
  * Returns the findings about the prepared keys of the node that assigns them, and about keys that
  * were generated after the node's last backup.
  */
-export function keyFindings({ node, status }: NodeStatus, mode: string): Finding[] {
+export function keyFindings({ node, status }: NodeStatus, mode: NetworkMode): Finding[] {
   const name = `signer ${node}`
   const findings: Finding[] = []
   const queue = keyQueueSchema.safeParse(status)
@@ -255,7 +256,7 @@ export function keyFindings({ node, status }: NodeStatus, mode: string): Finding
     )
   }
   const unsaved = status?.keys_not_in_backup
-  if (mode !== 'local' && typeof unsaved === 'number' && unsaved > 0)
+  if (!hasLocalChains(mode) && typeof unsaved === 'number' && unsaved > 0)
     findings.push(
       warning(
         'signers',

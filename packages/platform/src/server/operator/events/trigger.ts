@@ -1,3 +1,4 @@
+import { hasRealCoins } from '@custody/chains/mode'
 import { stringifyJson } from '@custody/request-auth'
 import { EVENT_TYPES, type EventType } from '../../../core/database/event-types.ts'
 import type { Settings } from '../../../core/settings/settings.ts'
@@ -152,7 +153,7 @@ const classicOf = (
  * of value. Nothing is stored: the event is neither in the event log nor in the deliveries.
  */
 export const triggerEvent: Command<Services> = async (services, input) => {
-  if (services.settings.network !== 'local') {
+  if (hasRealCoins(services.settings.network)) {
     throw new OperatorError(
       'trigger: sends events that did not happen, which a receiver on a real network could credit, so it works only with CUSTODY_NETWORK=local; POST /dac/v1/webhooks/{id}/test sends webhook.test to a webhook on every network',
     )

@@ -1,3 +1,4 @@
+import type { NetworkMode } from '@custody/chains/mode'
 import {
   loadRegistry,
   parseAmount,
@@ -64,8 +65,7 @@ export function stakeTerms(
  */
 export function registryAt(home: string): Registry {
   return loadRegistry(
-    (JSON.parse(readFileSync(join(home, 'config.json'), 'utf8')) as { mode: 'local' | 'mainnet' })
-      .mode,
+    (JSON.parse(readFileSync(join(home, 'config.json'), 'utf8')) as { mode: NetworkMode }).mode,
   )
 }
 

@@ -1,3 +1,4 @@
+import { hasLocalChains } from '@custody/chains/mode'
 import {
   canonicalText,
   documentHash,
@@ -54,7 +55,7 @@ function assertInstallable(
 
 /** Returns whether the operator has confirmed the hash. @throws OperatorError for another hash */
 export function isConfirmed(values: Values, { mode }: PolicyDocument, hash: string): boolean {
-  if (values['confirm'] === undefined) return mode === 'local'
+  if (values['confirm'] === undefined) return hasLocalChains(mode)
   if (values['confirm'] !== hash)
     throw new OperatorError(`--confirm: the document in --file has the hash ${hash}`)
   return true

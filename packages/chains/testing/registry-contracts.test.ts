@@ -1,7 +1,7 @@
 // Payments to contracts of the registry are refused, because they would be lost.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { loadRegistry, validateAddress } from './index.ts'
+import { loadRegistry, validateAddress } from '../src/index.ts'
 
 const ORACLE = '0x420000000000000000000000000000000000000F'
 
