@@ -247,7 +247,7 @@ test('reject: a broadcast is refused and not accepted', async () => {
   assert.equal(await devnet.call('btc', 'sendrawtransaction', hex), id)
 })
 
-test('no-estimate and no-final exist on the networks whose nodes can lack them', async () => {
+test('the modes of some families exist on the networks whose nodes can lack them', async () => {
   const { networks } = await devnet.control<{ networks: Record<string, { engine: string }> }>({
     command: 'info',
   })
@@ -261,11 +261,13 @@ test('no-estimate and no-final exist on the networks whose nodes can lack them',
     }
     return codes
   }
-  assert.deepEqual(await offering('no-estimate'), ['BTC', 'LTC', 'DASH'])
-  assert.deepEqual(
-    await offering('no-final'),
-    Object.keys(networks).filter((code) => networks[code]?.engine === 'anvil'),
-  )
+  const by = (engine: string) =>
+    Object.keys(networks).filter((code) => networks[code]?.engine === engine)
+  const [evm, utxo] = [by('anvil'), by('own regtest ledger')]
+  assert.deepEqual(await offering('no-estimate'), ['BTC', 'LTC', 'DASH', ...evm])
+  assert.deepEqual(await offering('no-final'), evm)
+  assert.deepEqual(await offering('no-index'), utxo)
+  assert.deepEqual(await offering('price'), [...utxo, ...evm, 'XRP', 'XLM'])
   await devnet.control({ command: 'fault', network: 'BTC', mode: 'no-estimate' })
   assert.deepEqual(await devnet.call('btc', 'estimatesmartfee', 6), {
     errors: ['Insufficient data or no feerate found'],

@@ -15,6 +15,7 @@ import {
   type ExternalApis,
   type RpcApi,
 } from './http-server.ts'
+import type { Faults } from './faults.ts'
 import type { LocalChain } from './local-chain.ts'
 import type { ChainOptions } from './lazy-chain.ts'
 import { PriceEmulators } from './prices/api-emulators.ts'
@@ -117,9 +118,15 @@ export class Devnet implements DevnetParts {
     return devnet
   }
 
-  /** Returns the response of the HTTP port to a caller in the same process. */
-  answer(request: ReceivedRequest): ReturnType<typeof answerOf> {
-    return answerOf(this.#apis, request)
+  /**
+   * Returns the response of the HTTP port to a caller in the same process.
+   * @param faults of the endpoint that a chain's request is sent to; by default those of the chain
+   */
+  answer(request: ReceivedRequest, faults?: Faults): ReturnType<typeof answerOf> {
+    const apis = faults
+      ? { ...this.#apis, apiAt: (path: string) => this.#apiAt(path, faults) }
+      : this.#apis
+    return answerOf(apis, request)
   }
 
   close(): void {
@@ -143,8 +150,8 @@ export class Devnet implements DevnetParts {
     )
   }
 
-  async #apiAt(path: string): Promise<RpcApi | undefined> {
+  async #apiAt(path: string, faults?: Faults): Promise<RpcApi | undefined> {
     const chain = this.chains.find((each) => path === each.path || path.startsWith(`${each.path}/`))
-    return chain?.apiAt(path.slice(chain.path.length), this.url + chain.path)
+    return chain?.apiAt(path.slice(chain.path.length), this.url + chain.path, faults)
   }
 }

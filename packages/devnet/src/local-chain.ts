@@ -97,8 +97,9 @@ export interface LocalChain {
    * Returns the RPC handler at a path below `path`, which is empty or begins with a slash;
    * undefined if there is none.
    * @param url of the chain itself
+   * @param faults of the endpoint; by default {@link faults}
    */
-  apiAt: (below: string, url: string) => Promise<RpcApi | undefined>
+  apiAt: (below: string, url: string, faults?: Faults) => Promise<RpcApi | undefined>
   endpoints: (url: string) => Endpoint[]
   info: () => Promise<ChainInfo>
   /** Returns the address of a key, given its 32-byte secret. */

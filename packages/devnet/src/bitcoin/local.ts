@@ -32,7 +32,8 @@ class LocalUtxoChain extends LazyChain<BitcoinChain> implements LocalChain {
     this.code = network.code
     this.isEager = network === BTC
     // Dogecoin never has estimates, and Bitcoin Cash always has one.
-    this.faults = network.fees.targets.length > 0 ? new Faults('no-estimate') : new Faults()
+    const estimates = network.fees.targets.length > 0 ? (['no-estimate'] as const) : []
+    this.faults = new Faults('no-index', 'price', ...estimates)
     const kind = specialKindOf(network)
     if (kind !== null)
       this.special = async (order) => ({ hash: paySpecial(await this.chain(), kind, order) })
@@ -55,9 +56,8 @@ class LocalUtxoChain extends LazyChain<BitcoinChain> implements LocalChain {
     return { genesis: chain?.genesisHash ?? null }
   }
 
-  async apiAt(below: string): Promise<RpcApi | undefined> {
+  async apiAt(below: string, _url: string, faults = this.faults): Promise<RpcApi | undefined> {
     if (below !== '') return undefined
-    const { faults } = this
     const chain = await this.chain()
     return {
       faults,

@@ -1,9 +1,10 @@
 import { RpcError } from '../errors.ts'
 import type { Faults } from '../faults.ts'
 import type { BitcoinChain } from './chain.ts'
-import { toJson } from './json.ts'
+import { btc, toJson } from './json.ts'
 import { METHODS } from './methods.ts'
 import type { Params } from './parameters.ts'
+import { outpoint, parseTx, type Tx } from './transaction.ts'
 
 const INVALID_REQUEST = -32600
 const METHOD_NOT_FOUND = -32601
@@ -13,6 +14,12 @@ const PARSE = -32700
 
 /** Response of a node that has not yet seen enough blocks with transactions. */
 const NO_ESTIMATE = { errors: ['Insufficient data or no feerate found'], blocks: 0 }
+
+/** Core's words for a transaction in a block while it builds its index. */
+const UNINDEXED =
+  'No such mempool transaction. Blockchain transactions are still in the process of being indexed. Use gettransaction for wallet transactions.'
+/** Factor by which the minimum fee rate of a full pool exceeds the usual one. */
+const POOL_PRICE = 12n
 
 type RpcRequest = { jsonrpc?: unknown; id?: unknown; method?: unknown; params?: unknown }
 type Answer = { body: Record<string, unknown>; code: number }
@@ -61,13 +68,10 @@ function answer(chain: BitcoinChain, faults: Faults, request: RpcRequest): Answe
     const other =
       request.method.startsWith('estimate') && request.method !== chain.network.fees.method
     if (!method || other) throw new RpcError(METHOD_NOT_FOUND, 'Method not found')
-    if (request.method === 'sendrawtransaction' && faults.mode === 'reject')
-      throw new RpcError(-26, 'mempool full')
-    const ran = method.run(chain, positional(request.params, method.params))
-    const result =
-      faults.mode === 'no-estimate' && request.method === chain.network.fees.method
-        ? NO_ESTIMATE
-        : ran
+    const params = positional(request.params, method.params)
+    checkFaults(chain, faults, request.method, params)
+    const ran = method.run(chain, params)
+    const result = faulty(chain, faults, request.method, ran)
     return { code: 0, body: modern ? { jsonrpc: '2.0', result, id } : { result, error: null, id } }
   } catch (error) {
     if (error instanceof RpcError) return failure(id, error.code, error.message, modern)
@@ -76,6 +80,48 @@ function answer(chain: BitcoinChain, faults: Faults, request: RpcRequest): Answe
     )
     return failure(id, INTERNAL, (error as Error).message, modern)
   }
+}
+
+/** @throws RpcError if the node refuses a request in its current mode */
+function checkFaults(chain: BitcoinChain, { mode }: Faults, method: string, params: Params): void {
+  if (method === 'sendrawtransaction' && mode === 'reject') throw new RpcError(-26, 'mempool full')
+  if (method === 'sendrawtransaction' && mode === 'price') checkPrice(chain, params[0])
+  // A block that the caller names is read without an index.
+  if (method === 'getrawtransaction' && mode === 'no-index' && params[2] === undefined) {
+    if (!chain.mempool.entries.has(String(params[0]))) throw new RpcError(-5, UNINDEXED)
+  }
+}
+
+/** @throws RpcError if the node's full pool requires a higher fee */
+function checkPrice(chain: BitcoinChain, hex: unknown): void {
+  let tx: Tx
+  try {
+    tx = parseTx(Buffer.from(String(hex), 'hex'), chain.network)
+  } catch {
+    // The method itself reports what is wrong with the bytes.
+    return
+  }
+  const coins = tx.ins.map(({ txid, vout }) => chain.mempool.coin(outpoint(txid, vout)))
+  if (coins.some((coin) => coin === undefined)) return
+  const paid = coins.reduce((sum, coin) => sum + coin!.value, 0n)
+  const fee = paid - tx.outs.reduce((sum, { value }) => sum + value, 0n)
+  const least = POOL_PRICE * chain.network.relayRate * BigInt(tx.vsize)
+  if (fee < least) throw new RpcError(-26, `mempool min fee not met, ${fee} < ${least}`)
+}
+
+/** Returns the answer of a node in its current mode, given its usual answer. */
+function faulty(
+  { network }: BitcoinChain,
+  { mode }: Faults,
+  method: string,
+  usual: unknown,
+): unknown {
+  if (mode === 'no-estimate' && method === network.fees.method) return NO_ESTIMATE
+  if (mode === 'no-index' && method === 'getindexinfo')
+    return { txindex: { synced: false, best_block_height: 0 } }
+  if (mode === 'price' && method === 'getmempoolinfo')
+    return { ...(usual as object), mempoolminfee: btc(POOL_PRICE * network.relayRate * 1000n) }
+  return usual
 }
 
 /** Converts parameters to positions. Core accepts them by position or by name. */

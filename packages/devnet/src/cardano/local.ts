@@ -39,8 +39,7 @@ class LocalCardanoChain extends LazyChain<CardanoChain> implements LocalChain {
     return waiting.length
   }
 
-  async apiAt(below: string): Promise<RpcApi | undefined> {
-    const { faults } = this
+  async apiAt(below: string, _url: string, faults = this.faults): Promise<RpcApi | undefined> {
     const chain = await this.chain()
     const { cardanoRpc } = await import('./rpc.ts')
     return {

@@ -24,7 +24,7 @@ export function localEvmChains(place: ChainOptions): LocalChain[] {
 class LocalEvmChain extends LazyChain<EthereumChain> implements LocalChain {
   readonly code: string
   readonly engine = 'anvil'
-  override readonly faults = new Faults('no-final')
+  override readonly faults = new Faults('no-final', 'no-estimate', 'price')
   override readonly isEager: boolean
   override readonly tokens: readonly Token[]
   readonly #network: EvmNetwork
@@ -62,9 +62,8 @@ class LocalEvmChain extends LazyChain<EthereumChain> implements LocalChain {
     return { chain_id: this.#network.chainId }
   }
 
-  async apiAt(below: string): Promise<RpcApi | undefined> {
+  async apiAt(below: string, _url: string, faults = this.faults): Promise<RpcApi | undefined> {
     if (below !== '') return undefined
-    const { faults } = this
     const chain = await this.chain()
     return {
       faults,

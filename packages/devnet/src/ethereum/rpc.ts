@@ -62,6 +62,12 @@ const FEE_MARKET_METHODS = new Set([
 /** Methods that suggest a price per gas. */
 const PRICES = new Set(['eth_gasPrice', 'eth_maxPriorityFeePerGas'])
 
+/** Methods that tell a fee. */
+const FEES = new Set([...PRICES, 'eth_feeHistory'])
+
+/** Minimum tip in wei of a pool whose operator has raised it. */
+const POOL_TIP = 3_000_000_000n
+
 /** Code of geth's own errors. */
 const REFUSED = -32000
 
@@ -122,6 +128,8 @@ async function served(
   params: unknown[],
 ): Promise<RpcAnswer> {
   await checkRequest(chain, faults, method, params)
+  if (faults.mode === 'no-estimate' && FEES.has(method))
+    throw new RpcError(REFUSED, 'the fee history is not available')
   const held = method === 'eth_getTransactionByHash' ? chain.held.get(params[0] as Hex) : undefined
   if (held) return success(waitingTransaction(params[0] as Hex, held))
   if (method === 'eth_sendRawTransaction') return sendRawTransaction(chain, faults, params)
@@ -165,6 +173,11 @@ async function sendRawTransaction(
 ): Promise<RpcAnswer> {
   if (faults.mode === 'reject') throw new RpcError(REFUSED, 'txpool is full')
   const read = await readTransaction(params[0])
+  if (faults.mode === 'price' && read && read.pending.tip < POOL_TIP)
+    throw new RpcError(
+      REFUSED,
+      `transaction gas price below minimum: gas tip cap ${read.pending.tip}, minimum needed ${POOL_TIP}`,
+    )
   const refusal = read && (await poolRefusal(chain, read))
   if (refusal) throw new RpcError(REFUSED, refusal)
   const response = await forward(chain, 'eth_sendRawTransaction', params)

@@ -47,9 +47,8 @@ class LocalSolanaChain extends LazyChain<SolanaChain> implements LocalChain {
     return 'its finalized blocks stay'
   }
 
-  async apiAt(below: string): Promise<RpcApi | undefined> {
+  async apiAt(below: string, _url: string, faults = this.faults): Promise<RpcApi | undefined> {
     if (below !== '') return undefined
-    const { faults } = this
     const chain = await this.chain()
     const [{ solanaRpc }, { solanaSocket }] = await Promise.all([
       import('./rpc.ts'),

@@ -1,4 +1,5 @@
 import { ed25519 } from '@noble/curves/ed25519.js'
+import { Faults } from '../faults.ts'
 import type { RpcApi } from '../http-server.ts'
 import { getExample, jsonRpcExample } from '../examples.ts'
 import { LocalLedgers } from '../ledger-local.ts'
@@ -18,6 +19,7 @@ export function localStellarChains(place: ChainOptions): LocalChain[] {
 
 class LocalStellarChain extends LocalLedgers<StellarChain> implements LocalChain {
   readonly code = 'XLM'
+  override readonly faults = new Faults('price')
 
   /**
    * The chain and its protocols are imported on first use, because they load all of Stellar's XDR.
@@ -27,10 +29,9 @@ class LocalStellarChain extends LocalLedgers<StellarChain> implements LocalChain
     return StellarChain.open(home, timing)
   }
 
-  async apiAt(below: string, url: string): Promise<RpcApi | undefined> {
+  async apiAt(below: string, url: string, faults = this.faults): Promise<RpcApi | undefined> {
     const isHorizon = below === HORIZON || below.startsWith(`${HORIZON}/`)
     if (below !== '' && !isHorizon) return undefined
-    const { faults } = this
     const chain = await this.chain()
     if (!isHorizon) {
       const { stellarRpc } = await import('./rpc.ts')

@@ -25,6 +25,10 @@ const LIMIT_DEFAULT = 50
 const LIMIT_MAX = 200
 
 type Parameters = Record<string, unknown>
+/** Minimum fee in stroops of a full queue, and its refusal of a lower one. */
+const POOL_FEE = 3n * BASE_FEE
+const TOO_CHEAP = { code: 'tx_insufficient_fee', fee: 0n, operations: null }
+
 type Answer = Record<string, unknown>
 
 /** JSON-RPC 2.0 with named parameters. Undefined closes the connection without a response. */
@@ -355,6 +359,8 @@ function sendTransaction(chain: StellarChain, { transaction }: Parameters, fault
   // As in core's queue, an account can have one waiting transaction.
   if (ledgers.waiting.some(({ account }) => account === tx.account))
     return answer('TRY_AGAIN_LATER')
+  if (faults.mode === 'price' && BigInt(tx.body.fee) < POOL_FEE)
+    return answer('ERROR', { errorResultXdr: resultXdr(TOO_CHEAP) })
   const { verdict, outcome } = ledgers.submit(tx)
   return verdict === 'in'
     ? answer('PENDING')

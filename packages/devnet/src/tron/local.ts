@@ -46,9 +46,8 @@ class LocalTronChain extends LazyChain<TronChain> implements LocalChain {
     return { genesis: GENESIS_ID }
   }
 
-  async apiAt(below: string): Promise<RpcApi | undefined> {
+  async apiAt(below: string, _url: string, faults = this.faults): Promise<RpcApi | undefined> {
     if (!below.startsWith('/')) return undefined
-    const { faults } = this
     const chain = await this.chain()
     return {
       faults,

@@ -1,4 +1,5 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js'
+import { Faults } from '../faults.ts'
 import type { RpcApi } from '../http-server.ts'
 import { postExample, socketUrl } from '../examples.ts'
 import { LocalLedgers } from '../ledger-local.ts'
@@ -15,6 +16,7 @@ export function localXrpChains(place: ChainOptions): LocalChain[] {
 
 class LocalXrpChain extends LocalLedgers<XrpChain> implements LocalChain {
   readonly code = 'XRP'
+  override readonly faults = new Faults('price')
 
   /** The chain and its protocol are imported on first use. */
   protected async open(home: string, timing: Timing): Promise<XrpChain> {
@@ -22,9 +24,8 @@ class LocalXrpChain extends LocalLedgers<XrpChain> implements LocalChain {
     return XrpChain.open(home, timing)
   }
 
-  async apiAt(below: string): Promise<RpcApi | undefined> {
+  async apiAt(below: string, _url: string, faults = this.faults): Promise<RpcApi | undefined> {
     if (below !== '') return undefined
-    const { faults } = this
     const chain = await this.chain()
     const { xrpRpc, xrpSocket } = await import('./rpc.ts')
     return {

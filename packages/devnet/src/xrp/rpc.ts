@@ -394,6 +394,15 @@ function accountTx(chain: XrpChain, request: Request): Answer {
   }
 }
 
+/** Minimum fee in drops of a full queue. */
+const POOL_FEE = 3n * BASE_FEE
+
+/** Returns the result by which a server refuses a transaction in its current mode; null: it does not. */
+function refusalOf({ mode }: Faults, { fields }: XrpTransaction): string | null {
+  if (mode === 'reject') return 'telCAN_NOT_QUEUE_FULL'
+  return mode === 'price' && BigInt(String(fields['Fee'])) < POOL_FEE ? 'telINSUF_FEE_P' : null
+}
+
 function submit(chain: XrpChain, request: Request, faults: Faults): Answer {
   const blob = request['tx_blob']
   if (typeof blob !== 'string') throw new Failure('invalidParams')
@@ -411,12 +420,8 @@ function submit(chain: XrpChain, request: Request, faults: Faults): Answer {
   const isKnown =
     ledgers.places.has(transaction.hash) ||
     ledgers.waiting.some(({ hash }) => hash === transaction.hash)
-  const result =
-    faults.mode === 'reject'
-      ? 'telCAN_NOT_QUEUE_FULL'
-      : isKnown
-        ? 'tefALREADY'
-        : ledgers.submit(transaction).outcome.result
+  const refused = refusalOf(faults, transaction) ?? (isKnown ? 'tefALREADY' : null)
+  const result = refused ?? ledgers.submit(transaction).outcome.result
   const stored = ledgers.waiting.some(({ hash }) => hash === transaction.hash)
   return {
     accepted: stored,
