@@ -12,7 +12,7 @@ import { ApiError } from '../../core/errors.ts'
 import type { Caller } from '../../core/http/endpoint.ts'
 import { readAmount } from '../assets/read-amount.ts'
 import { accountOf } from '../aml/address-key.ts'
-import type { Chain, Payment, Refusal } from '../../core/engine/chain.ts'
+import { assured, type Chain, type Payment, type Refusal } from '../../core/engine/chain.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { Database } from '../../core/database/pool.ts'
 import type { Networks } from '../../core/engine/networks.ts'
@@ -125,14 +125,20 @@ export function isOwnAccount(
 
 /**
  * Returns the chain's reason for refusing a payment, or null. Also returns null if the chain is
- * unreachable or slow: the worker checks again before anything is signed.
+ * unreachable or slow, or if no endpoint is current: the worker checks again before anything is
+ * signed.
  */
 export async function refusalSoon(
   { environment }: Pick<Services, 'environment'>,
   chain: Chain,
   payment: Payment,
 ): Promise<Refusal | null> {
-  return withTimeout(environment, chain.refusal(payment), null)
+  const refusal = assured(
+    chain,
+    () => chain.refusal(payment),
+    (answer) => answer !== null,
+  )
+  return withTimeout(environment, refusal, null)
 }
 
 /** The network fee of a transfer of `asset` from the account `source`, in the smallest unit. */
