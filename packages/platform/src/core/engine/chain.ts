@@ -155,15 +155,17 @@ export const fail = (reason: string): Fail => ({ kind: 'fail', reason })
  * Returns the answer of a chain to a question, and asks again, at endpoints whose state is current, if
  * the answer would end the transaction: an endpoint that is behind or syncing would refuse payments
  * that the chain allows.
+ * @param rounds how often an endpoint must give that answer; absent: as often as an end requires
  * @throws NoCurrentEndpoint if no endpoint is current
  */
 export async function assured<Answer>(
   { belief }: Pick<Chain, 'belief'>,
   ask: () => Promise<Answer>,
   ends: (answer: Answer) => boolean,
+  rounds?: number,
 ): Promise<Answer> {
   const answer = await ask()
-  return belief && ends(answer) ? belief.assure(ask, ends) : answer
+  return belief && ends(answer) ? belief.assure(ask, ends, rounds) : answer
 }
 
 /** Whether an answer ends the transaction. */

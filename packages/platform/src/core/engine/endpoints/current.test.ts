@@ -9,6 +9,7 @@ import {
   type Network,
 } from '@custody/chains'
 import { agreedRates, BlockAges, NoCurrentEndpoint, type KnownOfNetwork } from './belief.ts'
+import { ROUNDS } from './current.ts'
 import { EndpointGroup } from './group.ts'
 import { headLoop } from './head-loop.ts'
 
@@ -195,7 +196,7 @@ test('with a quorum, a transfer ends only by as many current endpoints', async (
   )
   assert.deepEqual(
     endpoints.map(({ asked }) => asked.filter((each) => each === 'refusal').length),
-    [2, 2, 0],
+    [2 * ROUNDS, 2 * ROUNDS, 0],
   )
 })
 

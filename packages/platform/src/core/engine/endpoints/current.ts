@@ -27,12 +27,18 @@ export interface HeadState {
 export interface Belief {
   /**
    * Asks a question whose answer would end a transfer at endpoints that are current before and after
-   * it. All requests of `ask` go to the same endpoint.
+   * it. All requests of `ask` go to the same endpoint, which is asked repeatedly: behind a load
+   * balancer, the answer and the looks at the head may come from different nodes.
    * @param ends whether an answer ends the transfer; the first that does not is returned
+   * @param rounds how often each endpoint is asked
    * @returns otherwise an answer that a current endpoint gave, with a quorum as many as it requires
    * @throws NoCurrentEndpoint if too few endpoints are current
    */
-  assure<Answer>(ask: () => Promise<Answer>, ends: (answer: Answer) => boolean): Promise<Answer>
+  assure<Answer>(
+    ask: () => Promise<Answer>,
+    ends: (answer: Answer) => boolean,
+    rounds?: number,
+  ): Promise<Answer>
   /**
    * Returns the state of each endpoint.
    * @param o.isTrusted whether the operator's trust removes doubts
@@ -55,6 +61,12 @@ export interface CurrentContext {
   ages?: BlockAges
 }
 
+/**
+ * Number of times that one endpoint must give the answer that ends a transfer. If each request
+ * reaches either of two nodes by chance, and one of them is behind, all of these answers and the
+ * looks at the head in between are wrong in one of 100,000 cases.
+ */
+export const ROUNDS = 8
 /** Number of endpoints whose fee rates are compared. */
 const RATES_ASKED = 3
 const NOTHING_KNOWN: KnownOfNetwork = { scanned: null, trustedUntil: null }
@@ -92,17 +104,21 @@ export class CurrentEndpoints<S extends Seat> implements Belief {
   async assure<Answer>(
     ask: () => Promise<Answer>,
     ends: (answer: Answer) => boolean,
+    rounds = ROUNDS,
   ): Promise<Answer> {
     const reasons: string[] = []
     let count = 0
     for (const seat of this.#order()) {
       try {
         let doubt = await this.#doubtOf(seat)
-        if (doubt === null) {
+        for (let round = 1; doubt === null; round++) {
           const answer = await this.#pinned.run(seat, ask)
           if (!ends(answer)) return answer
           doubt = await this.#doubtOf(seat)
-          if (doubt === null && ++count >= this.#context.quorum) return answer
+          if (doubt === null && round < rounds) doubt = await this.#shift(seat, round)
+          if (doubt !== null || round < rounds) continue
+          if (++count >= this.#context.quorum) return answer
+          break
         }
         if (doubt !== null) reasons.push(`${seat.name}: ${doubt}`)
       } catch (error) {
@@ -169,6 +185,16 @@ export class CurrentEndpoints<S extends Seat> implements Belief {
       )
     this.#rates = rates
     return rates
+  }
+
+  /**
+   * Sends further requests between two rounds. Otherwise nodes that take turns behind a load balancer
+   * might always get the same requests of a round.
+   * @returns why the endpoint's answers may be about an old state; null if they are not
+   */
+  async #shift(seat: S, round: number): Promise<string | null> {
+    if (round % 4 >= 2) await this.#ask(seat, (client) => client.tip())
+    return round % 2 === 1 ? this.#doubtOf(seat) : null
   }
 
   /** @throws RpcUnavailable if the endpoint does not answer */

@@ -10,7 +10,7 @@ import type {
 import { reasonOf } from '@custody/chains/reason'
 import type { Environment } from '../../environment.ts'
 import { NoCurrentEndpoint } from './belief.ts'
-import { CurrentEndpoints, type Belief, type CurrentContext } from './current.ts'
+import { CurrentEndpoints, ROUNDS, type Belief, type CurrentContext } from './current.ts'
 import { withMethods, type Method } from './with-methods.ts'
 
 /**
@@ -487,13 +487,14 @@ export class EndpointGroup implements Endpoints {
 
   /**
    * Returns true only if the quorum proves that the transaction is dead and no endpoint reports it.
-   * An endpoint that cannot prove it may lag behind or keep too little history; such an endpoint
-   * does not prevent the result.
+   * An endpoint that cannot prove it is ignored; the others prove it repeatedly ({@link ROUNDS}).
    */
   async #isDead(args: unknown[]): Promise<boolean> {
     const isDead = async (client: ChainClient): Promise<boolean> => {
-      if (!(await call<boolean>(client, 'isDead', args))) return false
-      await this.#current.assertCurrent(client)
+      for (let round = 0; round < ROUNDS; round++) {
+        if (!(await call<boolean>(client, 'isDead', args))) return false
+        await this.#current.assertCurrent(client)
+      }
       return true
     }
     if (this.#quorum < 2) return this.#ask(isDead)
