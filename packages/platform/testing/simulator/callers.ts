@@ -199,6 +199,12 @@ export class Callers {
   }
 
   async wallets(): Promise<void> {
+    for (const { place } of this.#environment.networks) {
+      if (place.created === undefined) continue
+      const [asset, address] = Object.entries(place.to)[0] as [string, string]
+      const command = { command: 'fund', asset, address, amount: place.created }
+      await this.outside(`fund ${asset} ${address}`, () => this.#environment.control(command))
+    }
     for (const caller of this.#environment.callers) {
       for (const asset of this.#environment.assets) {
         await this.until(caller, '/dac/v1/create-wallet', { asset })

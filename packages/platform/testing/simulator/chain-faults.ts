@@ -4,15 +4,6 @@ type Fetch = typeof globalThis.fetch
 
 /** Maximum delay of a response in milliseconds. */
 const LATE_MS_MAX = 8000
-/**
- * Number of earlier responses to a request, from which an endpoint that lags behind returns one.
- */
-const OLD_MAX = 6
-
-/** RPC methods with side effects; a cached response would be wrong. */
-const BROADCASTS =
-  /send_?raw|sendtransaction|broadcast|\/submit|tx\/submit|"submit"|sendTransaction/i
-
 interface Answered {
   status: number
   headers: Headers
@@ -20,14 +11,12 @@ interface Answered {
 }
 
 /**
- * Faults between the platform and the chains: an endpoint that is unreachable, slow, behind, or
- * wrong.
+ * Faults between the platform and the chains: an endpoint that is unreachable, slow, or incomplete.
+ * The state that its nodes show is the weather ({@link WeatherReport}).
  */
 export class ChainFaults {
   readonly #context: FaultContext
   readonly #fetch: Fetch
-  /** Earlier responses, by request. */
-  readonly #before = new Map<string, string[]>()
 
   constructor(context: FaultContext, fetch: Fetch) {
     this.#context = context
@@ -70,7 +59,7 @@ export class ChainFaults {
     }
     const response = await this.#fetch(input, rest)
     const { status, headers } = response
-    const answered = this.#wrong(String(input), text, {
+    const answered = this.#partial(text, {
       status,
       headers,
       body: await response.text(),
@@ -80,32 +69,6 @@ export class ChainFaults {
       throw new TypeError('fetch failed')
     }
     return new Response(answered.body, { status, headers })
-  }
-
-  /** Returns the response of an endpoint that is behind, is ahead, or omits data. */
-  #wrong(url: string, question: string, answer: Answered): Answered {
-    if (answer.status !== 200 || BROADCASTS.test(`${url} ${question}`)) return answer
-    const { random, rates } = this.#context
-    const text = `${url} ${question.replace(/"id":\d+,/, '')}`
-    const before = this.#before.get(text) ?? []
-    this.#before.set(text, [...before, answer.body].slice(-OLD_MAX))
-    if (before.length > 0 && random.rarely(rates.old)) {
-      const body = random.of(before)
-      if (plain(body) === plain(answer.body)) return answer
-      this.#context.noted('a chain answered as it stood before')
-      const id = /"id":(\d+),/.exec(question)?.[1]
-      return { ...answer, body: id === undefined ? body : body.replace(/"id":\d+/, `"id":${id}`) }
-    }
-    const wrong = ahead(
-      question,
-      answer.body,
-      () => random.rarely(rates.ahead) && 1 + random.below(3),
-    )
-    if (wrong !== null) {
-      this.#context.noted('a chain told of a head that it has not')
-      return { ...answer, body: wrong }
-    }
-    return this.#partial(question, answer)
   }
 
   /**
@@ -141,29 +104,4 @@ export class ChainFaults {
       : { ...response.result, logs: [] }
     return { ...answer, body: JSON.stringify({ ...response, result }) }
   }
-}
-
-const plain = (body: string): string => body.replace(/"id":\d+/, '')
-
-/**
- * Returns a response about the newest block with another height, or null if the response is not
- * about the newest block or does not change.
- */
-function ahead(question: string, body: string, by: () => number | false): string | null {
-  if (/eth_getBlockByNumber.*"latest"/.test(question)) {
-    const more = by()
-    return more === false
-      ? null
-      : body.replace(
-          /"number":"0x([0-9a-f]+)"/,
-          (_, height: string) => `"number":"0x${(parseInt(height, 16) + more).toString(16)}"`,
-        )
-  }
-  if (/"getblockchaininfo"/.test(question)) {
-    const more = by()
-    return more === false
-      ? null
-      : body.replace(/"blocks":(\d+)/, (_, height: string) => `"blocks":${Number(height) + more}`)
-  }
-  return null
 }

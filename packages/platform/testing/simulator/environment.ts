@@ -26,8 +26,12 @@ import { NO_FAULTS, type FaultRates } from './probabilities.ts'
 import { ExternalServices } from './external-services.ts'
 import { NETWORKS, type SimulatedNetwork } from './networks.ts'
 import { Schedule } from './schedule.ts'
+import { WeatherOracle } from './oracle-weather.ts'
+import { WeatherReport } from './weather.ts'
 
 const registry = loadRegistry('local')
+/** Beginning of the log line about an expired transaction. */
+const EXPIRED = 'a transaction expired before it was included in a block'
 
 /** Draws one to three networks. */
 function drawPlaces(random: SeededRandom): SimulatedNetwork[] {
@@ -82,7 +86,10 @@ export class SimulatedEnvironment {
   /** The oracle's own database connection, which is not part of the simulation. */
   database!: Database
   chainFaults!: ChainFaults
+  weatherOracle!: WeatherOracle
   readonly nodeFaults: NodeFaults
+  /** Endpoints of the chains, and the state of their nodes. */
+  readonly weather: WeatherReport
   readonly externalServices: ExternalServices
   readonly exchange: Exchange
   /** Policy of the workspace; null: it has none. */
@@ -114,6 +121,7 @@ export class SimulatedEnvironment {
     this.policy = isGovernedSeed(seed) ? new SimulatedPolicy(now) : null
     this.nodes = new InProcessNodes(3, now, this.keys, this.policy?.nodes ?? null)
     this.nodeFaults = new NodeFaults(this, this.nodes)
+    this.weather = new WeatherReport(this)
     this.externalServices = new ExternalServices(this)
     this.exchange = new Exchange(this)
     this.#databaseServer = databaseServer
@@ -142,7 +150,12 @@ export class SimulatedEnvironment {
     // Ports depend on the machine, and error messages contain them.
     this.devnet.url = 'http://chains.simulated'
     this.#fetch = chainsFetch(this.devnet)
-    this.chainFaults = new ChainFaults(this, this.#fetch)
+    await this.weather.open(
+      this.#home,
+      this.networks.map(({ place }) => place),
+    )
+    this.chainFaults = new ChainFaults(this, this.weather.fetch)
+    this.weatherOracle = new WeatherOracle(this, new Instance(this, 'weather', 'api').services)
     const one = async (sql: string, values: unknown[]) =>
       ((await this.database.one<{ id: string }>(sql, values)) as { id: string }).id
     const workspaceId = await one(`insert into workspaces (name) values ('acme') returning id`, [])
@@ -251,6 +264,7 @@ export class SimulatedEnvironment {
 
   log(name: string): Logger {
     const write = (level: string) => (object: object, text?: string) => {
+      if (text?.startsWith(EXPIRED)) this.weatherOracle.expired((object as { hash: string }).hash)
       if (level !== 'debug')
         this.lines.push(
           `${name} ${level} ${typeof object === 'string' ? object : `${text ?? ''} ${JSON.stringify(object, (_, value: unknown) => (value instanceof Error ? value.stack : value))}`}`,
@@ -273,6 +287,8 @@ export class SimulatedEnvironment {
     })
     const answer = (await response.json()) as Record<string, unknown>
     if (!response.ok) throw new Error(String(answer['error']))
+    if (command['command'] === 'mine' || command['command'] === 'reorg')
+      await this.weather.record(String(command['network']))
     return answer
   }
 
@@ -284,6 +300,8 @@ export class SimulatedEnvironment {
     for (let last = this.instances.at(-1); last; last = this.instances.at(-1)) await this.kill(last)
     await this.database.close()
     await this.#giveBack()
+    await this.weatherOracle.settled()
+    this.weather.heal()
     this.devnet.close()
     this.nodes.close()
     rmSync(this.#home, { recursive: true, force: true })

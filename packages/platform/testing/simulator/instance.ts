@@ -2,7 +2,6 @@ import { loadRegistry, type Curve, type Network } from '@custody/chains'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { connectAll } from '../../src/server/app/connect.ts'
-import { localEndpoints } from '../../src/server/app/local/local.ts'
 import { openDatabase, type Database } from '../../src/core/database/pool.ts'
 import { isScanner, isApi } from '../../src/server/app/health/role-duties.ts'
 import { loopsOf } from '../../src/server/app/loops.ts'
@@ -43,6 +42,7 @@ import { watched } from './ledger-watch.ts'
 import type { NodeFaults } from './node-faults.ts'
 import type { ExternalServices } from './external-services.ts'
 import { Actor, type Schedule } from './schedule.ts'
+import type { WeatherReport } from './weather.ts'
 
 const registry = loadRegistry('local')
 /** Factor by which the instance's loops poll less often than in a platform. */
@@ -82,6 +82,7 @@ interface InstanceEnvironment {
   readonly databaseUrl: (of: string) => string
   readonly connections: Connections
   readonly chainFaults: ChainFaults
+  readonly weather: Pick<WeatherReport, 'endpoints'>
   readonly nodeFaults: NodeFaults
   readonly externalServices: ExternalServices
   readonly exchange: Exchange
@@ -220,9 +221,8 @@ export class Instance {
       },
       {},
     )
-    const networks = world.networks.map(({ network }) => network)
     const fetch = (async (input, init) => {
-      const path = String(input).replace(/^https?:\/\/[^/]*/, '')
+      const path = String(input).replace(/^https?:\/\//, '')
       const body = String(init?.body ?? '')
       const requestDigest = digest([body.replace(/"id":\d+,?/g, '')])
       const answer = await schedule.pauseAt(
@@ -234,11 +234,7 @@ export class Instance {
       if (delayMs > 0) await schedule.sleep(actor, delayMs)
       return answer
     }) as typeof globalThis.fetch
-    const connected = connectAll(
-      { ...this.services },
-      localEndpoints(world.devnet.url, networks),
-      fetch,
-    )
+    const connected = connectAll({ ...this.services }, world.weather.endpoints, fetch)
     Object.assign(this.services, { networks: new Networks(connected) })
   }
 

@@ -7,6 +7,11 @@ export interface SimulatedNetwork {
   assets: readonly string[]
   /** Receiving addresses, by asset. */
   to: Record<string, string>
+  /**
+   * Amount in coins that the receiving account gets before the faults begin. Payments are smaller
+   * than the amount that creates it. Absent: a payment creates it, or it needs no creation.
+   */
+  created?: string
   /** Initial balance of each wallet, in coins. */
   held: string
   /** Base amount of payments, in coins; each payment is slightly larger. */
@@ -53,7 +58,8 @@ export const NETWORKS: readonly SimulatedNetwork[] = [
   {
     code: 'XRP',
     assets: ['XRP'],
-    to: { XRP: 'rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh' },
+    to: { XRP: 'rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe' },
+    created: '20',
     held: '500',
     unit: '0.01',
     deposit: '3',
@@ -76,8 +82,9 @@ export const NETWORKS: readonly SimulatedNetwork[] = [
     code: 'XLM',
     assets: ['XLM'],
     to: { XLM: 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ' },
+    created: '5',
     held: '500',
-    unit: '2',
+    unit: '0.5',
     deposit: '3',
     blockMs: 3000,
     depthMax: 0,

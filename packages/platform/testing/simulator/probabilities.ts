@@ -2,16 +2,14 @@ import type { SeededRandom } from './seeded-random.ts'
 
 /**
  * Rate of each fault, per thousand. The rates are drawn for each simulation, so that a simulation
- * may have no fault of a kind or many. Chains: unreachable, lost response, late response, outdated
- * response, head too high, block without logs, busy, refused broadcast. Nodes: lost response,
- * unreachable, failure during a round, refusal.
+ * may have no fault of a kind or many. Chains: unreachable, lost response, late response, block
+ * without logs, busy, refused broadcast. Nodes: lost response, unreachable, failure during a round,
+ * refusal.
  */
 export interface FaultRates {
   refused: number
   lost: number
   late: number
-  old: number
-  ahead: number
   partial: number
   busy: number
   unwilling: number
@@ -25,8 +23,6 @@ export const NO_FAULTS: FaultRates = {
   refused: 0,
   lost: 0,
   late: 0,
-  old: 0,
-  ahead: 0,
   partial: 0,
   busy: 0,
   unwilling: 0,
@@ -41,8 +37,6 @@ const MOST: FaultRates = {
   refused: 120,
   lost: 120,
   late: 60,
-  old: 60,
-  ahead: 60,
   partial: 200,
   busy: 80,
   unwilling: 200,

@@ -43,6 +43,8 @@ const SKIP_TURNS = 600
 const GOING_ON_MAX = 13
 /** Number of concurrent orders. They rest next to each other, and transfers cost more. */
 const ORDERS_AT_ONCE = 3
+/** How often, per thousand actions, the platform is asked what it says of its endpoints. */
+const NAMED_RATE = 200
 /** Maximum time in seconds during which no process has a needed role. */
 const AWAY_S_MAX = 40
 /** Maximum number of requests that are repeated at the end. */
@@ -150,6 +152,7 @@ class Play {
       if (this.#environment.isWhole) this.#environment.exchange.finish()
     }
     await this.#environment.buried()
+    await this.#environment.weatherOracle.settled()
     this.#startAgain()
     if (schedule.steps > STEPS_MAX)
       throw new Broken(`it does not end: ${schedule.steps} steps: ${await this.pending()}`)
@@ -262,6 +265,7 @@ async function play(parts: Parts): Promise<void> {
   // Faults begin here.
   environment.isWhole = false
   environment.rates = drawFaultRates(random)
+  environment.weather.draw()
   environment.externalServices.isStormy = true
   if (traders.isOn) environment.exchange.draw()
   const kinds = FAULTS.filter(() => random.below(2) === 1)
@@ -270,6 +274,8 @@ async function play(parts: Parts): Promise<void> {
     for (let count = 0; count < turns; count++) await stage.turn()
     if (traders.isOn) environment.exchange.act()
     await people.tick()
+    if (random.rarely(NAMED_RATE)) await environment.weatherOracle.named()
+    environment.weather.tick()
     if (kinds.length > 0 && random.rarely(500)) await injectFault(environment, random.of(kinds))
   }
   const skip = (milliseconds: number) =>
@@ -295,6 +301,7 @@ async function play(parts: Parts): Promise<void> {
   environment.externalServices.isStormy = false
   environment.externalServices.risks.clear()
   environment.nodeFaults.heal()
+  environment.weather.heal()
   environment.exchange.heal()
   await environment.database.query(REFILLED)
   // A paused process has not seen recent changes, and there may be no other process to see them.
@@ -336,6 +343,7 @@ async function play(parts: Parts): Promise<void> {
   const problems = [
     ...environment.problems,
     ...(await check(environment, callers, transferLog)),
+    ...(await environment.weatherOracle.wrong()),
     ...(await wrongInTrading(environment, traders)),
     ...(await wrongUnderPolicy(environment, callers)),
   ]
