@@ -183,6 +183,8 @@ test('ETH: a transfer that waits is sped up, and another one is cancelled', onGe
   const broadcast = async (id: string) =>
     waitFor(`${id} is broadcast`, async () => {
       const { hash, sub_status: state } = await transferOf(id)
+      // The fee comes from the gas tank by a transaction of its own.
+      if (state === 'FUELING') await chain.mine()
       return state === 'CONFIRMING' && hash
     })
   const slow = await send('ETH', '0.125', PAYEE)
