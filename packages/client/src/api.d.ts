@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 01b984fdc987a7602639d60e8e3b309a1270d1a5799f47c47b77c501f0052a91
-// types 04ce04a83598e17fac56be08b0e896d558fdde7ca10255190b36ff1c99d7146b
+// document 5849f4b84f7b38cf5af7788dbb78391f4c49de981633eae7ca2b2516dd7aed5a
+// types d507350e63d7ee2cb41b12f33ab0417f24e36e331cdfca8ea7515e6531381c49
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -3122,6 +3122,131 @@ export interface components {
             status: "pending" | "confirmed" | "failed";
             hash: string | null;
         };
+        Statement: {
+            asset: string;
+            /** @enum {string} */
+            account: "wallet" | "gas_tank";
+            /** @description null: the statement of a gas tank */
+            wallet_id: string | null;
+            /** @description Balance at the beginning of the period */
+            opening: components["schemas"]["StatementBalance"];
+            /** @description Balance at the end of the period */
+            closing: components["schemas"]["StatementBalance"];
+            data: components["schemas"]["StatementMovement"][];
+            /**
+             * @description Cursor of the next page: pass it as `after`; null on the last page
+             * @example 1795600000000000.81245
+             */
+            next: string | null;
+            /** @description Whether there are more records */
+            has_more: boolean;
+        };
+        StatementBalance: {
+            /**
+             * Format: decimal
+             * @description Sum of the parts
+             */
+            total: Decimal;
+            /**
+             * Format: decimal
+             * @description At the account of the wallet or tank, including amounts that are reserved for transfers
+             */
+            liquid: Decimal;
+            /**
+             * Format: decimal
+             * @description At deposit addresses
+             */
+            unswept: Decimal;
+            /**
+             * Format: decimal
+             * @description In deposits that screening holds
+             */
+            frozen: Decimal;
+            /**
+             * Format: decimal
+             * @description Staked
+             */
+            staked: Decimal;
+            /**
+             * Format: decimal
+             * @description Unstaked and not released yet
+             */
+            cooling: Decimal;
+            /**
+             * Format: decimal
+             * @description Fuel of a gas tank at addresses; 0 for a wallet
+             */
+            at_addresses: Decimal;
+        };
+        StatementMovement: {
+            /** @description Number of the ledger entry */
+            id: string;
+            /** @description When it was booked */
+            at: string;
+            /** @enum {string} */
+            type: "deposit" | "deposit_frozen" | "deposit_released" | "deposit_assigned" | "deposit_reverted" | "withdrawal" | "forward" | "refund" | "exchange_deposit" | "network_fee" | "sweep" | "stake" | "unstake" | "stake_release" | "fuel" | "fee_correction" | "drain" | "energy_loan" | "other";
+            /**
+             * Format: decimal
+             * @description Change of the balance without the network fee; negative: outgoing
+             */
+            amount: Decimal;
+            /**
+             * Format: decimal
+             * @description Network fee that was paid from this balance
+             */
+            network_fee: Decimal;
+            /**
+             * Format: decimal
+             * @description Balance after the movement: the balance before + `amount` − `network_fee`
+             */
+            balance: Decimal;
+            /** @description Change of each part of the balance */
+            changes: {
+                /**
+                 * Format: decimal
+                 * @description At the account of the wallet or tank, including amounts that are reserved for transfers
+                 */
+                liquid: Decimal;
+                /**
+                 * Format: decimal
+                 * @description At deposit addresses
+                 */
+                unswept: Decimal;
+                /**
+                 * Format: decimal
+                 * @description In deposits that screening holds
+                 */
+                frozen: Decimal;
+                /**
+                 * Format: decimal
+                 * @description Staked
+                 */
+                staked: Decimal;
+                /**
+                 * Format: decimal
+                 * @description Unstaked and not released yet
+                 */
+                cooling: Decimal;
+                /**
+                 * Format: decimal
+                 * @description Fuel of a gas tank at addresses; 0 for a wallet
+                 */
+                at_addresses: Decimal;
+            };
+            /**
+             * Format: decimal
+             * @description Network fee that the gas tank paid for the movement of a wallet. It is not part of this balance. null: the gas tank paid nothing
+             */
+            tank_fee: Decimal | null;
+            tank_fee_asset: string | null;
+            transaction_id: string | null;
+            /** @description Asset of the transaction; it differs if this balance only pays the network fee */
+            transaction_asset: string | null;
+            hash: string | null;
+            /** @description Sender of a deposit, otherwise the destination */
+            counterparty: string | null;
+            sequence_id: string | null;
+        };
         StopPolicyRequest: {
             by: string;
             key: string;
@@ -3634,6 +3759,9 @@ export type SpeedUpTransactionRequest = components['schemas']['SpeedUpTransactio
 export type StakeRequest = components['schemas']['StakeRequest'];
 export type Staking = components['schemas']['Staking'];
 export type StakingAnswer = components['schemas']['StakingAnswer'];
+export type Statement = components['schemas']['Statement'];
+export type StatementBalance = components['schemas']['StatementBalance'];
+export type StatementMovement = components['schemas']['StatementMovement'];
 export type StopPolicyRequest = components['schemas']['StopPolicyRequest'];
 export type SuspendPolicyKeyRequest = components['schemas']['SuspendPolicyKeyRequest'];
 export type TestExchangeAccountRequest = components['schemas']['TestExchangeAccountRequest'];
@@ -3793,6 +3921,62 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CoinsAsidePage"];
+                };
+            };
+        };
+    };
+    readStatement: {
+        parameters: {
+            query: {
+                /** @description An `asset_name` from `GET /assets`; case-sensitive */
+                asset: string;
+                /** @description wallet: the wallet of the asset in the sub-account. gas_tank: the gas tank of the workspace whose coin the asset is, with its fuel at addresses */
+                account?: "wallet" | "gas_tank";
+                /** @description Beginning of the period as Unix time in seconds, inclusive; by default all movements are included */
+                from?: number;
+                /** @description End of the period as Unix time in seconds, exclusive; by default now */
+                to?: number;
+                /** @description `next` of an earlier response: returns the movements that follow */
+                after?: string;
+                /** @description Maximum number of movements in the response; by default 100 */
+                limit?: number;
+            };
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Statement"];
+                };
+            };
+        };
+    };
+    exportStatement: {
+        parameters: {
+            query: {
+                /** @description An `asset_name` from `GET /assets`; case-sensitive */
+                asset: string;
+                /** @description wallet: the wallet of the asset in the sub-account. gas_tank: the gas tank of the workspace whose coin the asset is, with its fuel at addresses */
+                account?: "wallet" | "gas_tank";
+                /** @description Beginning of the period as Unix time in seconds, inclusive; by default all movements are included */
+                from?: number;
+                /** @description End of the period as Unix time in seconds, exclusive; by default now */
+                to?: number;
+            };
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
                 };
             };
         };

@@ -110,6 +110,18 @@ test('each method sends a signed request to its endpoint, and each API operation
       '/dac/v1/coins-aside?asset=BCH&limit=5',
       '',
     ],
+    [
+      () => custody.statement({ asset: 'ETH', from: 1, to: 2, limit: 5 }),
+      'GET',
+      '/dac/v1/statement?asset=ETH&from=1&to=2&limit=5',
+      '',
+    ],
+    [
+      () => custody.statementCsv({ asset: 'ETH', account: 'gas_tank' }),
+      'GET',
+      '/dac/v1/statement/export?asset=ETH&account=gas_tank',
+      '',
+    ],
     [() => custody.createAddress('BTC'), 'POST', '/dac/v1/address', '{"asset":"BTC"}'],
     [
       () => custody.createAddress('BTC', 'Grüße'),

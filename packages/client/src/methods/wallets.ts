@@ -9,6 +9,9 @@ import type {
   CoinAsideFilter,
   CoinAsidePage,
   CursorQuery,
+  Statement,
+  StatementExportQuery,
+  StatementQuery,
   Wallet,
   WalletBalance,
 } from '../types.ts'
@@ -64,6 +67,19 @@ export abstract class WalletMethods extends ClientBase {
    */
   coinsAside(filter: CoinAsideFilter = {}): Promise<CoinAsidePage> {
     return this.request('GET', `/dac/v1/coins-aside${query(filter)}`)
+  }
+
+  /**
+   * Reads the statement of a wallet or a gas tank for a period: the opening balance, every movement,
+   * oldest first, and the closing balance. Pass the result's `next` as `after` to continue.
+   */
+  statement(of: StatementQuery): Promise<Statement> {
+    return this.request('GET', `/dac/v1/statement${query(of)}`)
+  }
+
+  /** Exports a statement of any length as CSV, without the byte order mark of a downloaded file. */
+  statementCsv(of: StatementExportQuery): Promise<string> {
+    return this.request('GET', `/dac/v1/statement/export${query(of)}`, undefined, { as: 'text' })
   }
 
   /**

@@ -8,6 +8,7 @@ import { Chart } from '../parts/chart.tsx'
 import { Card, Empty, Facts, Figures, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
 import { PayTo } from '../parts/receive.tsx'
 import { Amount, Code, Time } from '../parts/values.tsx'
+import { StatementLink } from '../parts/statement-link.tsx'
 import { Status } from '../parts/status.tsx'
 import { pageInQuery, Pager, Table } from '../parts/table.tsx'
 
@@ -64,7 +65,12 @@ export function TankPage({ network }: { network: string }) {
   const change = (value: string, of = tank.asset) =>
     Number(value) === 0 ? <span class="muted">–</span> : <Amount value={value} of={of} isSigned />
   return (
-    <Page title={`${network} gas tank`} back={back} lead={<Status of={tank.status} />}>
+    <Page
+      title={`${network} gas tank`}
+      back={back}
+      lead={<Status of={tank.status} />}
+      actions={<StatementLink of={{ asset: tank.asset, account: 'gas_tank' }} />}
+    >
       {tank.status === 'ok' ? null : (
         <Note tone={tank.status === 'empty' ? 'bad' : 'warn'}>
           <p>

@@ -12,6 +12,7 @@ import { Card, Empty, Page } from '../parts/page.tsx'
 import { Pager, pageInQuery } from '../parts/table.tsx'
 import { TransactionTable, typeWord } from '../parts/transaction-table.tsx'
 import { SavedViews } from '../parts/saved-views.tsx'
+import { statementAt, type StatementOf } from '../parts/statement-link.tsx'
 import { go, place, withQuery } from '../router.ts'
 
 const LIMIT = 50
@@ -190,8 +191,19 @@ function Filters() {
   )
 }
 
+/** Returns the statement of the period in the filters; null if they select no asset. */
+function statementIn({ asset, after, before }: ReturnType<typeof filters>): StatementOf | null {
+  if (!asset) return null
+  return {
+    asset: String(asset),
+    ...(typeof after === 'number' ? { from: after + 1 } : {}),
+    ...(typeof before === 'number' ? { to: before } : {}),
+  }
+}
+
 export function Transactions() {
   const values = filters()
+  const statement = statementIn(values)
   const page = pageInQuery()
   const reading = useRead<TransactionPage>(
     mirror(`/dac/v1/transactions${query({ ...values, page, limit: LIMIT })}`),
@@ -221,6 +233,11 @@ export function Transactions() {
               <span>JSON</span>
             </a>
             <p class="menu-title muted">All that the filters let through, of any length.</p>
+            {statement === null ? null : (
+              <a role="menuitem" href={statementAt(statement)} download>
+                <span>Statement of {statement.asset} (CSV)</span>
+              </a>
+            )}
           </Menu>
           <LinkButton href={pageAt('/batch')} icon="batch">
             Batch

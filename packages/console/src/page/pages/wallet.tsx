@@ -10,6 +10,7 @@ import { NewAddress } from '../parts/new-address.tsx'
 import { Card, Empty, Figures, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
 import { AddressFacts } from '../parts/receive.tsx'
 import { Amount, Id, tickerOf, Time, Usd } from '../parts/values.tsx'
+import { StatementLink } from '../parts/statement-link.tsx'
 import { Status } from '../parts/status.tsx'
 import { Table } from '../parts/table.tsx'
 import { TransactionTable } from '../parts/transaction-table.tsx'
@@ -82,6 +83,7 @@ export function WalletPage({ asset = '' }: { asset?: string }) {
               New address
             </Button>
           )}
+          {mine === undefined ? null : <StatementLink of={{ asset }} />}
           <LinkButton
             href={pageAt(`/send?asset=${encodeURIComponent(asset)}`)}
             kind="primary"

@@ -10,7 +10,7 @@ import { presentTransaction } from '../../core/engine/present.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { matching, transactionFilter } from '../../custody/transactions/list-transactions.ts'
-import { BYTE_ORDER_MARK, csvLine } from './csv.ts'
+import { BYTE_ORDER_MARK, csvLine } from '../../core/csv.ts'
 import { SUB_ACCOUNT, subAccountParams } from './mirror.ts'
 
 interface Services {

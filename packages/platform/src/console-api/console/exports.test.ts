@@ -1,5 +1,6 @@
 // Exports of rows contain text of strangers: memos, tags, addresses, names and error messages.
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join as joinPath } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -7,6 +8,7 @@ import { before, test } from 'node:test'
 import { oneLine } from '@custody/chains/terminal'
 import { OPERATOR, writeAudit } from '../people/audit-log.ts'
 import { verifyLog } from '../people/audit-chain.ts'
+import { post } from '../../core/ledger/post.ts'
 import { exportAuditLog } from '../../server/operator/console.ts'
 import { useApi } from '../../../testing/api-support.ts'
 import { join, type Somebody } from '../../../testing/console-fixture.ts'
@@ -97,6 +99,7 @@ test('these tests cover every export of the platform', () => {
   assert.deepEqual(files.toSorted(), [
     'console-api/console/audit-log.ts',
     'console-api/console/export-transactions.ts',
+    'custody/statements/export-statement.ts',
   ])
 })
 
@@ -120,6 +123,40 @@ test('attack: no text column of the CSV export contains raw control characters o
     for (const name of NUMBERS) assert.match(cell(name), /^(\d+(\.\d+)?)?$/, name)
     assert.equal(cell('amount'), '0.00012345')
     assert.match(cell('amount_in_usd'), /^1\.50*$/)
+  }
+})
+
+test('attack: no text column of a statement contains raw control characters or formulas', async () => {
+  const wallet = randomUUID()
+  await api.database.query(
+    `insert into wallets (id, workspace_id, sub_account_id, asset, network)
+      values ($1, $2, $3, 'BTC', 'BTC')`,
+    [wallet, acme.workspaceId, acme.subAccountId],
+  )
+  const transactions = await api.database.query<{ id: string }>(
+    'select id from transactions where workspace_id = $1 order by created_at desc, id desc',
+    [acme.workspaceId],
+  )
+  const scope = { workspace: acme.workspaceId, asset: 'BTC' }
+  for (const { id } of transactions) {
+    const moved = { ...scope, wallet, kind: 'available' as const, amount: 5n }
+    await post(api.database, 'settle', id, [moved, { ...scope, kind: 'chain', amount: -5n }])
+  }
+  const { text, status } = await admin.browser.ask(
+    'GET',
+    '/workspaces/acme/sub-accounts/main/api/dac/v1/statement/export?asset=BTC',
+  )
+  assert.equal(status, 200, text)
+  const lines = text.replace(/^\ufeff/, '').split('\r\n')
+  assert.equal(lines.length, HOSTILE.length + 4, 'no text adds a line')
+  for (const line of lines) assert.equal(line, oneLine(line), JSON.stringify(line))
+  const [head = [], ...rows] = readCsv(text.replace(/^\ufeff/, ''))
+  for (const [at, original] of HOSTILE.entries()) {
+    for (const name of ['hash', 'counterparty', 'sequence_id']) {
+      const shown = rows[at + 1]?.[head.indexOf(name)] ?? ''
+      assert.doesNotMatch(shown, /(?:^|;)\s*[=+\-@]/, `${name}: ${shown}`)
+      assert.equal(shown.replaceAll("'", ''), oneLine(original).replaceAll("'", ''), name)
+    }
   }
 })
 

@@ -1,14 +1,5 @@
 import type { AccountKind } from '../../core/ledger/post.ts'
+import { WALLET_PARTS } from '../../custody/statements/accounts.ts'
 
 /** The ledger accounts of a wallet that together are its total balance. */
-export const HELD_ACCOUNTS: readonly AccountKind[] = [
-  'available',
-  'reserved',
-  'unswept',
-  'frozen',
-  'staked_energy',
-  'staked_bandwidth',
-  'staked_energy_reserved',
-  'staked_bandwidth_reserved',
-  'cooling',
-]
+export const HELD_ACCOUNTS = Object.keys(WALLET_PARTS) as readonly AccountKind[]

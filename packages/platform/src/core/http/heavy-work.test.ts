@@ -28,6 +28,7 @@ test('all operations that simulate, evaluate, export or query exchanges at once 
   const heavy = (list: readonly { method: string; path: string; heavy?: unknown }[]) =>
     list.filter((each) => each.heavy).map(({ method, path }) => `${method} ${path}`)
   assert.deepEqual(heavy(endpoints), [
+    'GET /dac/v1/statement/export',
     'POST /dac/v1/policy/evaluate',
     'POST /dac/v1/policy/simulate',
     'POST /dac/v1/exchange-accounts/{id}/test',
@@ -35,7 +36,7 @@ test('all operations that simulate, evaluate, export or query exchanges at once 
   ])
   const panel = heavy(panelEndpoints)
   // The mirror of the API in the panel has the same costs.
-  for (const path of ['policy/evaluate', 'policy/simulate'])
+  for (const path of ['policy/evaluate', 'policy/simulate', 'statement/export'])
     assert.ok(
       panel.some((each) => each.endsWith(`/api/dac/v1/${path}`)),
       path,
@@ -43,7 +44,7 @@ test('all operations that simulate, evaluate, export or query exchanges at once 
   const exports = panelEndpoints.filter(({ path }) => path.endsWith('/export'))
   assert.deepEqual(
     exports.map(({ heavy: cost }) => cost?.kind),
-    ['export', 'export'],
+    ['export', 'export', 'export'],
   )
 })
 

@@ -83,6 +83,8 @@ import { createTransaction } from '../../custody/transactions/create-transaction
 import { listTransactions } from '../../custody/transactions/list-transactions.ts'
 import { readTransaction } from '../../custody/transactions/read-transaction.ts'
 import { speedUp } from '../../custody/transactions/speed-up.ts'
+import { exportStatement } from '../../custody/statements/export-statement.ts'
+import { readStatement } from '../../custody/statements/read-statement.ts'
 import { createWallet, createWalletAlias } from '../../custody/wallets/create-wallet.ts'
 import { listBalances } from '../../custody/wallets/list-balances.ts'
 import { listCoinsAside } from '../../custody/wallets/list-coins-aside.ts'
@@ -109,6 +111,8 @@ export const endpoints: readonly Endpoint<Application>[] = [
   listWallets,
   listBalances,
   listCoinsAside,
+  readStatement,
+  exportStatement,
   createAddress,
   listAddresses,
   listKeys,

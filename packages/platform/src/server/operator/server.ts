@@ -41,6 +41,7 @@ import { adjustPrepaidFee, showPrepaidFee } from './prepaid-fee.ts'
 import { triggerEvent } from './events/trigger.ts'
 import { stakeTank } from './gas-tanks/staking.ts'
 import { listWaiting } from './waiting.ts'
+import { exportStatement } from './statements.ts'
 import { listWallets, setWallet } from './wallets.ts'
 import {
   drainTank,
@@ -143,6 +144,7 @@ export const COMMANDS: Record<string, { run: Command<Application>; audit: 'reads
   'sweep show': { run: showSweep, audit: 'reads' },
   waiting: { run: listWaiting, audit: 'reads' },
   'wallet list': { run: listWallets, audit: 'reads' },
+  statement: { run: exportStatement, audit: 'reads' },
   'wallet set': { run: setWallet, audit: 'entry' },
   transaction: { run: transactionState, audit: 'reads' },
   trigger: { run: triggerEvent, audit: { not: 'the events are tests, in the local mode only' } },
@@ -181,6 +183,7 @@ const WHILE_HELD = new Set([
   'sweep show',
   'waiting',
   'wallet list',
+  'statement',
   'reserves list',
   'reserves show',
   'console people',

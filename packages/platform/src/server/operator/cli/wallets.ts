@@ -1,3 +1,6 @@
+import { existsSync, writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { OperatorError } from '../command.ts'
 import { callPlatform } from '../connect.ts'
 import { linesOr, need, type Run } from './typed.ts'
 
@@ -62,5 +65,26 @@ export const amlRelease: Run = async ({ home, values }) => {
   return {
     result,
     text: `${String(result['transaction'])} ${done}; its known senders are still screened`,
+  }
+}
+
+export const statement: Run = async ({ home, values }) => {
+  const file = resolve(need(values, 'out'))
+  if (existsSync(file))
+    throw new OperatorError(`--out: ${file} already exists; choose another file`)
+  const { text, ...result } = (await callPlatform(home, 'statement', {
+    workspace: need(values, 'workspace'),
+    sub_account: values['sub-account'],
+    asset: need(values, 'asset'),
+    account: values['account'],
+    from: values['from'],
+    to: values['to'],
+  })) as { text: string; asset: string; account: string }
+  writeFileSync(file, text, { mode: 0o600, flag: 'wx' })
+  // The header, the opening balance and the closing balance are no movements.
+  const movements = text.trimEnd().split('\r\n').length - 3
+  return {
+    result: { ...result, file, movements },
+    text: `${movements} movements of the ${result.asset} ${result.account.replace('_', ' ')} written to ${file}`,
   }
 }

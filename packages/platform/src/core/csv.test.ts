@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { oneLine } from '@custody/chains/terminal'
 import { JsonNumber } from '@custody/request-auth'
-import * as fc from '../../../../../testing/property.ts'
+import * as fc from '../../../../testing/property.ts'
 import { csvLine } from './csv.ts'
 
 type Cell = string | number | JsonNumber | null
