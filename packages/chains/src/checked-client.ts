@@ -48,12 +48,15 @@ const transfer = has({
   coinbase: isBoolean,
 })
 const isDigits: Check = (value) => typeof value === 'string' && /^\d{1,19}$/.test(value)
+const isAsideReason: Check = (value) => value === 'CASH_TOKENS' || value === 'TOKEN_ACCOUNT'
 const aside = has({
   txid: isName,
   vout: isNatural,
   address: isName,
   amount: isAmount,
-  reason: (value) => value === 'CASH_TOKENS',
+  reason: isAsideReason,
+  asset: (value) => value === undefined || isName(value),
+  account: (value) => value === undefined || isName(value),
   token: orNull(
     has({
       category: isHex,
@@ -107,6 +110,10 @@ const RESULTS: Record<string, Check> = {
   senders: has({ addresses: listOf(isName), complete: isBoolean }),
   unspent: orNull(isAmount),
   balance: isAmount,
+  holdings: has({
+    balance: isAmount,
+    elsewhere: listOf(has({ place: isName, amount: isAmount, reason: isAsideReason })),
+  }),
   activation: isAmount,
   rent: isAmount,
   nonce: isAmount,

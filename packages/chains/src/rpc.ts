@@ -303,16 +303,45 @@ export interface TokenFacts {
   nft: { capability: 'none' | 'mutable' | 'minting'; commitment: string } | null
 }
 
-/** An output at an address that is not spent as a coin, because of the tokens that it carries. */
+/**
+ * Why coins at an address are not spent. `CASH_TOKENS`: the output carries tokens, which a transfer
+ * would destroy. `TOKEN_ACCOUNT`: the tokens are in another token account of the address than the
+ * associated one, from which transfers are made.
+ */
+export type AsideReason = 'CASH_TOKENS' | 'TOKEN_ACCOUNT'
+
+/** Coins that an address received in a form that is not spent. */
 export interface AsideCoin {
   txid: string
+  /** Index of the output, or of the token account among the accounts of its transaction. */
   vout: number
   address: string
-  /** Amount in the smallest unit of the network's coin. */
+  /** Ticker; absent: the network's coin. */
+  asset?: string
+  /** Amount in the smallest unit of the asset. */
   amount: bigint
-  reason: 'CASH_TOKENS'
-  /** Null if the node does not return the tokens in a readable form. */
+  reason: AsideReason
+  /** CashTokens of the output; null if it has none, or the node returns them in no readable form. */
   token: TokenFacts | null
+  /** Token account that received the tokens; absent if the network has none. */
+  account?: string
+}
+
+/** Coins of an address in a place from which the platform does not send. */
+export interface CoinsElsewhere {
+  /** Where they are, such as the address of a token account. */
+  place: string
+  /** Amount in the smallest unit. */
+  amount: bigint
+  reason: AsideReason
+}
+
+/** What an address holds of an asset. */
+export interface Holdings {
+  /** Amount in the smallest unit from which the platform can send. */
+  balance: bigint
+  /** Coins that are not part of the balance; empty if there are none. */
+  elsewhere: CoinsElsewhere[]
 }
 
 export interface ChainBlock {
@@ -321,7 +350,9 @@ export interface ChainBlock {
   parent: string
   txids: string[]
   transfers: ChainTransfer[]
-  /** Outputs that are in no transfer (Bitcoin Cash); absent if the network has none. */
+  /**
+   * Coins that are in no transfer (Bitcoin Cash, Solana); absent if the network has none.
+   */
   aside?: AsideCoin[]
 }
 

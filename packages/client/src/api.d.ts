@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 5849f4b84f7b38cf5af7788dbb78391f4c49de981633eae7ca2b2516dd7aed5a
-// types d507350e63d7ee2cb41b12f33ab0417f24e36e331cdfca8ea7515e6531381c49
+// document bb7f6d5016a1c79c18b9e7e85fcdc6a8d8cf6c4f89b155b145e47bd60744b96c
+// types ca0e2346e3152fc8c2778ea9c265e88aa0b84732db34b80aed04639f07c2cfec
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -431,34 +431,36 @@ export interface components {
         CoinAside: {
             id: string;
             /**
-             * @description The native coin of the network, in which `amount` is denominated
+             * @description The asset in which `amount` is denominated
              * @example BCH
              */
             asset: string;
             /** @example BCH */
             network: string;
             /**
-             * @description The transaction that created the output
+             * @description The transaction that created the output or paid the tokens
              * @example 5f1c8a7d0e3b49d2a6c4f7b8e9d0c1a2b3f4e5d6c7a8b9f0e1d2c3b4a5f6e7d8
              */
             txid: string;
-            /** @description Index of the output in its transaction */
+            /** @description Index of the output in its transaction; of the token account among its accounts */
             vout: number;
             /**
-             * @description Address of the sub-account that received the output
+             * @description Address of the sub-account that received them
              * @example bitcoincash:qpm2qsznhks23z7629mms6s0cwef74vcwvy22gdx6a
              */
             address: string;
             /**
              * Format: decimal
-             * @description Amount of `asset` in the output. It is not part of any balance
+             * @description Amount of `asset`. It is not part of any balance
              */
             amount: Decimal;
             /**
-             * @description Why the output is not spent: it carries CashTokens, which a transfer would burn
+             * @description Why they are not spent. CASH_TOKENS: the output carries CashTokens, which a transfer would burn. TOKEN_ACCOUNT: the tokens are in another token account of the address than its usual one
              * @enum {string}
              */
-            reason: "CASH_TOKENS";
+            reason: "CASH_TOKENS" | "TOKEN_ACCOUNT";
+            /** @description Solana: the token account that received the tokens */
+            account: string | null;
             /** @description Null if the node did not return the tokens in a valid form */
             token: {
                 /**

@@ -160,7 +160,7 @@ export const UNNAMED: Readonly<Record<string, readonly [count: number, why: stri
   'server/app/health/collectors/queues.ts': [4, SHOWN],
   'server/audit/audit.ts': [5, AUDIT],
   'server/audit/staking.ts': [2, AUDIT],
-  'server/audit/utxo.ts': [3, AUDIT],
+  'server/audit/utxo.ts': [4, AUDIT],
   'custody/auto-forwarding/end-rules.ts': [2, QUEUE],
   'custody/auto-forwarding/judge-rules.ts': [1, QUEUE],
   'custody/auto-forwarding/list-rules.ts': [2, PART],

@@ -3,20 +3,18 @@ import {
   priceOf,
   RpcRefused,
   RpcUnavailable,
-  sendersOf,
   type BroadcastResult,
   type ChainBlock,
   type ChainClient,
   type ChainTip,
   type EndpointHead,
-  type ChainTransfer,
   type ExpectedTransfer,
   type Fetch,
+  type Holdings,
   type JsonRpc,
   type LevelRates,
   type RpcEndpoint,
   type ResignedClient,
-  type Senders,
   type Signed,
   type TransactionStatus,
 } from '../rpc.ts'
@@ -27,6 +25,16 @@ import { SYSTEM_PROGRAM, TOKEN_PROGRAM, tokenAccountOf } from './address.ts'
 import { BLOCKS_TO_LIVE } from './build.ts'
 import { finalized, findMessage } from './history.ts'
 import { Lives } from './life.ts'
+import {
+  amountOf,
+  asideIn,
+  isAmount,
+  transfersIn,
+  type Amount,
+  type BlockTransaction,
+  type Meta,
+  type TokenBalance,
+} from './payments.ts'
 import { callAnyVersion } from './versions.ts'
 
 /**
@@ -46,21 +54,6 @@ const AHEAD = 4
 const NOT_AVAILABLE = new Set([-32004, -32014])
 const SKIPPED = new Set([-32007, -32009])
 
-type Amount = number | bigint
-interface TokenBalance {
-  accountIndex: number
-  mint: string
-  owner?: string
-  uiTokenAmount?: { amount?: string }
-}
-interface Meta {
-  err: unknown
-  fee: Amount
-  preBalances: Amount[]
-  postBalances: Amount[]
-  preTokenBalances?: TokenBalance[] | null
-  postTokenBalances?: TokenBalance[] | null
-}
 interface BlockHead {
   blockhash: string
   previousBlockhash: string
@@ -68,10 +61,7 @@ interface BlockHead {
   blockHeight: number | null
 }
 interface Block extends BlockHead {
-  transactions: {
-    transaction: { signatures: string[]; accountKeys: { pubkey: string; signer?: boolean }[] }
-    meta: Meta | null
-  }[]
+  transactions: BlockTransaction[]
 }
 interface SignatureStatus {
   slot: number
@@ -210,7 +200,10 @@ export class SolanaClient implements ChainClient, ResignedClient {
       hash: block.blockhash,
       parent: block.previousBlockhash,
       txids: block.transactions.map(({ transaction }) => transaction.signatures[0] as string),
-      transfers: block.transactions.flatMap((each) => this.#transfers(each)),
+      transfers: block.transactions.flatMap((each) =>
+        transfersIn(each, this.network, this.#assets),
+      ),
+      aside: block.transactions.flatMap((each) => asideIn(each, this.#assets)),
     }
   }
 
@@ -306,66 +299,6 @@ export class SolanaClient implements ChainClient, ResignedClient {
       txids: [],
       transfers: [],
     }
-  }
-
-  /**
-   * Returns the amounts by which a successful transaction increased the balances of wallets and of
-   * the associated accounts of registered tokens. Using balances covers every way of moving coins.
-   */
-  #transfers({ transaction, meta }: Block['transactions'][number]): ChainTransfer[] {
-    if (!meta || meta.err !== null) return []
-    const txid = transaction.signatures[0] as string
-    const keys = transaction.accountKeys.map(({ pubkey }) => pubkey)
-    const sender = keys[0] ?? null
-    const senders = payersOf(transaction.accountKeys, meta)
-    const place: ChainTransfer[] = []
-    for (const [position, address] of keys.entries()) {
-      const amount =
-        BigInt(meta.postBalances[position] ?? 0) - BigInt(meta.preBalances[position] ?? 0)
-      if (amount > 0n)
-        place.push({
-          txid,
-          position,
-          asset: this.network.native_asset,
-          address,
-          amount,
-          sender,
-          senders,
-          coinbase: false,
-        })
-    }
-    for (const held of meta.postTokenBalances ?? []) {
-      const { accountIndex, mint, owner } = held
-      const asset = this.#assets.find(
-        (candidate) => candidate.type === 'token' && candidate.contract_address === mint,
-      )
-      if (!asset || owner === undefined || keys[accountIndex] !== tokenAccountOf(owner, mint))
-        continue
-      const before = (meta.preTokenBalances ?? []).find(
-        (each) => each.accountIndex === accountIndex,
-      )
-      const amount = (amountOf(held) ?? 0n) - (amountOf(before) ?? 0n)
-      if (amount <= 0n) continue
-      const after = (at: number) =>
-        amountOf((meta.postTokenBalances ?? []).find((post) => post.accountIndex === at)) ?? 0n
-      const payer = (meta.preTokenBalances ?? []).find(
-        (each) =>
-          each.mint === mint &&
-          each.accountIndex !== accountIndex &&
-          (amountOf(each) ?? 0n) > after(each.accountIndex),
-      )
-      place.push({
-        txid,
-        position: accountIndex,
-        asset: asset.asset_name,
-        address: owner,
-        amount,
-        sender: payer?.owner ?? sender,
-        senders,
-        coinbase: false,
-      })
-    }
-    return place
   }
 
   /**
@@ -473,13 +406,22 @@ export class SolanaClient implements ChainClient, ResignedClient {
   }
 
   async balance(address: string, asset: Asset): Promise<bigint> {
+    return (await this.holdings(address, asset)).balance
+  }
+
+  /**
+   * Returns the balance of an address, and the tokens in its other token accounts. One request
+   * returns all accounts of a mint.
+   */
+  async holdings(address: string, asset: Asset): Promise<Holdings> {
     if (asset.type === 'native') {
-      return BigInt(
-        (await this.#call<Context<Amount>>('getBalance', [address, { commitment: 'finalized' }]))
-          .value,
-      )
+      const { value } = await this.#call<Context<Amount>>('getBalance', [
+        address,
+        { commitment: 'finalized' },
+      ])
+      return { balance: BigInt(value), elsewhere: [] }
     }
-    const account = tokenAccountOf(address, asset.contract_address as string)
+    const usual = tokenAccountOf(address, asset.contract_address as string)
     interface TokenAccount {
       pubkey: string
       account: { data: { parsed: { info: { tokenAmount: { amount: string } } } } }
@@ -489,10 +431,16 @@ export class SolanaClient implements ChainClient, ResignedClient {
       { mint: asset.contract_address },
       { commitment: 'finalized', encoding: 'jsonParsed' },
     ])
-    return BigInt(
-      value.find(({ pubkey }) => pubkey === account)?.account.data.parsed.info.tokenAmount.amount ??
-        0,
-    )
+    const accounts = value.map(({ pubkey, account }) => ({
+      place: pubkey,
+      amount: BigInt(account.data.parsed.info.tokenAmount.amount),
+    }))
+    return {
+      balance: accounts.find(({ place }) => place === usual)?.amount ?? 0n,
+      elsewhere: accounts
+        .filter(({ place, amount }) => place !== usual && amount > 0n)
+        .map((each) => ({ ...each, reason: 'TOKEN_ACCOUNT' as const })),
+    }
   }
 
   /**
@@ -542,47 +490,4 @@ export class SolanaClient implements ChainClient, ResignedClient {
     }
     return { low: at(0.5), medium: at(0.75), high: at(0.95) }
   }
-}
-
-/**
- * Returns the senders of a transaction: every signer, and everyone whose balance of lamports or of
- * any token decreased. A token account counts as its owner. If the node does not name the owner,
- * the senders are incomplete.
- */
-function payersOf(keys: readonly { pubkey: string; signer?: boolean }[], meta: Meta): Senders {
-  const [before, after] = [meta.preTokenBalances ?? [], meta.postTokenBalances ?? []]
-  const owners = new Map(
-    [...before, ...after].map(({ accountIndex, owner }) => [accountIndex, owner]),
-  )
-  const native = keys.flatMap(({ pubkey, signer }, at) => {
-    if (at === 0 || signer) return [pubkey]
-    return BigInt(meta.postBalances[at] ?? 0) < BigInt(meta.preBalances[at] ?? 0)
-      ? [owners.has(at) ? owners.get(at) : pubkey]
-      : []
-  })
-  const left = new Map(after.map((each) => [each.accountIndex, amountOf(each)]))
-  const tokens = before.flatMap((each): (string | undefined)[] => {
-    const [had, has] = [
-      amountOf(each),
-      left.has(each.accountIndex) ? (left.get(each.accountIndex) ?? null) : 0n,
-    ]
-    // A token that this platform does not know may use another form of amount.
-    if (had === null || has === null) return [undefined]
-    return had > has ? [each.owner] : []
-  })
-  return sendersOf([...native, ...tokens])
-}
-
-/** Returns whether a value is a number of lamports. */
-const isAmount = (value: unknown): boolean =>
-  (typeof value === 'number' ? Number.isSafeInteger(value) : typeof value === 'bigint') &&
-  (value as Amount) >= 0
-
-/**
- * Returns the amount of a token in its smallest unit; null if the response does not contain it as
- * an integer.
- */
-function amountOf(balance: TokenBalance | undefined): bigint | null {
-  const amount: unknown = balance?.uiTokenAmount?.amount
-  return typeof amount === 'string' && /^\d{1,39}$/.test(amount) ? BigInt(amount) : null
 }

@@ -104,6 +104,64 @@ test('deposits are exact balance increases of successful transactions', async ()
   }
 })
 
+test('tokens in another account of an owner are set aside, and are in no balance', async () => {
+  const usual = solana.tokenAccountOf(OWNER, MINT)
+  const meta = (index: number, before: string | null, after: string, mint = MINT) => {
+    const held = (amount: string) => ({
+      accountIndex: index,
+      mint,
+      owner: OWNER,
+      uiTokenAmount: { amount },
+    })
+    return {
+      err: null,
+      fee: 5000,
+      preBalances: [9, 1, 1],
+      postBalances: [4, 1, 1],
+      preTokenBalances: before === null ? [] : [held(before)],
+      postTokenBalances: [held(after)],
+    }
+  }
+  const read = async (facts: object) => {
+    const accountKeys = [PAYER, usual, 'second'].map((pubkey) => ({ pubkey }))
+    const transactions = [{ transaction: { signatures: ['S'], accountKeys }, meta: facts }]
+    const node = client({ getBlock: () => ({ ...head('B', 'A', 1), transactions }) })
+    const { transfers = [], aside = [] } = (await node.block(2)) ?? {}
+    return { transfers: transfers.length, aside }
+  }
+  const coin = {
+    txid: 'S',
+    vout: 2,
+    address: OWNER,
+    asset: 'USDC_SOL',
+    amount: 7n,
+    reason: 'TOKEN_ACCOUNT',
+    token: null,
+    account: 'second',
+  }
+  assert.deepEqual(await read(meta(2, '5', '12')), { transfers: 0, aside: [coin] })
+  assert.deepEqual(await read(meta(2, null, '7')), { transfers: 0, aside: [coin] })
+  assert.deepEqual(await read(meta(1, '5', '12')), { transfers: 1, aside: [] })
+  // The account is emptied; the token is unknown; the transaction failed.
+  assert.deepEqual(await read(meta(2, '12', '5')), { transfers: 0, aside: [] })
+  assert.deepEqual(await read(meta(2, '5', '12', PAYER)), { transfers: 0, aside: [] })
+  assert.deepEqual(await read({ ...meta(2, '5', '12'), err: 'X' }), { transfers: 0, aside: [] })
+
+  const account = (pubkey: string, amount: string) => ({
+    pubkey,
+    account: { data: { parsed: { info: { tokenAmount: { amount } } } } },
+  })
+  const node = (...value: unknown[]) =>
+    client({ getTokenAccountsByOwner: () => ({ context: { slot: 1 }, value }) })
+  const several = node(account('second', '7'), account(usual, '3'), account('empty', '0'))
+  assert.deepEqual(await several.holdings(OWNER, USDC), {
+    balance: 3n,
+    elsewhere: [{ place: 'second', amount: 7n, reason: 'TOKEN_ACCOUNT' }],
+  })
+  assert.equal(await several.balance(OWNER, USDC), 3n)
+  assert.deepEqual(await node().holdings(OWNER, USDC), { balance: 0n, elsewhere: [] })
+})
+
 test('a failed transaction costs its fee; a token fee includes the account that it created', async () => {
   const status = (err: unknown) =>
     client({

@@ -29,18 +29,37 @@ function nftText({ token }: CoinAside) {
 /**
  * Coins of an asset that are in no balance and are never spent. Renders nothing if there are none.
  */
+const tokenColumns = [
+  {
+    head: 'Category',
+    cell: ({ token }: CoinAside) =>
+      token === null ? unknown : <Id value={token.category} label="category" />,
+  },
+  {
+    head: 'Tokens',
+    isNumber: true,
+    cell: ({ token }: CoinAside) => (token === null ? unknown : grouped(token.amount)),
+  },
+  { head: 'NFT', cell: nftText },
+]
+
+const LEADS = {
+  CASH_TOKENS:
+    'These outputs contain CashTokens, which a transfer would destroy. Their coins are excluded from the balance and are not spent.',
+  TOKEN_ACCOUNT:
+    'These tokens were paid to another token account of an address than its usual one. They are excluded from the balance and are not spent.',
+} as const
+
 export function CoinsAside({ asset }: { asset: string }) {
   const coins = useRead<CoinAsidePage>(
     mirror(`/dac/v1/coins-aside?asset=${encodeURIComponent(asset)}&limit=${SHOWN}`),
   )
   const rows = coins.data?.data ?? []
   if (rows.length === 0) return null
+  // All coins of one asset have the same reason.
+  const isInAccounts = rows[0]?.reason === 'TOKEN_ACCOUNT'
   return (
-    <Card
-      title="Kept apart"
-      lead="These outputs contain CashTokens, which a transfer would destroy. Their coins are excluded from the balance and are not spent."
-      isBare
-    >
+    <Card title="Kept apart" lead={LEADS[isInAccounts ? 'TOKEN_ACCOUNT' : 'CASH_TOKENS']} isBare>
       <Table
         label="Coins that are kept apart"
         reading={coins}
@@ -52,17 +71,16 @@ export function CoinsAside({ asset }: { asset: string }) {
             isNumber: true,
             cell: ({ amount }) => <Amount value={amount} of={asset} />,
           },
-          {
-            head: 'Category',
-            cell: ({ token }) =>
-              token === null ? unknown : <Id value={token.category} label="category" />,
-          },
-          {
-            head: 'Tokens',
-            isNumber: true,
-            cell: ({ token }) => (token === null ? unknown : grouped(token.amount)),
-          },
-          { head: 'NFT', cell: nftText },
+          ...(isInAccounts
+            ? [
+                {
+                  head: 'Token account',
+                  cell: ({ account }: CoinAside) => (
+                    <Id value={account ?? ''} label="token account" />
+                  ),
+                },
+              ]
+            : tokenColumns),
           {
             head: 'Address',
             isMinor: true,

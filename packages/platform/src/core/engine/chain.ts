@@ -2,6 +2,7 @@ import type {
   Asset,
   ChainClient,
   ChainTransfer,
+  Holdings,
   LevelRates,
   Network,
   PublicKeyAt,
@@ -507,6 +508,11 @@ export interface Chain {
   nextNonce?(account: string): Promise<bigint>
   /** Returns the balance of an address on the chain. Not used if wallets are sets of coins. */
   balance(address: string, asset: Asset): Promise<bigint>
+  /**
+   * Returns the balance, and coins of the address from which the platform does not send; absent: the
+   * chain lists none.
+   */
+  holdings?(address: string, asset: Asset): Promise<Holdings>
 }
 
 /**

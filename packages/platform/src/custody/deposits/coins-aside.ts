@@ -62,7 +62,20 @@ export async function recordAside(
     ([first]) => first as OwnAside[number],
   )
   const rows = coins.map(
-    ({ txid, vout, address, amount, reason, token, workspace_id, sub_account_id }) => ({
+    ({
+      txid,
+      vout,
+      address,
+      asset,
+      amount,
+      reason,
+      token,
+      account,
+      workspace_id,
+      sub_account_id,
+    }) => ({
+      asset,
+      account,
       id: services.environment.uuid(),
       workspace_id,
       sub_account_id,
@@ -79,17 +92,18 @@ export async function recordAside(
   )
   await tx.query(
     `insert into coins_aside as c (id, workspace_id, sub_account_id, network, txid, vout, address,
-       value, reason, token_category,
+       value, reason, asset, account, token_category,
        token_amount, nft_capability, nft_commitment, block_height, block_hash, found_at)
      select r.id, r.workspace_id, r.sub_account_id, $1, r.txid, r.vout, r.address, r.value,
-       r.reason, r.category, r.amount, r.capability,
+       r.reason, r.asset, r.account, r.category, r.amount, r.capability,
        r.commitment, $3, $4, $5
      from jsonb_to_recordset($2::jsonb) as r(id uuid, workspace_id uuid, sub_account_id uuid,
        txid text, vout integer, address text,
-       value numeric, reason text, category text, amount text, capability text, commitment text)
+       value numeric, reason text, asset text, account text, category text, amount text, capability text, commitment text)
      on conflict (workspace_id, network, txid, vout) do update
        set sub_account_id = excluded.sub_account_id, address = excluded.address,
-       value = excluded.value, reason = excluded.reason, token_category = excluded.token_category,
+       value = excluded.value, reason = excluded.reason, asset = excluded.asset,
+         account = excluded.account, token_category = excluded.token_category,
          token_amount = excluded.token_amount,
        nft_capability = excluded.nft_capability, nft_commitment = excluded.nft_commitment,
          block_height = excluded.block_height,

@@ -31,7 +31,7 @@ const coinShape = z
       .string()
       .max(WORD_MAX)
       .meta({
-        description: 'The native coin of the network, in which `amount` is denominated',
+        description: 'The asset in which `amount` is denominated',
         examples: ['BCH'],
       }),
     network: z
@@ -42,28 +42,30 @@ const coinShape = z
       .string()
       .max(HASH_MAX)
       .meta({
-        description: 'The transaction that created the output',
+        description: 'The transaction that created the output or paid the tokens',
         examples: ['5f1c8a7d0e3b49d2a6c4f7b8e9d0c1a2b3f4e5d6c7a8b9f0e1d2c3b4a5f6e7d8'],
       }),
-    vout: z
-      .int()
-      .min(0)
-      .max(UINT_MAX)
-      .meta({ description: 'Index of the output in its transaction' }),
+    vout: z.int().min(0).max(UINT_MAX).meta({
+      description:
+        'Index of the output in its transaction; of the token account among its accounts',
+    }),
     address: z
       .string()
       .max(ADDRESS_MAX)
       .meta({
-        description: 'Address of the sub-account that received the output',
+        description: 'Address of the sub-account that received them',
         examples: ['bitcoincash:qpm2qsznhks23z7629mms6s0cwef74vcwvy22gdx6a'],
       }),
-    amount: z
-      .number()
-      .meta({ description: 'Amount of `asset` in the output. It is not part of any balance' }),
-    reason: z.enum(['CASH_TOKENS']).meta({
+    amount: z.number().meta({ description: 'Amount of `asset`. It is not part of any balance' }),
+    reason: z.enum(['CASH_TOKENS', 'TOKEN_ACCOUNT']).meta({
       description:
-        'Why the output is not spent: it carries CashTokens, which a transfer would burn',
+        'Why they are not spent. CASH_TOKENS: the output carries CashTokens, which a transfer would burn. TOKEN_ACCOUNT: the tokens are in another token account of the address than its usual one',
     }),
+    account: z
+      .string()
+      .max(ADDRESS_MAX)
+      .nullable()
+      .meta({ description: 'Solana: the token account that received the tokens' }),
     token: z
       .object({
         category: z
@@ -113,6 +115,8 @@ interface Row {
   address: string
   value: string
   reason: string
+  asset: string | null
+  account: string | null
   token_category: string | null
   token_amount: string | null
   nft_capability: string | null
@@ -130,11 +134,11 @@ export const listCoinsAside = endpoint({
   id: 'listCoinsAside',
   tag: 'Wallets',
   description:
-    'Returns outputs at addresses of the sub-account that are not part of any balance and are never spent, because a transfer would destroy the tokens in them: CashTokens (Bitcoin Cash). Newest first; to continue, pass `next` of the response as `after`. An output is listed when its block is scanned, and is removed from the list when a reorganisation removes that block.',
+    'Returns coins at addresses of the sub-account that are not part of any balance and are never spent: outputs with CashTokens (Bitcoin Cash), and tokens that were paid to another token account of an address than its usual one (Solana). Newest first; to continue, pass `next` of the response as `after`. They are listed when their block is scanned, and removed from the list when a reorganisation removes that block.',
   errors: ['UNSUPPORTED_ASSET'],
   method: 'GET',
   path: '/dac/v1/coins-aside',
-  summary: 'List outputs that are not spent',
+  summary: 'List coins that are not spent',
   access: 'read',
   query: z.strictObject({
     asset: assetName.optional(),
@@ -162,22 +166,22 @@ export const listCoinsAside = endpoint({
         field: 'network',
       })
     }
+    const of = asset === undefined ? undefined : services.registry.asset(asset)
     const networks = services.registry.networks
-      .filter(
-        ({ code, native_asset: native }) =>
-          (network ?? code) === code && (asset ?? native) === native,
-      )
       .map(({ code }) => code)
+      .filter((code) => (network ?? code) === code && (of?.network ?? code) === code)
     const { at, id } = readCursor(cursor)
     const read = await services.database.query<Row>(
-      `select id, network, txid, vout, address, value::text, reason, token_category, token_amount,
+      `select id, network, txid, vout, address, value::text, reason, asset, account,
+         token_category, token_amount,
          nft_capability, nft_commitment,
          block_height::text, block_hash, found_at
        from coins_aside
        where workspace_id = $1 and sub_account_id = $2 and network = any($3)
          and ($4::timestamptz is null or (found_at, id) < ($4, $5::uuid))
+         and ($7::text is null or coalesce(asset, '') = $7)
        order by found_at desc, id desc limit $6`,
-      [caller.workspaceId, caller.subAccountId, networks, at, id, limit + 1],
+      [caller.workspaceId, caller.subAccountId, networks, at, id, limit + 1, tokenFilter(of)],
     )
     const { rows, page } = pageOf(read, limit, (row) => ({ at: row.found_at, id: row.id }))
     return {
@@ -189,17 +193,23 @@ export const listCoinsAside = endpoint({
   },
 })
 
+/** Returns the stored `asset` to select: null for all, empty for the coin of a network. */
+const tokenFilter = (asset: Asset | undefined): string | null =>
+  asset === undefined ? null : asset.type === 'native' ? '' : asset.asset_name
+
 function present({ registry }: Services, row: Row) {
-  const native = registry.asset(registry.network(row.network)?.native_asset ?? '') as Asset
+  const native = registry.network(row.network)?.native_asset ?? ''
+  const asset = registry.asset(row.asset ?? native) as Asset
   return {
     id: row.id,
-    asset: native.asset_name,
+    asset: asset.asset_name,
     network: row.network,
     txid: row.txid,
     vout: row.vout,
     address: row.address,
-    amount: exact(formatAmount(BigInt(row.value), native.decimals)),
+    amount: exact(formatAmount(BigInt(row.value), asset.decimals)),
     reason: row.reason,
+    account: row.account,
     token:
       row.token_category === null
         ? null

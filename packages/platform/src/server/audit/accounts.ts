@@ -4,7 +4,7 @@ import type { Chain } from '../../core/engine/chain.ts'
 import type { Database } from '../../core/database/pool.ts'
 import type { Networks } from '../../core/engine/networks.ts'
 import { accountBalances, type Scope } from './balances.ts'
-import { kindOf, type Difference } from './report.ts'
+import { kindOf, type Difference, type NotCounted } from './report.ts'
 import { stakingDifferences } from './staking.ts'
 
 interface Services {
@@ -22,12 +22,24 @@ export async function accountDifferences(
   chain: Chain,
   differences: Difference[],
   only: Scope | null = null,
-): Promise<{ addresses: number; coins: number }> {
+): Promise<{ addresses: number; coins: number; notCounted: NotCounted[] }> {
   const { network } = chain
   const expected = await expectedBalances(services.database, services.registry, network)
   const addresses = new Set<string>()
-  for await (const { row, asset, amount } of accountBalances(services, chain, only)) {
+  const notCounted: NotCounted[] = []
+  for await (const { row, asset, amount, elsewhere } of accountBalances(services, chain, only)) {
     addresses.add(row.address)
+    notCounted.push(
+      ...elsewhere.map(({ place, amount: more, reason }) => ({
+        network: network.code,
+        workspace: row.workspace,
+        address: row.address,
+        place,
+        asset: asset.asset_name,
+        amount: formatAmount(more, asset.decimals),
+        reason,
+      })),
+    )
     const books = expected.get(`${row.address} ${asset.asset_name}`) ?? 0n
     if (books !== amount) {
       differences.push({
@@ -42,5 +54,5 @@ export async function accountDifferences(
     }
   }
   if (chain.stakes && only === null) await stakingDifferences(services, network, differences)
-  return { addresses: addresses.size, coins: 0 }
+  return { addresses: addresses.size, coins: 0, notCounted }
 }

@@ -7,7 +7,7 @@ import type { Networks } from '../../core/engine/networks.ts'
 import type { Aml } from '../../custody/aml/aml.ts'
 import type { Venues } from '../../commerce/exchanges/venues.ts'
 import { accountDifferences } from './accounts.ts'
-import type { AuditReport, Difference } from './report.ts'
+import type { AuditReport, Difference, NotCounted } from './report.ts'
 import { compareExchanges } from './exchanges.ts'
 import { utxoDifferences } from './utxo.ts'
 
@@ -55,17 +55,20 @@ export async function audit(services: Services, signal?: AbortSignal): Promise<A
 async function attempt(
   services: Services,
   signal: AbortSignal | undefined,
-): Promise<Pick<AuditReport, 'compared' | 'networks' | 'books' | 'differences'>> {
+): Promise<Omit<AuditReport, 'ok' | 'exchanges' | 'exchange_differences'>> {
   const differences: Difference[] = []
   const networks: AuditReport['networks'] = {}
+  const notCounted: NotCounted[] = []
   const books = await checkBooks(services, differences)
   for (const chain of services.networks.all()) {
     signal?.throwIfAborted()
     const { network } = chain
     try {
-      networks[network.code] = chain.coins
+      const { notCounted: more, ...counts } = chain.coins
         ? await utxoDifferences(services, network, chain.coins, differences)
         : await accountDifferences(services, chain, differences)
+      networks[network.code] = counts
+      notCounted.push(...more)
     } catch (error) {
       differences.push({
         kind: 'unknown',
@@ -84,7 +87,7 @@ async function attempt(
     (sum, { addresses, coins }) => sum + addresses + coins,
     0,
   )
-  return { compared, networks, books, differences }
+  return { compared, networks, books, differences, not_counted: notCounted }
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Asset, Registry } from '@custody/chains'
+import type { Asset, CoinsElsewhere, Registry } from '@custody/chains'
 import type { Chain } from '../../core/engine/chain.ts'
 import type { Database } from '../../core/database/pool.ts'
 
@@ -41,18 +41,27 @@ export const ownAddresses = (
 
 /**
  * Yields the balance of each asset at each of our addresses, as reported by an account-based chain,
- * in the smallest unit.
+ * in the smallest unit, and coins of the address that are not part of it.
  */
 export async function* accountBalances(
   services: Services,
   chain: Chain,
   only: Scope | null = null,
-): AsyncGenerator<{ row: OwnAddress; asset: Asset; amount: bigint }> {
+): AsyncGenerator<{
+  row: OwnAddress
+  asset: Asset
+  amount: bigint
+  elsewhere: readonly CoinsElsewhere[]
+}> {
   const assets = services.registry
     .assetsOf(chain.network.code)
     .filter(({ asset_name: name }) => only === null || name === only.asset)
   for (const row of await ownAddresses(services, chain.network.code, only?.workspace ?? null)) {
-    for (const asset of assets)
-      yield { row, asset, amount: await chain.balance(row.address, asset) }
+    for (const asset of assets) {
+      const { balance: amount, elsewhere } = chain.holdings
+        ? await chain.holdings(row.address, asset)
+        : { balance: await chain.balance(row.address, asset), elsewhere: [] }
+      yield { row, asset, amount, elsewhere }
+    }
   }
 }

@@ -1,3 +1,5 @@
+import type { AsideReason } from '@custody/chains'
+
 /**
  * Kind of a difference. `surplus`: the chain or exchange holds more than the ledger, which harms no
  * customer and can be caused by anyone. `deficit`: the ledger promises more than exists, or
@@ -33,6 +35,21 @@ export interface ExchangeCounts {
 }
 
 /**
+ * Coins at our addresses that the platform sees and does not count: they are in no balance, and no
+ * transfer spends them. They are no difference.
+ */
+export interface NotCounted {
+  network: string
+  workspace: string
+  address: string
+  /** Where they are: a token account, or `TXID:INDEX` of an output. */
+  place: string
+  asset: string
+  amount: string
+  reason: AsideReason
+}
+
+/**
  * `ok` is true only if something was compared and neither a chain nor the ledger itself differs.
  * Differences at exchanges do not change it: the account belongs to the customer, who can trade
  * there or revoke its key at any time, and its coins are on no chain of the platform. `compared`: number of addresses
@@ -46,6 +63,8 @@ export interface AuditReport {
   books: { entries: number; balanced: boolean }
   /** Differences from the chains, and of the ledger itself. */
   differences: Difference[]
+  /** Coins that are in no balance. They do not change `ok`. */
+  not_counted: NotCounted[]
   /** Differences from exchanges, and accounts that could not be compared. */
   exchange_differences: Difference[]
 }

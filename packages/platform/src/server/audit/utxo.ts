@@ -1,7 +1,7 @@
 import { formatAmount, type Network, type Registry } from '@custody/chains'
 import type { Coins } from '../../core/engine/chain.ts'
 import type { Database } from '../../core/database/pool.ts'
-import { kindOf, type Difference } from './report.ts'
+import { kindOf, type Difference, type NotCounted } from './report.ts'
 
 interface Services {
   database: Database
@@ -21,7 +21,7 @@ export async function utxoDifferences(
   network: Network,
   chainCoins: Coins,
   differences: Difference[],
-): Promise<{ addresses: number; coins: number }> {
+): Promise<{ addresses: number; coins: number; notCounted: NotCounted[] }> {
   const decimals = services.registry.asset(network.native_asset)?.decimals ?? 8
   const wallets = await services.database.query<{
     id: string
@@ -85,7 +85,29 @@ export async function utxoDifferences(
       })
     }
   }
-  return { addresses: 0, coins: count }
+  return { addresses: 0, coins: count, notCounted: await setAside(services, network, decimals) }
+}
+
+/** Returns the outputs at our addresses that the scanner has set aside. */
+async function setAside(
+  { database }: Pick<Services, 'database'>,
+  network: Network,
+  decimals: number,
+): Promise<NotCounted[]> {
+  const rows = await database.query<
+    Pick<NotCounted, 'workspace' | 'address' | 'place' | 'reason'> & { value: string }
+  >(
+    `select s.name workspace, c.address, c.txid || ':' || c.vout place, c.reason, c.value::text
+     from coins_aside c join workspaces s on s.id = c.workspace_id
+     where c.network = $1 and c.asset is null order by 1, 2, 3`,
+    [network.code],
+  )
+  return rows.map(({ value, ...row }) => ({
+    ...row,
+    network: network.code,
+    asset: network.native_asset,
+    amount: formatAmount(BigInt(value), decimals),
+  }))
 }
 
 interface Coin {

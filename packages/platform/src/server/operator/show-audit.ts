@@ -1,9 +1,14 @@
-import type { AuditReport, Difference, DifferenceKind } from '../audit/report.ts'
+import type { AuditReport, Difference, DifferenceKind, NotCounted } from '../audit/report.ts'
 
 const KINDS: Readonly<Record<DifferenceKind, string>> = {
   surplus: 'surplus',
   deficit: 'DEFICIT',
   unknown: 'not compared',
+}
+
+const REASONS: Readonly<Record<NotCounted['reason'], string>> = {
+  CASH_TOKENS: 'the output carries CashTokens',
+  TOKEN_ACCOUNT: 'another token account than the usual one of the address',
 }
 
 const KINDS_AT_EXCHANGE: Readonly<Record<DifferenceKind, string>> = {
@@ -17,6 +22,8 @@ const KINDS_AT_EXCHANGE: Readonly<Record<DifferenceKind, string>> = {
  * With --json all are returned.
  */
 const EXCHANGE_LINES_MAX = 50
+/** Maximum number of printed lines about coins that are not counted, because anyone can cause them. */
+const NOT_COUNTED_LINES_MAX = 50
 
 /**
  * Formats an audit's report for a terminal: first the exchanges, then a line for each difference
@@ -25,6 +32,7 @@ const EXCHANGE_LINES_MAX = 50
 export function showAudit({
   differences,
   exchange_differences: atExchanges,
+  not_counted: notCounted,
   networks,
   exchanges,
   books,
@@ -55,9 +63,21 @@ export function showAudit({
   return [
     `${books.entries} ledger entries; ${looked}${claims}${uncounted}`,
     ...exchangeLines(atExchanges),
+    ...notCountedLines(notCounted),
     ...lines,
     lines.length > 0 ? verdictOn(differences) : agreement,
   ]
+}
+
+function notCountedLines(coins: readonly NotCounted[]): string[] {
+  const lines = coins
+    .slice(0, NOT_COUNTED_LINES_MAX)
+    .map(
+      ({ network, workspace, address, place, asset, amount, reason }) =>
+        `NOT COUNTED ${network} ${workspace} ${address}: ${amount} ${asset} in ${place} (${REASONS[reason]})`,
+    )
+  const more = coins.length - lines.length
+  return [...lines, ...(more > 0 ? [`NOT COUNTED ${more} more lines; --json returns all`] : [])]
 }
 
 function exchangeLines(differences: readonly Difference[]): string[] {

@@ -58,5 +58,6 @@ export function solanaChain(context: ChainContext, network: Network, client: Sol
     isStale: (validUntil) => client.isStale(validUntil),
     latestEnd: async () => (await client.lifetime()).validUntil,
     balance: (address, asset) => client.balance(address, asset),
+    holdings: (address, asset) => client.holdings(address, asset),
   }
 }
