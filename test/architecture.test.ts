@@ -137,10 +137,13 @@ test('client imports only pure parts of chains, and platform only offline checks
           : []
       return imported.map((specifier) => `${path.split('/').at(-1)} ${specifier}`)
     })
-  assert.deepEqual(
-    reached('client', 'chains').sort(),
-    ['compare-request', 'place', 'verifier'].map((name) => `${name}.ts @custody/chains/verify`),
-  )
+  assert.deepEqual(reached('client', 'chains').sort(), [
+    'compare-request.ts @custody/chains/verify',
+    'place.ts @custody/chains/verify',
+    'statement.ts @custody/chains/mode',
+    'trust.ts @custody/chains/mode',
+    'verifier.ts @custody/chains/verify',
+  ])
   assert.deepEqual(reached('platform', 'client'), [
     'verify-address.ts @custody/client/verify-address',
     'verify-reserves.ts @custody/client/verify-reserves',
@@ -184,6 +187,7 @@ test('client, policy and address verification use no Node.js module, so that the
     'packages/policy/src/index.ts',
     'packages/request-auth/src/web.ts',
     'packages/request-auth/src/bodies/index.ts',
+    'packages/chains/src/mode.ts',
     ...CHECKS,
   ])
   for (const path of [
@@ -199,6 +203,7 @@ test('client, policy and address verification use no Node.js module, so that the
   const entries = new Set([
     '@custody/request-auth/web',
     '@custody/request-auth/bodies',
+    '@custody/chains/mode',
     '@custody/chains/verify',
     '@custody/policy',
   ])

@@ -195,7 +195,8 @@ test("the production pages use a bundle's command, and no program of a checkout"
 function pasted(program: string, args: string[], text: string): string[][] {
   const out = join(folder, 'words')
   rmSync(out, { force: true })
-  const recorder = ['npx', 'npm', 'curl', 'custody', 'cd', 'ln', 'sha256sum', 'set', '.'].map(
+  const programs = ['npx', 'npm', 'curl', 'custody', 'cd', 'ln', 'sha256sum', 'set', '.']
+  const recorder = [...programs, 'bitcoind', 'bitcoin-cli', 'geth'].map(
     (name) => `${name}() { { printf '%s\\036' ${name} "$@"; printf '\\035'; } >> ${out}; echo 0; }`,
   )
   const { stderr } = spawnSync(program, args, {
@@ -259,6 +260,8 @@ test('a session runs every documented command, or the list of exceptions contain
     'docs/production/upgrades.md',
     // The commands are run by release.test.ts, in a temporary repository.
     'docs/releasing.md',
+    // The steps are those of rehearsal.long.test.ts, on geth and Litecoin Core.
+    'docs/rehearsal.md',
   ])
   assert.deepEqual(
     documents().filter((file) => shellBlocks(file).length > 0 && !sat.has(file)),
