@@ -518,9 +518,13 @@ test('an expired request ends the transfer, and a cancelled one can no longer be
   const [expired, cancelled] = [(await send('3')).body.id, (await send('4')).body.id]
   await waits(expired)
   await waits(cancelled)
-  await platform.database.query(
-    `update approval_requests set expires_at = created_at where transaction_id = $1`,
-    [expired],
+  // A transfer that was returned from signing waits before its request is open.
+  await waitFor('the request is open', () =>
+    platform.database.one(
+      `update approval_requests set expires_at = created_at where transaction_id = $1
+       returning transaction_id`,
+      [expired],
+    ),
   )
   // A worker may be judging the transfer at this moment, by the earlier or by the new time.
   await waitFor('the expired request is judged', async () => {
