@@ -109,6 +109,7 @@ export class Api {
           trustProxy: 0,
           prepaidTiers: readTiers(DEFAULT_TIERS),
           pollMs: 500,
+          aml: { urls: { CHAINALYSIS: null, ELLIPTIC: null, TRM: 'http://127.0.0.1:9' } },
           ...settings,
         },
         environment,
@@ -121,7 +122,7 @@ export class Api {
         work: new Notifier(environment),
         feed: new Feed({ database, environment, log: silent as unknown as Logger, pollMs: 500 }),
         exchanges: createExchanges({
-          settings: { network: 'local' },
+          settings: { network: settings.network ?? 'local' },
           devnetUrl: 'http://127.0.0.1:9',
           database,
           environment,

@@ -146,7 +146,7 @@ test('mainnet: sets up one node with a passphrase, and refuses a plain key file'
     join(`${home}-1`, 'config.json'),
     JSON.stringify({ ...config, kek: { kind: 'file', path: 'kek' } }),
   )
-  assert.match(run(['--home', `${home}-1`], env, 'main').stderr, /local only/)
+  assert.match(run(['--home', `${home}-1`], env, 'main').stderr, /not allowed with mode mainnet/)
   assert.ok(!existsSync(join(`${home}-1`, 'kek')))
 })
 
@@ -155,7 +155,7 @@ test('mainnet: a named provider wraps the keys, and cannot be changed by a secon
   writeFileSync(passphrase, 'a long enough passphrase\n', { mode: 0o600 })
   const home = join(folder, 'provider')
   const args = ['--home', home, '--ports', '21001', '--mode', 'mainnet', '--node', '1']
-  assert.match(run([...args, '--kek', 'file']).stderr, /local only/)
+  assert.match(run([...args, '--kek', 'file']).stderr, /not allowed with mode mainnet/)
   assert.match(run([...args, '--kek', 'vault:key=x']).stderr, /--kek: vault address/)
   assert.match(
     run([...args, '--kek', 'vault:address=http://127.0.0.1:9,key=x,token_file=/nowhere']).stderr,

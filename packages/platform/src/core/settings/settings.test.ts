@@ -265,7 +265,16 @@ test("an invalid value is reported with the variable's name, and never with a se
       '10.0.0.1',
       'CUSTODY_WEBHOOK_ALLOW: "10.0.0.1" is not a range of addresses such as 10.0.0.0/8',
     ],
-    ['CUSTODY_NETWORK', 'testnet', 'CUSTODY_NETWORK=testnet: must be one of local, mainnet'],
+    [
+      'CUSTODY_NETWORK',
+      'testnet',
+      'CUSTODY_NETWORK=testnet: must be local, mainnet or regtest-CHAIN_ID; regtest alone is regtest-1337',
+    ],
+    [
+      'CUSTODY_NETWORK',
+      'regtest-56',
+      'CUSTODY_NETWORK=regtest-56: 56 is the chain id of BNB Smart Chain; a rehearsal needs a chain with an id of its own',
+    ],
     ['CUSTODY_RATE_SCOPE', 'ip', 'CUSTODY_RATE_SCOPE=ip: must be one of key, endpoint'],
     ['CUSTODY_AUTH_LEGACY', 'yes', 'CUSTODY_AUTH_LEGACY=yes: must be one of 0, 1'],
     ['CUSTODY_ROLE', 'signer', 'CUSTODY_ROLE=signer: must be one of all, api, worker, scanner'],
@@ -360,7 +369,7 @@ test('a command reads one variable without validating the others', () => {
   assert.equal(readVariable('CUSTODY_OFAC_FILE', { CUSTODY_OFAC_FILE: '' }), undefined)
   assert.throws(
     () => readVariable('CUSTODY_NETWORK', { CUSTODY_NETWORK: 'x' }),
-    /^Error: CUSTODY_NETWORK=x: must be one of local, mainnet$/,
+    /^Error: CUSTODY_NETWORK=x: must be local, mainnet or regtest-CHAIN_ID;/,
   )
 })
 

@@ -177,11 +177,16 @@ test("refuses an amount beyond the document's maximum, and names its field", () 
 })
 
 test('the registry and the list of exchanges are within the bounds of their responses', () => {
-  for (const mode of ['mainnet', 'local'] as const) {
+  for (const mode of ['mainnet', 'regtest-1337', 'local'] as const) {
     const { assets } = loadRegistry(mode)
     assert.ok(assets.length > 0 && assets.length <= ASSETS_MAX)
     for (const asset of assets) {
-      const shown = { ...asset, min_withdrawal: Number(asset.min_withdrawal), is_active: true }
+      const shown = {
+        ...asset,
+        mode,
+        min_withdrawal: Number(asset.min_withdrawal),
+        is_active: true,
+      }
       assert.equal(violationOf(['components', 'schemas', 'Asset'], shown), null, asset.asset_name)
     }
   }
