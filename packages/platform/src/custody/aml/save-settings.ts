@@ -29,7 +29,8 @@ function assertKnowsAddresses(
   { network, aml }: Services['settings'],
   provider: ProviderName,
 ): void {
-  if (byMode(network, { local: true, regtest: aml.urls[provider] !== null, mainnet: true })) return
+  const isKnown = byMode(network, { local: true, regtest: null, mainnet: true })
+  if (isKnown ?? aml.urls[provider] !== null) return
   throw new ApiError(
     'INVALID_REQUEST',
     `provider: ${provider} knows only addresses of the real networks; in a rehearsal, the operator can set CUSTODY_AML_${provider}_URL to an emulator`,
