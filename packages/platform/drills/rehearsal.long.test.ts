@@ -229,7 +229,7 @@ test(
     await litecoind!.stop()
     rmSync(join(folder, 'regtest', 'mempool.dat'))
     litecoind = await Litecoind.start(litecoinNode.path, folder, ['-txindex=1'], port)
-    await litecoind.call('loadwallet', 'miner').catch(() => undefined)
+    await litecoind.call('loadwallet', 'miner')
     const done = await ended(id, () => mineLitecoin())
     assert.equal(done.status, 'confirmed', String(done.failure_reason))
     assert.equal(Number(await litecoind.call('getreceivedbyaddress', payee)), 1.5)

@@ -26,18 +26,23 @@ export const after = (follows: string) =>
       examples: [EXAMPLE],
     })
 
-/** Response fields of a list with a cursor. */
-export const pageFields = {
+/**
+ * Response fields of a list with a cursor.
+ * @param example a cursor of the list
+ */
+export const pageFieldsLike = (example: string) => ({
   next: z
     .string()
     .max(WORD_MAX)
     .nullable()
     .meta({
       description: 'Cursor of the next page: pass it as `after`; null on the last page',
-      examples: [EXAMPLE],
+      examples: [example],
     }),
   has_more: z.boolean().meta({ description: 'Whether there are more records' }),
-}
+})
+
+export const pageFields = pageFieldsLike(EXAMPLE)
 
 /** Reads `after`: both are null on the first page. */
 export function readCursor(cursor: string | undefined): Position | { at: null; id: null } {

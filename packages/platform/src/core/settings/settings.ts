@@ -1,8 +1,8 @@
-import { hasLocalChains } from '@custody/chains/mode'
 import { resolve } from 'node:path'
 import {
   byMode,
   ChainError,
+  hasLocalChains,
   loadRegistry,
   parseAmount,
   readMode,

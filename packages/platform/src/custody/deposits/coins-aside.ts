@@ -6,15 +6,12 @@ interface Services {
   environment: Environment
 }
 
-/**
- * Outputs at platform addresses that are neither credited nor spent, with the owner of each
- * address.
- */
+/** Coins at platform addresses that are neither credited nor spent, with the owner of each address. */
 export type OwnAside = (AsideCoin & { workspace_id: string; sub_account_id: string })[]
 
 /**
- * Returns, for each block, the outputs at platform addresses that are not spent because of the
- * tokens they carry.
+ * Returns, for each block, the coins at platform addresses that are not spent, because of the tokens
+ * that an output carries or of the token account that received them.
  * @param mayBeOurs filters addresses; it never removes a platform address
  */
 export async function findAside(
@@ -27,7 +24,8 @@ export async function findAside(
   const addresses =
     shown.length === 0 ? [] : [...new Set(mayBeOurs(shown.map(({ address }) => address)))]
   if (addresses.length === 0) return blocks.map(() => [])
-  // Only gas tanks belong to no sub-account, and networks with such outputs have no gas tank.
+  // Gas tanks belong to no sub-account. They are filled with the network's coin only, and what else
+  // they receive is in no caller's list.
   const owners = new Map(
     (
       await database.query<{ address: string; workspace_id: string; sub_account_id: string }>(
@@ -46,7 +44,7 @@ export async function findAside(
 }
 
 /**
- * Stores the outputs of one block, each once. A stored output is updated if its block differs or
+ * Stores the coins of one block, each once. A stored one is updated if its block differs or
  * its tokens were not known.
  */
 export async function recordAside(

@@ -5,6 +5,7 @@ import type { Environment } from '../../core/environment.ts'
 import type { Database } from '../../core/database/pool.ts'
 import type { Networks } from '../../core/engine/networks.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
+import { pageFieldsLike } from '../../core/time-cursor.ts'
 import { integer, LIMIT_MAX } from '../../core/http/schemas.ts'
 import { findAccount, OWNERS } from './accounts.ts'
 import { readBalances, readMovements, totalOf, type Position } from './movements.ts'
@@ -78,15 +79,7 @@ export const readStatement = endpoint({
       opening: balanceShape.meta({ description: 'Balance at the beginning of the period' }),
       closing: balanceShape.meta({ description: 'Balance at the end of the period' }),
       data: z.array(movementShape).max(LIMIT_MAX),
-      next: z
-        .string()
-        .max(WORD_MAX)
-        .nullable()
-        .meta({
-          description: 'Cursor of the next page: pass it as `after`; null on the last page',
-          examples: [EXAMPLE],
-        }),
-      has_more: z.boolean().meta({ description: 'Whether there are more records' }),
+      ...pageFieldsLike(EXAMPLE),
     })
     .meta({ id: 'Statement' }),
   async handler({ caller, query }, services: Services) {

@@ -8,6 +8,7 @@ import { Devnet } from '../../../../devnet/src/devnet.ts'
 import { momentOf, PastNode } from '../../../../devnet/testing/past-node.ts'
 import { toldTime } from '../../../../devnet/src/timing.ts'
 import { chainsFetch } from '../../../testing/chains/chains-fetch.ts'
+import type { Queryable } from '../../core/database/pool.ts'
 import { systemEnvironment } from '../../core/environment.ts'
 import type { Chain, ChainContext } from '../../core/engine/chain.ts'
 import { connectAll } from '../../server/app/connect.ts'
@@ -48,12 +49,21 @@ after(() => {
 
 /** Returns a chain with these endpoints, of which the platform has read a block. */
 function chainOver(code: string, scanned: number, hosts: Record<string, typeof fetch>): Chain {
-  const database = { one: async () => ({ height: String(scanned), trusted_until: null }) }
-  const context = {
+  const notAsked = async () => assert.fail('not asked')
+  const database: Queryable = {
+    one: async <T>() => ({ height: String(scanned), trusted_until: null }) as T,
+    query: notAsked,
+    now: () => new Date(startMs),
+    emit: notAsked,
+    emitAudit: notAsked,
+  }
+  const context: ChainContext = {
     registry,
     environment: systemEnvironment(),
     database,
-  } as unknown as ChainContext
+    keys: { get: notAsked },
+    addresses: { omnibus: notAsked, change: notAsked },
+  }
   const endpoints = Object.keys(hosts).map((host) => ({
     url: `http://${host}/${code.toLowerCase()}`,
   }))

@@ -90,6 +90,12 @@ test('a data directory can only be used with the network type of its first start
   assert.throws(() => {
     bindHome(real, 'local')
   }, /belongs to the network "mainnet"/)
+  const rehearsal = home('rehearsal')
+  bindHome(rehearsal, 'regtest-1337')
+  for (const other of ['regtest-4242', 'local', 'mainnet'] as const)
+    assert.throws(() => {
+      bindHome(rehearsal, other)
+    }, /belongs to the network "regtest-1337"/)
   const older = home('older')
   mkdirSync(join(older, 'signers', 'platform'), { recursive: true })
   writeFileSync(join(older, 'signers', 'platform', 'peers.json'), '{"mode":"local"}')

@@ -211,14 +211,21 @@ for (const place of CREATING) {
 }
 
 test('every network on which transactions expire is tested', () => {
-  const context = { registry, environment: systemEnvironment(), database: database.get() }
+  const notAsked = async () => assert.fail('not asked')
+  const context: ChainContext = {
+    registry,
+    environment: systemEnvironment(),
+    database: database.get(),
+    keys: { get: notAsked },
+    addresses: { omnibus: notAsked, change: notAsked },
+  }
   const endpoints = Object.fromEntries(
     registry.networks.map(({ code }) => [
       code,
       { endpoints: [{ url: `http://nowhere/${code}` }], quorum: 1 },
     ]),
   )
-  const chains = connectAll(context as unknown as ChainContext, endpoints, fetch)
+  const chains = connectAll(context, endpoints, fetch)
   assert.deepEqual(
     chains
       .filter(({ isDead }) => isDead)

@@ -153,6 +153,7 @@ const devnetOf = (home: string, port: number, log: Logger): Child =>
     },
     log,
   )
+
 /** Returns the tracing settings for a child process, except the service name, which is its own. */
 function tracingSettings(): Record<string, string> {
   const isOurs = (name: string) => name.startsWith('OTEL_') && name !== 'OTEL_SERVICE_NAME'
