@@ -226,12 +226,12 @@ test('a lost connection is distinguished from an error of a statement', async (t
       () => assert.fail('it was done'),
       (error: unknown) => error,
     )
+  const sleeping = () =>
+    installation.get().one(
+      `select 1 from pg_stat_activity where query like '%pg_sleep(60)%'
+          and pid <> pg_backend_pid()`,
+    )
   const asleep = async () => {
-    const sleeping = () =>
-      installation.get().one(
-        `select 1 from pg_stat_activity where query like '%pg_sleep(60)%'
-            and pid <> pg_backend_pid()`,
-      )
     while (!(await sleeping())) await new Promise((resolve) => setTimeout(resolve, 10))
     cut()
   }
@@ -255,6 +255,8 @@ test('a lost connection is distinguished from an error of a statement', async (t
     `select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep(60)%'
         and pid <> pg_backend_pid()`,
   )
+  // Otherwise the next cut could come before its connection is open.
+  while (await sleeping()) await new Promise((resolve) => setTimeout(resolve, 10))
   const [inside] = await Promise.all([
     failure(
       database.transaction(async (tx) => {
