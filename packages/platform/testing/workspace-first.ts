@@ -179,6 +179,7 @@ export const UNNAMED: Readonly<Record<string, readonly [count: number, why: stri
   'custody/deposits/record.ts': [1, SCAN],
   'custody/deposits/utxo-tokens.ts': [1, SCAN],
   'custody/deposits/confirmed-by-quorum.ts': [1, SCAN],
+  'custody/deposits/compare-blocks.ts': [1, SCAN],
   'custody/deposits/credit-ready.ts': [2, SCAN],
   'custody/deposits/scanner.ts': [4, SCAN],
   'custody/deposits/sweeps.ts': [1, QUEUE],

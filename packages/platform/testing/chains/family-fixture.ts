@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { loadRegistry, parseAmount, type Asset, type Curve, type Fetch } from '@custody/chains'
+import {
+  loadRegistry,
+  parseAmount,
+  RpcUnavailable,
+  type Asset,
+  type Curve,
+  type Fetch,
+} from '@custody/chains'
 import { signRequest } from '@custody/request-auth'
 import type { Devnet } from '../../../devnet/src/devnet.ts'
 import type { LocalChain } from '../../../devnet/src/local-chain.ts'
@@ -8,6 +15,7 @@ import { createAddress } from '../../src/custody/addresses/create-address.ts'
 import { audit } from '../../src/server/audit/audit.ts'
 import type { Database } from '../../src/core/database/pool.ts'
 import type { Chain } from '../../src/core/engine/chain.ts'
+import { compareLoop } from '../../src/custody/deposits/compare-blocks.ts'
 import { scanLoop } from '../../src/custody/deposits/scanner.ts'
 import { systemEnvironment } from '../../src/core/environment.ts'
 import { fillTanksLoop } from '../../src/custody/gas-tanks/ensure-tank.ts'
@@ -73,6 +81,8 @@ export class FamilyFixture {
   source = ''
   /** Name of the commit at which the process ends, once. */
   crashAt: string | null = null
+  /** Whether {@link scan} also compares the blocks of several endpoints that must agree. */
+  compares = true
   /** Time in milliseconds by which {@link turn} has advanced the clock. */
   turnedMs = 0
   readonly #clock: ManualClock
@@ -147,7 +157,20 @@ export class FamilyFixture {
     ) as [Chain]
     Object.assign(this.services, { networks: new Networks([connected]) })
     const loop = scanLoop(this.services, connected, async () => new Set([place.code]))
-    this.#scan = () => loop.run(new AbortController().signal)
+    const { network, agreement } = connected
+    const comparison = agreement && compareLoop(this.services, { network, agreement }, () => true)
+    const { signal } = new AbortController()
+    const compare = async () => {
+      if (!comparison || !this.compares) return false
+      try {
+        return await comparison.run(signal)
+      } catch (error) {
+        // The platform repeats it later.
+        if (error instanceof RpcUnavailable) return false
+        throw error
+      }
+    }
+    this.#scan = async () => (await loop.run(signal)) || compare()
     const fill = fillTanksLoop(this.services)
     this.#fill = () => fill.run(new AbortController().signal)
   }

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { parseAmount } from '@custody/chains'
+import { StrKey } from '@stellar/stellar-sdk'
+import { address as bech32Address } from 'bitcoinjs-lib'
 import { Devnet } from '../../../../devnet/src/devnet.ts'
 import { useDatabase } from '../../../testing/deposits-support.ts'
 import { FamilyFixture, type WalletAddress } from '../../../testing/chains/family-fixture.ts'
@@ -191,6 +193,104 @@ for (const [code, { paid, lie }] of Object.entries(MULTIPLIED))
         await fixture.run()
         assert.equal((await fixture.read(id)).status, 'confirmed')
         await fixture.check()
+      } finally {
+        await fixture.close()
+      }
+    })
+
+/** What an endpoint changes in its responses so that a payment to `own` is missing, by network. */
+const OMITTED: Record<string, (text: string) => string> = {
+  // Receipts that report a failure look like a payment that did not move anything.
+  'ETH receipts': (text) => text.replaceAll('"status":"0x1"', '"status":"0x0"'),
+  // The bytes of a transaction are bound to its id, but the list of a block's transactions is not.
+  ADA: (text) =>
+    text
+      .replaceAll(/"tx_count":\d+/g, '"tx_count":0')
+      .replaceAll(/"output":"\d+"/g, '"output":null')
+      .replace(/^\[\{"tx_hash.*/s, '[]'),
+  TRX: (text) => text.replaceAll('"contractRet":"SUCCESS"', '"contractRet":"REVERT"'),
+}
+/** The bytes that stand for an address in scripts and envelopes, as hex. */
+const bytesIn: Record<string, (address: string) => string> = {
+  BTC: (address) => Buffer.from(bech32Address.fromBech32(address).data).toString('hex'),
+  XLM: (address) => Buffer.from(StrKey.decodeEd25519PublicKey(address)).toString('hex'),
+}
+/** Replaces an address by another one, as text, in hex and in Base64. */
+function hide(code: string, text: string, own: string, other: string): string {
+  const told = text.replaceAll(new RegExp(own, 'gi'), other)
+  const bytes = bytesIn[code]
+  if (!bytes) return told
+  const [from, to] = [bytes(own), bytes(other)]
+  return told.replaceAll(from, to).replaceAll(/"([A-Za-z0-9+/]{40,}={0,2})"/g, (all, base64) => {
+    const hex = Buffer.from(base64, 'base64').toString('hex')
+    return hex.includes(from)
+      ? `"${Buffer.from(hex.replaceAll(from, to), 'hex').toString('base64')}"`
+      : all
+  })
+}
+
+/** Endpoints, those that omit the payment, the round after which they no longer do, what is credited. */
+const OMISSIONS = [
+  { of: 'abc', lying: 'a', until: Infinity, isCredited: true, named: ['a'] },
+  // Two of three agree on the lie.
+  { of: 'abc', lying: 'ab', until: Infinity, isCredited: false, named: [] },
+  { of: 'ab', lying: 'a', until: 20, isCredited: true, named: ['a'] },
+  { of: 'ab', lying: 'a', until: Infinity, isCredited: false, named: ['a'] },
+]
+for (const name of [...PLACES.map(({ code }) => code), 'ETH receipts'])
+  for (const { of, lying, until, isCredited, named } of OMISSIONS)
+    test(`${name}: ${lying} of ${of} omits a deposit until round ${until}; it is ${isCredited ? '' : 'not '}credited`, async () => {
+      const code = name.split(' ')[0] as string
+      const place = PLACES.find((each) => each.code === code) as WalletAddress
+      let liars = ''
+      let changed = 0
+      const ask: typeof fetch = async (url, init) => {
+        const { hostname, pathname, search } = new URL(String(url))
+        const response = await fetch(`${devnet.url}${pathname}${search}`, init)
+        const text = await response.text()
+        const told = liars.includes(hostname)
+          ? (OMITTED[name]?.(text) ?? hide(code, text, fixture.source, place.to))
+          : text
+        if (told !== text) changed++
+        return new Response(told, { status: response.status })
+      }
+      const fixture: FamilyFixture = new FamilyFixture(database.get(), devnet, place, clock, ask, {
+        endpoints: [...of].map((host) => ({ url: `http://${host}/${code.toLowerCase()}` })),
+        quorum: 2,
+      })
+      const logged = new Set<string>()
+      try {
+        await fixture.open()
+        const held = await fixture.available()
+        const log = fixture.services.log as unknown as { error: (...args: unknown[]) => void }
+        log.error = (fields, message) => {
+          if (message === 'an endpoint does not return deposits that another returned')
+            logged.add((fields as { endpoint: string }).endpoint)
+        }
+        const paid = parseAmount('7.25', fixture.asset.decimals)
+        liars = lying
+        await fixture.control({
+          command: 'fund',
+          asset: code,
+          address: fixture.source,
+          amount: '7.25',
+        })
+        for (let round = 0; round < 60; round++) {
+          if (round === until) liars = ''
+          clock.advance(11_000)
+          await fixture.control({ command: 'mine', blocks: 1 })
+          await fixture.scan()
+          while (await fixture.step());
+        }
+        assert.ok(changed > 0, 'something was omitted')
+        assert.equal((await fixture.available()) - held, isCredited ? paid : 0n)
+        assert.deepEqual([...logged], named)
+        liars = ''
+        clock.advance(600_000)
+        const id = await fixture.create('afterwards')
+        await fixture.run()
+        assert.equal((await fixture.read(id)).status, 'confirmed')
+        if (isCredited) await fixture.check()
       } finally {
         await fixture.close()
       }

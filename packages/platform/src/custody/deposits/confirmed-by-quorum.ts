@@ -18,7 +18,7 @@ import type { Logger } from 'pino'
 import type { Aml } from '../aml/aml.ts'
 import type { Prices } from '../prices/prices.ts'
 import { revert } from './credit.ts'
-import { contentOf, occurrences } from './identity.ts'
+import { nameInBlock, occurrences, recordedName, type RecordedPayment } from './identity.ts'
 import { findDeposits, removeCoin, recordDeposit } from './record.ts'
 
 interface Services {
@@ -36,17 +36,9 @@ interface Services {
 }
 
 /** A recorded deposit at its depth. `position` -1: native value of an account-based chain. */
-export interface ConfirmedDeposit {
+export interface ConfirmedDeposit extends RecordedPayment {
   id: string
   workspace_id: string
-  txid: string
-  position: number
-  address: string
-  asset: string
-  amount: string
-  tag: string | null
-  occurrence: number
-  coinbase: boolean
   refuted_at: Date | null
 }
 
@@ -72,6 +64,7 @@ const REFUTED_MS = 60_000
 
 interface Answer extends Shown {
   endpoint: string
+  client: ChainClient
 }
 
 /**
@@ -93,7 +86,7 @@ async function shownBy(
   if (block.hash !== hash) return { held, refuted, block: null }
   const shown = namesIn(network, block)
   for (const deposit of deposits) {
-    if (!shown.has(nameOf(network, deposit))) {
+    if (!shown.has(recordedName(network, deposit))) {
       refuted.add(deposit.id)
       continue
     }
@@ -112,27 +105,11 @@ async function shownBy(
   return { held, refuted, block }
 }
 
-/**
- * Identifies a transfer within a block. A coin is spent by its position in its transaction. On other
- * chains the position does not identify a deposit.
- */
-function name(
-  network: Network,
-  transfer: Parameters<typeof contentOf>[0] & { position: number; coinbase: boolean },
-  occurrence: number,
-): string {
-  const isCoin = traitsOf(network).deposits === 'spendable'
-  return `${contentOf(transfer)} ${occurrence}${isCoin ? ` ${transfer.position} ${transfer.coinbase}` : ''}`
-}
-
-const nameOf = (network: Network, deposit: ConfirmedDeposit): string =>
-  name(network, { ...deposit, amount: BigInt(deposit.amount) }, deposit.occurrence)
-
 /** Returns the names of a block's transfers, with the address that each pays. */
 const namesIn = (network: Network, { transfers }: ChainBlock): Map<string, string> =>
   new Map(
     [...occurrences(transfers)].map(([transfer, occurrence]) => [
-      name(network, transfer, occurrence),
+      nameInBlock(network, transfer, occurrence),
       transfer.address,
     ]),
   )
@@ -153,9 +130,10 @@ export async function depositsConfirmedByQuorum<Deposit extends ConfirmedDeposit
   const votes = new Map(deposits.map(({ id }) => [id, 0]))
   const isAgreed = ({ id }: Deposit) => (votes.get(id) ?? 0) >= agreement.quorum
   const answers: Answer[] = []
-  for await (const { name: endpoint, answer } of agreement.votes((client) =>
-    shownBy(client, network, block, deposits),
-  )) {
+  for await (const { name: endpoint, answer } of agreement.votes(async (client) => {
+    const shown = await shownBy(client, network, block, deposits)
+    return shown && { ...shown, client }
+  })) {
     if (answer === null) continue
     answers.push({ ...answer, endpoint })
     for (const id of answer.held) votes.set(id, (votes.get(id) ?? 0) + 1)
@@ -172,7 +150,7 @@ export async function depositsConfirmedByQuorum<Deposit extends ConfirmedDeposit
     : []
   const gone = await refutedLongEnough(services.database, deposits, refuted)
   const [content] = agreed ?? []
-  if (content && gone.length > 0) await replaceRecords(services, network, content.block, gone)
+  if (content && gone.length > 0) await replaceRecords(services, network, content, gone)
   const real = deposits.filter((each) => !refuted.includes(each))
   await report(services, network, block, { real, gone, answers })
   return deposits.filter(isAgreed)
@@ -284,14 +262,15 @@ async function contentOfQuorum(
 async function replaceRecords(
   services: Services,
   network: Network,
-  block: ChainBlock,
+  { client, block }: { client: ChainClient; block: ChainBlock },
   gone: readonly ConfirmedDeposit[],
 ): Promise<void> {
   const { database } = services
-  const [found = []] = await findDeposits(services, network, [block], (addresses) => [...addresses])
-  const refuted = new Set(gone.map((deposit) => nameOf(network, deposit)))
+  const all = (addresses: readonly string[]) => [...addresses]
+  const [found = []] = await findDeposits(services, network, [block], all, client)
+  const refuted = new Set(gone.map((deposit) => recordedName(network, deposit)))
   const matches = found.filter(
-    ({ transfer, occurrence }) => !refuted.has(name(network, transfer, occurrence)),
+    ({ transfer, occurrence }) => !refuted.has(nameInBlock(network, transfer, occurrence)),
   )
   await database.transaction(async (tx) => {
     const isRead = await tx.one(

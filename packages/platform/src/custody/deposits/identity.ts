@@ -1,4 +1,4 @@
-import type { ChainTransfer } from '@custody/chains'
+import { traitsOf, type ChainTransfer, type Network } from '@custody/chains'
 
 /**
  * Returns the tag of a transfer. A memo text that consists of digits counts as a numeric tag,
@@ -15,6 +15,35 @@ export const contentOf = (
   const { txid, address, asset, amount } = transfer
   return JSON.stringify([txid, address, asset, amount.toString(), tagOf(transfer)])
 }
+
+/**
+ * Identifies a transfer within a block. A coin is spent by its position in its transaction. On other
+ * chains the position does not identify a deposit.
+ */
+export function nameInBlock(
+  network: Network,
+  transfer: Parameters<typeof contentOf>[0] & { position: number; coinbase: boolean },
+  occurrence: number,
+): string {
+  const isCoin = traitsOf(network).deposits === 'spendable'
+  return `${contentOf(transfer)} ${occurrence}${isCoin ? ` ${transfer.position} ${transfer.coinbase}` : ''}`
+}
+
+/** Columns of a recorded deposit that identify it within its block. */
+export interface RecordedPayment {
+  txid: string
+  position: number
+  address: string
+  asset: string
+  amount: string
+  tag: string | null
+  occurrence: number
+  coinbase: boolean
+}
+
+/** Like {@link nameInBlock}, of a recorded deposit. */
+export const recordedName = (network: Network, deposit: RecordedPayment): string =>
+  nameInBlock(network, { ...deposit, amount: BigInt(deposit.amount) }, deposit.occurrence)
 
 /**
  * Numbers equal transfers of one transaction, in the order of their positions. Together with

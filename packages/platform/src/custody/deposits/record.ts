@@ -3,6 +3,7 @@ import {
   traitsOf,
   type Asset,
   type ChainBlock,
+  type ChainClient,
   type ChainTransfer,
   type Network,
   type Senders,
@@ -33,6 +34,8 @@ interface Services {
   prices: Prices
 }
 
+type StatusClient = Pick<ChainClient, 'status'>
+
 /** Maximum time that the scanner waits for the senders of one block's deposits, in milliseconds. */
 const SENDERS_PATIENCE_MS = 3000
 
@@ -44,7 +47,7 @@ export interface OwnAddress {
   kind: string
 }
 /** A transfer to a platform address. `occurrence`: see {@link occurrences}. */
-interface MatchedTransfer {
+export interface MatchedTransfer {
   transfer: ChainTransfer
   owner: OwnAddress
   occurrence: number
@@ -54,12 +57,27 @@ interface MatchedTransfer {
  * Returns, for each block, the transfers to platform addresses that the platform did not make
  * itself.
  * @param mayBeOurs filters addresses; it never removes a platform address
+ * @param client the client that returned the blocks
  */
 export async function findDeposits(
   services: Services,
   network: Network,
   blocks: readonly ChainBlock[],
   mayBeOurs: (addresses: readonly string[]) => string[],
+  client: StatusClient,
+): Promise<MatchedTransfer[][]> {
+  const matches = await findPayments(services, network, blocks, mayBeOurs, client)
+  for (const each of matches) await nameSenders(services, network, each)
+  return matches
+}
+
+/** Like {@link findDeposits}, without the senders that the blocks do not contain. */
+export async function findPayments(
+  services: Pick<Services, 'database' | 'log'>,
+  network: Network,
+  blocks: readonly ChainBlock[],
+  mayBeOurs: (addresses: readonly string[]) => string[],
+  client: StatusClient,
 ): Promise<MatchedTransfer[][]> {
   const addresses = [
     ...new Set(
@@ -77,15 +95,17 @@ export async function findDeposits(
     ).map((row) => [row.address, row]),
   )
   const matches: MatchedTransfer[][] = []
-  for (const block of blocks) matches.push(await findOwned(services, network, block, owners))
+  for (const block of blocks)
+    matches.push(await findOwned(services, network, block, owners, client))
   return matches
 }
 
 async function findOwned(
-  services: Services,
+  services: Pick<Services, 'database' | 'log'>,
   network: Network,
   block: ChainBlock,
   owners: ReadonlyMap<string, OwnAddress>,
+  client: StatusClient,
 ): Promise<MatchedTransfer[]> {
   const numbers = occurrences(block.transfers.filter(({ address }) => owners.has(address)))
   const hits = [...numbers].map(([transfer, occurrence]) => ({
@@ -136,9 +156,7 @@ async function findOwned(
   for (const hit of matches) {
     // Native value on an account-based chain only moves if the transaction succeeded.
     if (hit.transfer.position === -1) {
-      const status = await services.networks
-        .client(network.code)
-        .status(hit.transfer.txid, undefined, { fee: false })
+      const status = await client.status(hit.transfer.txid, undefined, { fee: false })
       if (status.state !== 'included' || status.blockHash !== block.hash) {
         throw new RpcUnavailable(`${network.code}: block ${block.height} changed while it was read`)
       }
@@ -146,7 +164,6 @@ async function findOwned(
     }
     real.push(hit)
   }
-  await nameSenders(services, network, real)
   return real
 }
 

@@ -2,6 +2,7 @@ import {
   ChainError,
   RpcUnavailable,
   type ChainBlock,
+  type ChainClient,
   type Network,
   type Registry,
 } from '@custody/chains'
@@ -161,7 +162,7 @@ export async function runRescan(services: Services, chain: Chain, token: string)
   const ahead = new BlocksAhead(client)
   for (let failures = 0; ;) {
     try {
-      if (!(await readPart(services, network, ahead, token))) return
+      if (!(await readPart(services, chain, ahead, token))) return
       failures = 0
     } catch (error) {
       // Errors that are not the endpoint's end the rescan, such as an unreachable database or a
@@ -184,7 +185,7 @@ export async function runRescan(services: Services, chain: Chain, token: string)
  */
 async function readPart(
   services: Services,
-  network: Network,
+  { network, client }: Chain,
   ahead: BlocksAhead,
   token: string,
 ): Promise<boolean> {
@@ -218,25 +219,9 @@ async function readPart(
   const newest = blocks.at(-1)
   if (!newest)
     throw new RpcUnavailable(`${network.code}: the endpoint does not have the block at ${next}`)
-  const all = (addresses: readonly string[]) => [...addresses]
-  const [deposits, coins, aside] = await Promise.all([
-    findDeposits(services, network, blocks, all),
-    placedCoins(database, network, blocks),
-    findAside(database, network, blocks, all),
-  ])
+  const record = await missedIn(services, network, blocks, client)
   await database.transaction(async (tx) => {
-    await checkScanned(tx, network, blocks)
-    let match = 0
-    for (const [at, block] of blocks.entries()) {
-      for (const deposit of deposits[at] ?? [])
-        if (
-          await recordDeposit(services, tx, { network, block, match: deposit, knownAt: tx.now() })
-        )
-          match++
-      await recordUtxoTokens(tx, network, block)
-      await recordAside(services, tx, network, block, aside[at] ?? [])
-    }
-    await placeCoins(tx, network, coins)
+    const match = await record(tx)
     const moved = await tx.query(
       `update rescans set next_height = $3, last_hash = $4, found = found + $5, last_error = null,
         updated_at = $6
@@ -249,6 +234,39 @@ async function readPart(
   services.environment.checkpoint('rescan.part')
   services.work.ring()
   return newest.height < to
+}
+
+/**
+ * Finds what the scanner missed in blocks that it has read.
+ * @param client the client that returned the blocks
+ * @returns records it, in a transaction, and returns the number of deposits that were not recorded
+ *   yet; throws RpcUnavailable if the scanner has not read these blocks
+ */
+export async function missedIn(
+  services: Omit<Services, 'work'>,
+  network: Network,
+  blocks: readonly ChainBlock[],
+  client: ChainClient,
+): Promise<(tx: Queryable) => Promise<number>> {
+  const { database } = services
+  const all = (addresses: readonly string[]) => [...addresses]
+  const [deposits, coins, aside] = await Promise.all([
+    findDeposits(services, network, blocks, all, client),
+    placedCoins(database, network, blocks),
+    findAside(database, network, blocks, all),
+  ])
+  return async (tx) => {
+    await checkScanned(tx, network, blocks)
+    let count = 0
+    for (const [at, block] of blocks.entries()) {
+      for (const match of deposits[at] ?? [])
+        if (await recordDeposit(services, tx, { network, block, match, knownAt: tx.now() })) count++
+      await recordUtxoTokens(tx, network, block)
+      await recordAside(services, tx, network, block, aside[at] ?? [])
+    }
+    await placeCoins(tx, network, coins)
+    return count
+  }
 }
 
 /**

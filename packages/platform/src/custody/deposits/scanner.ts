@@ -263,13 +263,7 @@ async function scanOnce(
       isShort = true
       break
     }
-    mayBeReady = await writeBlocks(services, network, scan, {
-      blocks,
-      newest,
-      tip,
-      endpoint: chain.agreement?.nameOf(client) ?? null,
-      ...times,
-    })
+    mayBeReady = await writeBlocks(services, chain, scan, { blocks, newest, tip, ...times })
     moved = true
     services.metrics.scanned.labels(network.code).set(scan.height)
     const passed = blocks.find(({ height }) => height % BLOCKS_FORGOTTEN === 0)
@@ -327,25 +321,23 @@ async function readNext(
  */
 async function writeBlocks(
   services: Services,
-  network: Network,
+  { network, client, agreement }: Chain,
   scan: Scan,
   {
     blocks,
     newest,
     tip,
-    endpoint,
     askedAt,
     knownAt,
   }: ReadTimes & {
     blocks: readonly ChainBlock[]
     newest: ChainBlock
     tip: ChainTip
-    endpoint: string | null
   },
 ): Promise<boolean> {
   const among = (addresses: readonly string[]) => scan.watched.among(addresses)
   const [deposits, coins, aside] = await Promise.all([
-    findDeposits(services, network, blocks, among),
+    findDeposits(services, network, blocks, among, client),
     placedCoins(services.database, network, blocks),
     findAside(services.database, network, blocks, among),
   ])
@@ -359,7 +351,7 @@ async function writeBlocks(
       tip: tip.height,
       final: finalAt(network, tip, newest.height),
       askedAt,
-      endpoint,
+      endpoint: agreement?.nameOf(client) ?? null,
     })
   const hasDeposits = deposits.some(({ length }) => length > 0)
   // Most blocks contain nothing that concerns the platform; one statement is then sufficient.
@@ -471,6 +463,7 @@ async function move(
   const row = await tx.one<Moved>(
     `with moved as (
        update network_scans set height = $3, tip_height = $4, final_height = $5, updated_at = $6,
+         compared_height = case when $12::text is not null then compared_height end,
          known_at = case when $3::bigint >= $4::bigint then $7 else known_at end, lease_token = $11,
          lease_until = case
            when $3::bigint < $4::bigint then $6::timestamptz + interval '${SCAN_LEASE_MS} milliseconds' end
@@ -569,8 +562,9 @@ async function walkBack(services: Services, chain: Chain, scan: Scan): Promise<v
     // The position is moved first, because a process that was suspended must not revert blocks that
     // another process has read since.
     const moved = await tx.query(
-      `update network_scans set height = $3, lease_token = $4 where network = $1
-        and lease_token = $2 returning 1`,
+      `update network_scans set height = $3, lease_token = $4,
+         compared_height = case when compared_height > $3 then $3 else compared_height end
+       where network = $1 and lease_token = $2 returning 1`,
       [network.code, scan.token, height, next],
     )
     if (moved.length !== 1) throw new TakenOver(network)

@@ -1,6 +1,7 @@
 import { judgeRulesLoop } from '../../custody/auto-forwarding/judge-rules.ts'
 import { autoForwardingLoop } from '../../custody/auto-forwarding/loop.ts'
 import type { HeldNetworks } from '../../custody/deposits/hold-networks.ts'
+import { compareLoop } from '../../custody/deposits/compare-blocks.ts'
 import { scanLoop } from '../../custody/deposits/scanner.ts'
 import { requeueSweepsLoop } from '../../custody/deposits/sweeps.ts'
 import type { Loop } from '../../core/engine/loops/loop.ts'
@@ -80,6 +81,11 @@ function scanLoops(services: Application, held: HeldNetworks): Loop[] {
       chain.network.stale_after_s === undefined
         ? []
         : [headLoop(chain, () => held.holds(chain.network.code))],
+    ),
+    ...chains.flatMap(({ network, agreement }) =>
+      agreement
+        ? [compareLoop(services, { network, agreement }, () => held.holds(network.code))]
+        : [],
     ),
     ...chains.flatMap((chain) =>
       chain.mempool ? [mempoolLoop(services, chain, chain.mempool, awaitedHere)] : [],

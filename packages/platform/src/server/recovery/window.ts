@@ -124,7 +124,8 @@ export async function scanAgain(
   // A running scan loses its lease here, so that it writes nothing more.
   await services.database.query(
     `update network_scans set height = rescan_from, lease_token = gen_random_uuid(),
-      lease_until = null
+      lease_until = null,
+      compared_height = case when compared_height > rescan_from then rescan_from else compared_height end
      where network = any($1) and rescan_from < height`,
     [networks],
   )

@@ -44,6 +44,8 @@ export interface Endpoints {
   client<Client extends ChainClient>(make: (endpoint: RpcEndpoint, fetch: Fetch) => Client): Client
 }
 
+type AskEndpoint<Answer> = (client: ChainClient, name: string) => Promise<Answer>
+
 /** The response of one endpoint. */
 export interface Vote<Answer> {
   name: string
@@ -61,7 +63,7 @@ export interface Agreement {
    * Yields the response of each endpoint that responds, in order of preference.
    * @throws RpcUnavailable if fewer endpoints than the quorum respond
    */
-  votes<Answer>(ask: (client: ChainClient) => Promise<Answer>): AsyncGenerator<Vote<Answer>>
+  votes<Answer>(ask: AskEndpoint<Answer>): AsyncGenerator<Vote<Answer>>
   /**
    * Returns false if it was called with the same name a few seconds ago, so that a missing
    * agreement is not queried again with every block.
@@ -422,15 +424,13 @@ export class EndpointGroup implements Endpoints {
     throw failed
   }
 
-  async *#votes<Answer>(
-    ask: (client: ChainClient) => Promise<Answer>,
-  ): AsyncGenerator<Vote<Answer>> {
+  async *#votes<Answer>(ask: AskEndpoint<Answer>): AsyncGenerator<Vote<Answer>> {
     let count = 0
     let failed = 'all other endpoints were tried'
     for (const seat of this.#order) {
       let answer: Answer
       try {
-        answer = await this.#try(seat, ask)
+        answer = await this.#try(seat, (client) => ask(client, seat.name))
       } catch (error) {
         if (!(error instanceof ChainError)) throw error
         failed = reasonOf(error)
