@@ -12,7 +12,8 @@ const SECRET = Buffer.alloc(32, 0x11)
 const ZERO: Hex = `0x${'0'.repeat(64)}`
 const GENESIS_TIME = 1_700_000_000
 const BLOCK_SECONDS = 12
-const GAS_LIMIT = '0x1c9c380'
+/** The limit to which geth raises that of each block by default, so it stays the same. */
+const GAS_LIMIT = '0x3938700'
 /**
  * Time in milliseconds for which a node may add transactions to a block. If it misses one that the
  * block must have, it builds another block.

@@ -528,6 +528,7 @@ export interface Transfer {
   fee: string
   amount: string
   failure_reason: string | null
+  waiting: { code: string } | null
   [field: string]: unknown
 }
 

@@ -4,7 +4,7 @@ import { after, test } from 'node:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Litecoind } from '../../../../testing/litecoind.ts'
+import { CoreNode } from '../../../../testing/core-node.ts'
 import { nodeForTests } from '../../../../testing/real-nodes.ts'
 import { waitFor } from '../../../../testing/wait-for.ts'
 import { RpcUnavailable, UtxoClient, type Network } from '../index.ts'
@@ -13,7 +13,7 @@ import { local } from '../../testing/support.ts'
 const { path: binary, skip } = nodeForTests('litecoind')
 const home = mkdtempSync(join(tmpdir(), 'custody-litecoind-'))
 const network = local.network('LTC') as Network
-let running: Litecoind | null = null
+let running: CoreNode | null = null
 
 after(async () => {
   await running?.stop()
@@ -21,9 +21,9 @@ after(async () => {
 })
 
 /** Starts the node; `index`: with an index of transactions, which it does not have by default. */
-async function start(index: boolean): Promise<{ node: Litecoind; client: UtxoClient }> {
+async function start(index: boolean): Promise<{ node: CoreNode; client: UtxoClient }> {
   await running?.stop()
-  const node = await Litecoind.start(binary, home, index ? ['-txindex=1'] : [])
+  const node = await CoreNode.start(binary, home, index ? ['-txindex=1'] : [])
   running = node
   return {
     node,

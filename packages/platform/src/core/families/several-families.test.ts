@@ -296,6 +296,51 @@ for (const name of [...PLACES.map(({ code }) => code), 'ETH receipts'])
       }
     })
 
+/** What an endpoint changes so that an account has sent `nonce` transactions, by network. */
+const COUNTED: Record<string, (text: string, asked: string, nonce: number) => string> = {
+  ETH: (text, asked, nonce) =>
+    asked.includes('eth_getTransactionCount')
+      ? text.replaceAll(/"result":"0x[0-9a-f]+"/g, `"result":"0x${nonce.toString(16)}"`)
+      : text,
+  XRP: (text, asked, nonce) =>
+    asked.includes('account_info')
+      ? text.replaceAll(/"Sequence":\d+/g, `"Sequence":${nonce}`)
+      : text,
+}
+for (const [code, lie] of Object.entries(COUNTED))
+  for (const nonce of [0, 65_535])
+    test(`${code}: transfers are made while one of three endpoints states the nonce ${nonce}`, async () => {
+      const place = PLACES.find((each) => each.code === code) as WalletAddress
+      let lies = false
+      let changed = 0
+      const ask: typeof fetch = async (url, init) => {
+        const { hostname, pathname } = new URL(String(url))
+        const text = await (await fetch(`${devnet.url}${pathname}`, init)).text()
+        const told = lies && hostname === 'a' ? lie(text, String(init?.body), nonce) : text
+        if (told !== text) changed++
+        return new Response(told)
+      }
+      const fixture = new FamilyFixture(database.get(), devnet, place, clock, ask, {
+        endpoints: ['a', 'b', 'c'].map((host) => ({ url: `http://${host}/${code.toLowerCase()}` })),
+        quorum: 2,
+      })
+      try {
+        await fixture.open()
+        lies = true
+        for (const name of ['first', 'second']) {
+          const id = await fixture.create(name)
+          await fixture.run()
+          assert.equal((await fixture.read(id)).status, 'confirmed')
+          assert.equal(await fixture.onChain(id), 1)
+        }
+        assert.ok(changed > 0, 'a nonce was changed')
+        lies = false
+        await fixture.check()
+      } finally {
+        await fixture.close()
+      }
+    })
+
 test('BTC: an output that one endpoint reports at a wrong position is credited at the quorum’s', async () => {
   const place = PLACES[0] as WalletAddress
   let lies = false

@@ -71,6 +71,13 @@ export const ROUNDS = 8
 const RATES_ASKED = 3
 const NOTHING_KNOWN: KnownOfNetwork = { scanned: null, trustedUntil: null }
 
+const nonceIn = (answer: unknown): bigint =>
+  typeof answer === 'bigint'
+    ? answer
+    : answer === null
+      ? -1n
+      : ((answer as { sequence?: bigint }).sequence ?? 0n)
+
 /** The endpoints of a network whose answers are about its present state. */
 export class CurrentEndpoints<S extends Seat> implements Belief {
   readonly #context: CurrentContext
@@ -185,6 +192,36 @@ export class CurrentEndpoints<S extends Seat> implements Belief {
       )
     this.#rates = rates
     return rates
+  }
+
+  /**
+   * Returns the answer with the highest nonce that as many endpoints reach as the quorum requires. A
+   * nonce only rises, so neither an endpoint that is behind nor one that invents a nonce decides.
+   * @param read returns a nonce, or an account with its `sequence`; null: it does not exist
+   * @throws RpcUnavailable if fewer endpoints than the quorum answer
+   */
+  async reached(read: (client: ChainClient) => Promise<unknown>): Promise<unknown> {
+    const { pinned } = this
+    const { network, quorum } = this.#context
+    if (pinned) return this.#ask(pinned, read)
+    const answers: unknown[] = []
+    let failed = ''
+    for (const seat of this.#order()) {
+      if (answers.length >= quorum && !seat.isUp) break
+      try {
+        answers.push(await this.#ask(seat, read))
+      } catch (error) {
+        if (!(error instanceof ChainError)) throw error
+        failed = reasonOf(error)
+      }
+    }
+    const nonces = answers.map(nonceIn).sort((a, b) => Number(b - a))
+    const highest = nonces[quorum - 1]
+    if (highest === undefined)
+      throw new RpcUnavailable(
+        `${network.code}: ${answers.length} of its endpoints respond, and ${quorum} must (${failed})`,
+      )
+    return answers.find((answer) => nonceIn(answer) === highest)
   }
 
   /**

@@ -36,10 +36,7 @@ export interface EndpointWatch {
   warn(details: Record<string, unknown>, message: string): void
 }
 
-/**
- * Creates a client for each endpoint of a network, and returns a client that uses whichever
- * endpoint is up.
- */
+/** Creates a client for each endpoint, and returns a client that uses whichever is up. */
 export interface Endpoints {
   client<Client extends ChainClient>(make: (endpoint: RpcEndpoint, fetch: Fetch) => Client): Client
 }
@@ -196,6 +193,10 @@ export class EndpointGroup implements Endpoints {
       broadcast: (raw) => this.#broadcast(raw as string),
       findSigned: (...args) => this.#findSigned(args),
       oneEndpoint: async () => this.#view(only),
+      ...(this.#quorum > 1 && {
+        nonce: (...args) => this.#current.reached((client) => call(client, 'nonce', args)),
+        account: (...args) => this.#current.reached((client) => call(client, 'account', args)),
+      }),
     }
     const methods = new Map<string, Method>()
     const methodOf = (name: string): Method => {

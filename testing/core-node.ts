@@ -5,10 +5,10 @@ import { waitFor } from './wait-for.ts'
 const CREDENTIALS = { username: 'u', password: 'p' }
 
 /**
- * Litecoin Core on its regtest chain, with default options: those given here name folder, port and
+ * Bitcoin Core or Litecoin Core on its regtest chain, with default options: those given here name folder, port and
  * credentials, and keep it from searching for other nodes.
  */
-export class Litecoind {
+export class CoreNode {
   readonly url: string
   readonly credentials = CREDENTIALS
   readonly #child: ChildProcess
@@ -28,7 +28,7 @@ export class Litecoind {
     folder: string,
     options: readonly string[] = [],
     port?: number,
-  ): Promise<Litecoind> {
+  ): Promise<CoreNode> {
     const chosen = port ?? (await freePorts(1))[0]
     const child = spawn(
       binary,
@@ -44,8 +44,8 @@ export class Litecoind {
       ],
       { stdio: 'ignore' },
     )
-    const node = new Litecoind(child, `http://127.0.0.1:${chosen}/`)
-    await waitFor('litecoind answers', async () =>
+    const node = new CoreNode(child, `http://127.0.0.1:${chosen}/`)
+    await waitFor(`${binary} answers`, async () =>
       node.call('getblockcount').then(
         () => true,
         () => false,
