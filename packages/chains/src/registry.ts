@@ -15,10 +15,10 @@ interface NetworkLine extends Omit<Network, 'mode' | 'utxo' | 'chain_id'> {
   mainnet?: ModeLine
   local?: ModeLine
   /**
-   * Whether a rehearsal has the network: with the parameters of `local`, and if it has a chain id, with
-   * that of the mode.
+   * Whether a rehearsal has the network: with the parameters of `local`, except those that are here,
+   * and if it has a chain id, with that of the mode. An empty chain has no fee estimate.
    */
-  regtest?: boolean
+  regtest?: true | Pick<UtxoParams, 'fee_floors'>
 }
 interface ModeLine {
   utxo?: UtxoParams
@@ -162,12 +162,13 @@ function lineOf(
   { local, mainnet, regtest }: Pick<NetworkLine, ModeKind>,
 ): ModeLine | undefined {
   const id = chainIdIn(mode)
-  const rehearsed = regtest === true ? local : undefined
+  const rehearsed = regtest && local
   return byMode(mode, {
     local,
     mainnet,
     regtest: rehearsed && {
       ...rehearsed,
+      ...(rehearsed.utxo && regtest !== true ? { utxo: { ...rehearsed.utxo, ...regtest } } : {}),
       ...(rehearsed.chain_id === undefined || id === null ? {} : { chain_id: id }),
     },
   })

@@ -10,6 +10,7 @@ import {
   readMode,
   readRegistryFile,
   type Network,
+  type NetworkMode,
 } from '../src/index.ts'
 import { addressOf } from './support.ts'
 
@@ -49,6 +50,14 @@ test('a rehearsal has BTC, LTC and ETH, whose chain id is that of the mode', () 
     )
     assert.equal(new Set(meanings).size, 4, code)
   }
+})
+
+test('a rehearsal has minimum fee rates, because an empty chain has no estimate', () => {
+  const floorsOf = (mode: NetworkMode) =>
+    ['BTC', 'LTC'].map((code) => loadRegistry(mode).network(code)?.utxo?.fee_floors)
+  const floors = { low: '1', medium: '2', high: '10' }
+  assert.deepEqual(floorsOf('regtest-1337'), [floors, floors])
+  assert.deepEqual(floorsOf('mainnet'), [undefined, floors])
 })
 
 test('addresses of a rehearsal on Bitcoin and Litecoin are not addresses of the real networks', () => {

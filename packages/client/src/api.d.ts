@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document bb7f6d5016a1c79c18b9e7e85fcdc6a8d8cf6c4f89b155b145e47bd60744b96c
-// types ca0e2346e3152fc8c2778ea9c265e88aa0b84732db34b80aed04639f07c2cfec
+// document 0e6e21e7549f94de82c5ce53a6d8af56fb40ae3b1105172f121ebd4d3c3ad880
+// types bcbc95a743fb8eeadd66cf375fe20649dfc7e7456dfade3f643761df668157cb
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -3518,7 +3518,7 @@ export interface components {
             unfinished: number;
         };
         Waiting: {
-            /** @description Reason code. Currently NETWORK_FEES, GAS_TANK, COINS, EARLIER_TRANSFER, SCREENING, AML_HELD, APPROVAL, POLICY, SIGNER_NODES, ENDPOINT, CHAIN_REFUSAL, FEE_TOO_LOW, SWEEP_COST, INTERNAL; further codes may be added */
+            /** @description Reason code. Currently NETWORK_FEES, GAS_TANK, COINS, EARLIER_TRANSFER, SCREENING, AML_HELD, APPROVAL, POLICY, SIGNER_NODES, ENDPOINT, FEE_ESTIMATE, CHAIN_REFUSAL, FEE_TOO_LOW, SWEEP_COST, INTERNAL; further codes may be added */
             code: string;
             /** @description A sentence for people; may change */
             reason: string;

@@ -4,11 +4,11 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import type { Fetch } from '@custody/chains'
+import { NoFeeEstimate, type Fetch } from '@custody/chains'
 import { requestHeaders, signRequest } from '@custody/request-auth'
 import { Devnet } from '../../../../devnet/src/devnet.ts'
 import { endpoints } from '../../server/app/endpoints.ts'
-import { reasonFor, WAIT_CODES } from './waiting.ts'
+import { codeOf, reasonFor, WAIT_CODES } from './waiting.ts'
 import { Callers } from '../http/authentication/callers.ts'
 import { buildServer } from '../http/server.ts'
 import { useDatabase } from '../../../testing/deposits-support.ts'
@@ -141,6 +141,10 @@ async function waitsFor(chainState: ChainState, code: string): Promise<Waiting> 
   }
   return assert.fail(`never ${code}: ${JSON.stringify(await chainState.fixture.pending())}`)
 }
+
+test('a transfer that waits for a fee estimate has the wait code FEE_ESTIMATE', () => {
+  assert.equal(codeOf(new NoFeeEstimate('BTC', 'low'), 'QUEUED'), 'FEE_ESTIMATE')
+})
 
 test('a transfer that waits for a failing endpoint has the wait code ENDPOINT', () =>
   staged(async (chainState) => {

@@ -1,4 +1,4 @@
-import { ChainError } from '@custody/chains'
+import { ChainError, NoFeeEstimate } from '@custody/chains'
 import { z } from 'zod'
 import { MESSAGE_MAX, TIME_MAX, WORD_MAX } from '../bounds.ts'
 import { NodeRefused, NodeUnavailable } from '../signing/nodes.ts'
@@ -24,6 +24,8 @@ const REASONS = {
   SIGNER_NODES: 'Two signer nodes must respond, and fewer do. The step is retried.',
   ENDPOINT:
     'The endpoint of the network cannot be reached, could not process a request, or is behind the chain. The step is retried.',
+  FEE_ESTIMATE:
+    'The endpoint of the network has no estimate of fee rates, as after its start. The step is retried. A transfer with a fee_rate of its own needs no estimate.',
   CHAIN_REFUSAL:
     'The chain would reject the transfer now. It is checked again, and fails if the chain continues to reject it.',
   FEE_TOO_LOW:
@@ -75,6 +77,7 @@ const SIGNING_STATES: ReadonlySet<string> = new Set(['SIGNING', 'VOIDING'])
 /** Returns the wait code for an error of a step. */
 export function codeOf(error: unknown, state: string): WaitCode {
   if (error instanceof NodeRefused || error instanceof NodeUnavailable) return 'SIGNER_NODES'
+  if (error instanceof NoFeeEstimate) return 'FEE_ESTIMATE'
   if (error instanceof ChainError) return error.code.startsWith('RPC_') ? 'ENDPOINT' : 'INTERNAL'
   return SIGNING_STATES.has(state) ? 'SIGNER_NODES' : 'INTERNAL'
 }
