@@ -11,7 +11,7 @@ import { reasonOf } from '@custody/chains/reason'
 import type { Environment } from '../../environment.ts'
 import { NoCurrentEndpoint } from './belief.ts'
 import { CurrentEndpoints, ROUNDS, type Belief, type CurrentContext } from './current.ts'
-import { withMethods, type Method } from './with-methods.ts'
+import { call, withMethods, type Method } from './with-methods.ts'
 
 /**
  * One endpoint of a network and how to reach it. `name`: its host, which may be displayed and
@@ -187,16 +187,17 @@ export class EndpointGroup implements Endpoints {
     }
     if (others.length === 0) return withMethods(only, believed)
     for (const seat of this.#seats) this.#reportChange(seat)
+    const reached =
+      (name: string): Method =>
+      (...args) =>
+        this.#current.reached((client) => call(client, name, args))
     const own: Partial<Record<string, Method>> = {
       ...believed,
       probe: () => this.#probe(),
       broadcast: (raw) => this.#broadcast(raw as string),
       findSigned: (...args) => this.#findSigned(args),
       oneEndpoint: async () => this.#view(only),
-      ...(this.#quorum > 1 && {
-        nonce: (...args) => this.#current.reached((client) => call(client, 'nonce', args)),
-        account: (...args) => this.#current.reached((client) => call(client, 'account', args)),
-      }),
+      ...(this.#quorum > 1 && { nonce: reached('nonce'), account: reached('account') }),
     }
     const methods = new Map<string, Method>()
     const methodOf = (name: string): Method => {
@@ -588,9 +589,6 @@ export class EndpointGroup implements Endpoints {
     }
   }
 }
-
-const call = <Answer>(client: ChainClient, name: string, args: unknown[]): Promise<Answer> =>
-  (client as unknown as Record<string, (...all: unknown[]) => Promise<Answer>>)[name]!(...args)
 
 /**
  * Returns a client that uses a single endpoint, for queries that need one consistent view of the

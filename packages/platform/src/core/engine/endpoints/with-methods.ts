@@ -14,3 +14,7 @@ export const withMethods = <Client extends ChainClient>(
       return methods[name] ?? (value.bind(target) as unknown)
     },
   })
+
+/** Calls a method of a client by its name. */
+export const call = <Answer>(client: ChainClient, name: string, args: unknown[]): Promise<Answer> =>
+  (client as unknown as Record<string, (...all: unknown[]) => Promise<Answer>>)[name]!(...args)
