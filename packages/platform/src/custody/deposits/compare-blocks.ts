@@ -329,13 +329,15 @@ async function recordMissed(
   services.work.ring()
   if (count === 0) return
   const missed = lacking(scanned.names, reading)
-  for (const other of whole) {
-    if (missed.every((name) => other.payments.has(name))) continue
-    metrics.endpointDisagreements.labels(network.code, other.endpoint).inc()
+  const others = whole.filter((other) => !missed.every((name) => other.payments.has(name)))
+  // The scanner's endpoint did not return them then, even if it does now.
+  const readBy = isAgreed && scanned.endpoint !== null ? [scanned.endpoint] : []
+  for (const endpoint of new Set([...readBy, ...others.map((other) => other.endpoint)])) {
+    metrics.endpointDisagreements.labels(network.code, endpoint).inc()
     log.error(
       {
         network: network.code,
-        endpoint: other.endpoint,
+        endpoint,
         block: block.hash,
         txids: missed.map((name) => payments.get(name)),
       },
