@@ -134,8 +134,11 @@ export async function advance(tx: Queryable, row: TransactionRow, change: Change
   }
   if (change.status !== undefined && change.status !== 'pending') sets.push('next_run_at = null')
   else {
-    values.push(change.run_in_ms ?? FALLBACK_POLL_MS)
-    sets.push(`next_run_at = $4::timestamptz + $${values.length} * interval '1 millisecond'`)
+    values.push(row.plan.cancel ?? null, change.run_in_ms ?? FALLBACK_POLL_MS)
+    // A cancellation that arrived during the step must not wait as long as the step would.
+    sets.push(`next_run_at = $4::timestamptz + case
+      when plan->>'cancel' is distinct from $${values.length - 1} then 0::float8
+      else $${values.length} end * interval '1 millisecond'`)
   }
   if (change.state !== undefined && change.state !== row.state) sets.push('attempts = 0')
   // The same statement writes the event of a change. Terminal states have their own events, which

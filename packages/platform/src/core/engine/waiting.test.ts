@@ -8,6 +8,7 @@ import { NoFeeEstimate, type Fetch } from '@custody/chains'
 import { requestHeaders, signRequest } from '@custody/request-auth'
 import { Devnet } from '../../../../devnet/src/devnet.ts'
 import { endpoints } from '../../server/app/endpoints.ts'
+import { advance, claim } from './lease.ts'
 import { codeOf, reasonFor, WAIT_CODES } from './waiting.ts'
 import { Callers } from '../http/authentication/callers.ts'
 import { buildServer } from '../http/server.ts'
@@ -141,6 +142,23 @@ async function waitsFor(chainState: ChainState, code: string): Promise<Waiting> 
   }
   return assert.fail(`never ${code}: ${JSON.stringify(await chainState.fixture.pending())}`)
 }
+
+test('a cancellation during a step does not wait until the step would be repeated', async () => {
+  const fixture = new FamilyFixture(database.get(), devnet, ETH, clock)
+  try {
+    await fixture.open()
+    const id = await fixture.create('cancelled during a step')
+    const [row] = await claim(fixture.services, 16)
+    assert.equal(row?.id, id)
+    await fixture.cancel(id)
+    // As for a transfer that waits for approvals.
+    await advance(fixture.database, row, { waits: 'APPROVAL', run_in_ms: 600_000 })
+    while (await fixture.step());
+    assert.equal((await fixture.read(id)).state, 'CANCELLED')
+  } finally {
+    await fixture.close()
+  }
+})
 
 test('a transfer that waits for a fee estimate has the wait code FEE_ESTIMATE', () => {
   assert.equal(codeOf(new NoFeeEstimate('BTC', 'low'), 'QUEUED'), 'FEE_ESTIMATE')
