@@ -300,14 +300,11 @@ export class TronChain {
     })
   }
 
-  /** Replaces the last blocks by one more empty ones. Final blocks cannot be replaced. */
+  /** Replaces the last blocks, also final ones, by one more empty ones. */
   async reorg(depth: number, drop: boolean): Promise<Block> {
     return this.lock.write(async () => {
-      const most = Math.min(SOLID_DEPTH, this.head.number)
-      if (depth > most)
-        throw new RequestError(
-          `depth ${depth} would undo final blocks: at most ${most} can be replaced`,
-        )
+      if (depth > this.head.number)
+        throw new RequestError(`depth ${depth} would undo the first block`)
       const remaining = this.#state.blocks.slice(1, this.#state.blocks.length - depth)
       const removed = this.#state.blocks.slice(remaining.length + 1)
       const state = await this.#replay(remaining.map(recordOf))

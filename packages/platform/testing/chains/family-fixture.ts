@@ -445,6 +445,15 @@ export class FamilyFixture {
     )) as TransactionRow
   }
 
+  /** Returns the events of a transaction, in order. */
+  events(id: string): Promise<{ type: string; sub_status: string; generation: number }[]> {
+    return this.database.query(
+      `select type, payload->>'sub_status' sub_status, (payload->>'generation')::integer generation
+       from events where payload->>'id' = $1 order by created_at, id`,
+      [id],
+    )
+  }
+
   /** Returns the wallet's available balance in the smallest unit. */
   async available(): Promise<bigint> {
     const row = await this.database.one<{ balance: string }>(

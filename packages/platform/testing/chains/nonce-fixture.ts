@@ -117,6 +117,8 @@ function chance(seed: number): () => number {
 /** Planned outcome of a transfer; nodes refuse `fuel` and `pay` at that step. */
 export type Outcome = 'good' | 'fuel' | 'pay' | 'cancelled'
 
+const READ_AHEAD = 1_000_000
+
 /** One network with its gas tank, two sub-accounts, three nodes, and injected faults. */
 export class NonceFixture {
   readonly database: Database
@@ -234,15 +236,17 @@ export class NonceFixture {
       (await this.database.one<{ id: string }>(sql, values))?.id as string
     const workspace = await one(`insert into workspaces (name) values ('acme') returning id`, [])
     const { head } = this.chain
+    // A chain without blocks to scan counts as read far ahead: nothing is settled in an unread block.
+    const read = head ?? { height: READ_AHEAD, hash: 'read', parent: 'read' }
     await this.database.query('insert into network_scans (network, height) values ($1, $2)', [
       code,
-      head?.height ?? 10,
+      read.height,
     ])
+    await this.database.query(
+      'insert into blocks (network, height, hash, parent) values ($1, $2, $3, $4)',
+      [code, read.height, read.hash, read.parent],
+    )
     if (head) {
-      await this.database.query(
-        'insert into blocks (network, height, hash, parent) values ($1, $2, $3, $4)',
-        [code, head.height, head.hash, head.parent],
-      )
       const loop = scanLoop(
         this.services,
         this.services.networks.get(code),

@@ -1,5 +1,9 @@
 import type { Instance } from './instance.ts'
 import type { SimulatedEnvironment } from './environment.ts'
+import type { SimulatedNetwork } from './networks.ts'
+
+/** Maximum depth of a reorganisation that drops transactions: blocks in which nothing is settled. */
+const DROPPED_DEPTH_MAX = 2
 
 /** Faults of processes, chains, nodes and the database; each simulation draws a subset. */
 export const FAULTS = [
@@ -72,12 +76,7 @@ export async function injectFault(
     case 'reorg':
       if (place.depthMax === 0) return
       environment.noted('a chain was reorganised')
-      await environment.control({
-        command: 'reorg',
-        network: code,
-        depth: 1 + random.below(place.depthMax),
-        drop: random.below(2) === 1,
-      })
+      await reorganise(environment, place)
       return
     default: {
       const row = await environment.database.one<{ hash: string; network: string }>(
@@ -92,4 +91,19 @@ export async function injectFault(
         .catch(() => undefined)
     }
   }
+}
+
+/**
+ * Replaces the last blocks of a chain. Transactions of the removed blocks return to the mempool; those of
+ * few blocks may be dropped instead. A dropped deposit that a signed payment spends would leave that
+ * payment waiting for as long as the payer does not send the deposit again.
+ */
+async function reorganise(
+  environment: SimulatedEnvironment,
+  { code, depthMax }: SimulatedNetwork,
+): Promise<void> {
+  const { random } = environment
+  const depth = 1 + random.below(depthMax)
+  const drop = random.below(2) === 1 && depth <= DROPPED_DEPTH_MAX
+  await environment.control({ command: 'reorg', network: code, depth, drop })
 }

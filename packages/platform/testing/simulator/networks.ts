@@ -41,7 +41,7 @@ export const NETWORKS: readonly SimulatedNetwork[] = [
     unit: '0.001',
     deposit: '0.5',
     blockMs: 2000,
-    depthMax: 1,
+    depthMax: 6,
     isSwept: true,
   },
   {
@@ -52,7 +52,7 @@ export const NETWORKS: readonly SimulatedNetwork[] = [
     unit: '0.0001',
     deposit: '0.01',
     blockMs: 5000,
-    depthMax: 2,
+    depthMax: 8,
     isSwept: false,
   },
   {
@@ -75,7 +75,7 @@ export const NETWORKS: readonly SimulatedNetwork[] = [
     unit: '2',
     deposit: '30',
     blockMs: 3000,
-    depthMax: 1,
+    depthMax: 6,
     isSwept: true,
   },
   {
@@ -98,7 +98,7 @@ export const NETWORKS: readonly SimulatedNetwork[] = [
     unit: '2',
     deposit: '5',
     blockMs: 2000,
-    depthMax: 2,
+    depthMax: 8,
     isSwept: false,
   },
   {

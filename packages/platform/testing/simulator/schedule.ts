@@ -216,6 +216,8 @@ export class Schedule {
       `${this.nowMs - this.#beganMs} ${waiting.actor.name} ${waiting.label} ${waiting.historyHash.slice(0, 4)}`,
     )
     await this.#through(waiting)
+    // What follows from the operation is complete before the simulation looks at its callers or processes.
+    await this.#quiet()
     return true
   }
 

@@ -7,6 +7,7 @@ export const EVENT_TYPES = [
   'transaction.updated',
   'transaction.confirmed',
   'transaction.failed',
+  'transaction.reverted',
   'approval.requested',
   'approval.updated',
   'approval.closed',

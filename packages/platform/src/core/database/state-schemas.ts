@@ -41,9 +41,10 @@ const OTHER_WALLET = ['fee_wallet', 'fee_held'] as const
 const ONCE_WRITTEN = ['back_fee'] as const
 /**
  * Plan fields about the origin of a transaction. `earlier`: an attempt that nodes had begun to
- * sign. `adopted`: found in the nodes' records.
+ * sign. `adopted`: found in the nodes' records. `generation`: how often reorganisations have taken
+ * back what a block settled of it; absent: never.
  */
-const LIFE = ['earlier', 'adopted'] as const
+const LIFE = ['earlier', 'adopted', 'generation'] as const
 const STAKING_STATES = [...SIGNED, 'APPROVAL', 'FUELING', 'VOIDING', 'PARTIAL'] as const
 const STAKING = [
   ...FUELLED,
@@ -73,6 +74,7 @@ const LENDING = [
   'back_fee',
   'settled',
   'ended',
+  'loan_id',
   'step',
   'fees_paid',
   'delay_days',

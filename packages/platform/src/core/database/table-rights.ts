@@ -39,7 +39,7 @@ export const TABLE_RIGHTS: Readonly<Record<string, TableRight>> = {
   chain_transactions: 'all',
   coins_aside: 'all',
   conversions: 'all',
-  cooldowns: 'update',
+  cooldowns: 'all',
   database_functions: 'read',
   deposits: 'update',
   event_log: 'update',

@@ -45,7 +45,8 @@ export interface Attempt {
 
 /**
  * Reads the signed attempts that may still be mined, newest first; those that the nodes decline come
- * last.
+ * last. Of a staking operation only those of its earliest call: after a reorganisation a later one may
+ * be signed, too.
  */
 export async function liveAttempts(
   database: Queryable,
@@ -59,6 +60,9 @@ export async function liveAttempts(
      from chain_transactions c left join replacements r on r.workspace_id = c.workspace_id
        and r.id = c.replacement_id
      where c.workspace_id = $2 and c.transaction_id = $1 and c.state in ('SIGNED', 'INCLUDED')
+       and (c.step is null or not exists (select 1 from chain_transactions e
+         where e.workspace_id = $2 and e.transaction_id = $1 and e.state in ('SIGNED', 'INCLUDED')
+           and e.step <> c.step and e.attempt < c.attempt))
        order by c.declined is not null, c.attempt desc`,
     [of.id, of.workspace_id],
   )

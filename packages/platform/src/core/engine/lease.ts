@@ -1,5 +1,6 @@
 import type { Queryable, Database } from '../database/pool.ts'
 import { reasonFor, type WaitCode } from './waiting.ts'
+import { REORGANISED } from './settlement.ts'
 import { ASKED_FOR, type Plan, type State, type TransactionRow } from './transaction.ts'
 
 interface Services {
@@ -153,12 +154,14 @@ export async function advance(tx: Queryable, row: TransactionRow, change: Change
     `with written as (
        update transactions set ${sets.join(', ')} where workspace_id = $${values.length} and id = $1
          and lease_token = $2
-       returning id, workspace_id, sub_account_id, state, hash, confirmations
+       returning id, workspace_id, sub_account_id, state, hash, confirmations,
+         coalesce(plan->>'generation', '0')::integer generation
      ), noted as (
        insert into events (workspace_id, sub_account_id, type, payload)
        select workspace_id, sub_account_id, 'transaction.updated', jsonb_build_object(
-         'id', id, 'status', 'pending', 'sub_status', state, 'hash', hash, 'confirmations',
-           confirmations
+         'id', id, 'status', 'pending',
+         'sub_status', case when generation > 0 then '${REORGANISED}' else state end, 'hash', hash,
+         'confirmations', confirmations, 'generation', generation
        )
        from written where $${values.length - 1}
      ) select id from written`,

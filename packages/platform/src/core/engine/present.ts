@@ -14,6 +14,7 @@ import {
 import { exact, exactUsd } from '../decimals.ts'
 import { waitingShape } from './waiting.ts'
 import { voidShape } from '../signing/void.ts'
+import { generationOf, REORGANISED } from './settlement.ts'
 import type { TransactionKind, TransactionRow } from './transaction.ts'
 
 const TYPES: Record<TransactionKind, string> = {
@@ -57,6 +58,10 @@ export const transactionShape = z
     status: z.enum(STATUSES),
     sub_status: z.string().max(WORD_MAX),
     confirmations: z.int().min(0).max(INT_MAX),
+    generation: z.int().min(0).max(INT_MAX).meta({
+      description:
+        'How often a reorganisation of the chain has removed the block that confirmed or failed it; 0 for almost all transactions. A later event of the same transaction with a higher generation replaces earlier ones',
+    }),
     memo: z.string().max(MEMO_MAX).meta({
       description: 'The memo in the request; empty if there was none, and for deposits',
     }),
@@ -92,6 +97,13 @@ export const transactionNowShape = transactionShape
   })
   .meta({ id: 'TransactionNow' })
 
+function subStatusOf(row: TransactionRow): string {
+  const isDeposit = row.kind === 'DEPOSIT' || row.kind === 'TANK_DEPOSIT'
+  if (!isDeposit && row.status === 'pending' && generationOf(row) > 0) return REORGANISED
+  // A deposit held by screening is shown with the same state as a held transfer.
+  return row.state === 'FROZEN' ? 'AML_HELD' : row.state
+}
+
 /**
  * Converts a transaction to its public shape. `fee` is the estimate until the transaction is
  * confirmed.
@@ -113,9 +125,9 @@ export function presentTransaction(row: TransactionRow, registry: Registry) {
     destination_id: row.destination_id,
     address_tag: row.address_tag,
     status: row.status,
-    // A deposit held by screening is shown with the same state as a held transfer.
-    sub_status: row.state === 'FROZEN' ? 'AML_HELD' : row.state,
+    sub_status: subStatusOf(row),
     confirmations: row.confirmations,
+    generation: generationOf(row),
     memo: row.memo ?? '',
     sequence_id: row.sequence_id,
     failure_reason: row.failure_reason,

@@ -3,6 +3,7 @@ import { findIncluded, liveAttempts } from './attempts.ts'
 import type { FeeLevel, RequestedReplacement } from './chain.ts'
 import { commitBuilt, overCap } from './commit.ts'
 import { giveUp } from './outcomes/give-up.ts'
+import { recordChange } from './change-coins.ts'
 import { advance } from './lease.ts'
 import { isHeldByPolicy, refusalReason } from '../signing/refusal.ts'
 import { openReplacement, whyFinal, type Replacement } from './replacement.ts'
@@ -148,34 +149,14 @@ async function signReplacement(
   const { signed, decoded, nodes } = outcome
   await services.database.transaction(async (tx) => {
     await noteSigned(tx, row.workspace_id, built.id, signed, nodes)
-    // The amount returned to the wallet is the change output, or the only output of a cancellation.
-    const returned = decoded.change
-      ? { ...decoded.change, output: built.unsigned.change?.output ?? 0 }
-      : services.networks.get(row.network).coins &&
-          replacement.kind === 'CANCEL' &&
-          decoded.payments[0]
-        ? {
-            ...decoded.payments[0],
-            output: 0,
-          }
-        : null
-    if (returned) {
-      await tx.query(
-        `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin,
-          spendable, contested, workspace_id)
-         select $1, $2, $3, $4, $5, $6, path_index, 'change', false, true, $7 from chain_addresses
-         where workspace_id = $7 and network = $1 and address = $4 on conflict do nothing`,
-        [
-          row.network,
-          signed.hash,
-          returned.output,
-          returned.address,
-          row.wallet_id,
-          returned.amount.toString(),
-          row.workspace_id,
-        ],
-      )
-    }
+    await recordChange(tx, row, {
+      hash: signed.hash,
+      unsigned: built.unsigned,
+      decoded,
+      isContested: true,
+      isCancellation:
+        services.networks.get(row.network).coins !== null && replacement.kind === 'CANCEL',
+    })
     await tx.query(
       `update replacements set state = 'DONE', updated_at = $2 where workspace_id = $3 and id = $1`,
       [replacement.id, tx.now(), row.workspace_id],

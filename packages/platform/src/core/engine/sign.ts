@@ -17,6 +17,7 @@ import type { Kinds, SigningRefusal } from './interfaces/kind.ts'
 import { orderPolicy, workspaceOf } from '../signing/approvals.ts'
 import { ownPathsOf } from '../signing/own-paths.ts'
 import { signOrder, type SignOutcome } from '../signing/sign.ts'
+import { recordChange } from './change-coins.ts'
 import { advance, wakeBuilding } from './lease.ts'
 import { ASKED_FOR, type TransactionRow } from './transaction.ts'
 import type { Replacement } from './replacement.ts'
@@ -153,22 +154,8 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
   const { signed, decoded, nodes } = outcome
   await services.database.transaction(async (tx) => {
     await noteSigned(tx, row.workspace_id, built.id, signed, nodes)
-    if (decoded.change && unsigned.change) {
-      await tx.query(
-        `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin,
-          spendable, workspace_id)
-         values ($1, $2, $3, $4, $5, $6, $7, 'change', true, $8) on conflict do nothing`,
-        [
-          row.network,
-          signed.hash,
-          unsigned.change.output,
-          decoded.change.address,
-          row.wallet_id,
-          decoded.change.amount.toString(),
-          unsigned.change.path[2],
-          row.workspace_id,
-        ],
-      )
+    const change = { hash: signed.hash, unsigned, decoded, isContested: false }
+    if (await recordChange(tx, row, change)) {
       if (row.wallet_id !== null) await wakeBuilding(tx, row.workspace_id, row.wallet_id)
     }
     if (built.nonce !== null) await wakeNextNonce(tx, row, built)

@@ -133,6 +133,32 @@ async function confirmed(
   )
 }
 
+/** Number of blocks between two transfers, so that a reorganisation removes only the second. */
+const APART = 8
+const ENDS = /\.(confirmed|failed|reverted)$/
+
+/** Confirms a transfer, so that the gas tank is filled in blocks that stay. */
+async function settled(fixture: FamilyFixture, sequence: string): Promise<void> {
+  await fixture.create(sequence)
+  await fixture.run()
+  await fixture.control({ command: 'mine', blocks: APART })
+  await fixture.scan()
+}
+
+/** Replaces the blocks that contain a confirmed transfer, and everything that it needed, by a longer fork. */
+async function fork(fixture: FamilyFixture, id: string, isDropped: boolean): Promise<void> {
+  const scan = await fixture.database.one<{ depth: number }>(
+    `select (max(s.height) - min(c.block_height) + 1)::integer depth
+     from chain_transactions c join transactions t on t.id = c.transaction_id
+       join network_scans s on s.network = c.network where t.id = $1 or t.parent_id = $1`,
+    [id],
+  )
+  const depth = scan?.depth ?? 0
+  await fixture.control({ command: 'reorg', depth, drop: isDropped })
+  await fixture.control({ command: 'mine', blocks: depth + 1 })
+  await fixture.scan()
+}
+
 /** Returns the commits of a transfer, in order. */
 const commitsOf = ({ fuelled, isFinalAtOnce }: Family): string[] => [
   'created',
@@ -277,6 +303,38 @@ for (const [name, family] of Object.entries(FAMILIES)) {
           await confirmed(fixture, id, family, before)
         }))
 
+      for (const isDropped of [false, true])
+        test(`a confirmed transfer whose block a deep reorganisation ${isDropped ? 'drops' : 'removes'} is confirmed again, twice`, () =>
+          staged(family, async (fixture) => {
+            await settled(fixture, 'earlier')
+            const before = await fixture.available()
+            const id = await fixture.create('deep')
+            await fixture.run()
+            await confirmed(fixture, id, family, before)
+            const { hash } = await fixture.read(id)
+            for (const generation of [1, 2]) {
+              await fork(fixture, id, isDropped)
+              const { status, state, confirmed_at: at, plan } = await fixture.read(id)
+              assert.deepEqual(
+                [status, state, at, plan.generation],
+                ['pending', 'CONFIRMING', null, String(generation)],
+              )
+              await fixture.run()
+              await confirmed(fixture, id, family, before)
+              assert.equal((await fixture.read(id)).hash, hash, 'the same bytes')
+            }
+            assert.deepEqual(
+              (await fixture.events(id)).filter(({ type }) => ENDS.test(type)),
+              [
+                { type: 'transaction.confirmed', sub_status: 'CONFIRMED', generation: 0 },
+                { type: 'transaction.reverted', sub_status: 'REORGANISED', generation: 1 },
+                { type: 'transaction.confirmed', sub_status: 'CONFIRMED', generation: 1 },
+                { type: 'transaction.reverted', sub_status: 'REORGANISED', generation: 2 },
+                { type: 'transaction.confirmed', sub_status: 'CONFIRMED', generation: 2 },
+              ],
+            )
+          }))
+
       // The local Ethereum chain does not mine a removed deposit again.
       for (const isDropped of name === 'evm' ? [true] : [true, false])
         test(`a deposit whose block a reorganisation removes is ${isDropped ? 'not credited' : 'credited once when it is mined again'}`, () =>
@@ -309,6 +367,29 @@ for (const [name, family] of Object.entries(FAMILIES)) {
     }
 
     const { end, congested } = family
+    if (end && !family.isFinalAtOnce)
+      test('a confirmed transfer that a reorganisation drops, and that has expired, fails and gives its amount back', () =>
+        staged(family, async (fixture) => {
+          await settled(fixture, 'earlier')
+          const before = await fixture.available()
+          const id = await fixture.create('gone')
+          await fixture.run()
+          await confirmed(fixture, id, family, before)
+          await fixture.control({ command: 'fault', mode: 'reject' })
+          await fork(fixture, id, true)
+          for (const command of end.commands) await fixture.control(command)
+          await fixture.control({ command: 'fault', mode: 'heal' })
+          await fixture.scan()
+          await fixture.run()
+          const row = await fixture.read(id)
+          assert.deepEqual([row.status, row.state], ['failed', 'FAILED'])
+          assert.match(row.failure_reason ?? '', /^REORGANISED: /)
+          assert.deepEqual([await fixture.onChain(id), await fixture.available()], [0, before])
+          const again = await fixture.create('again')
+          await fixture.run()
+          await confirmed(fixture, again, family, before)
+        }))
+
     if (end)
       test(`a transfer never accepted by the chain ${end.becomes === 'failed' ? 'fails at its expiry, and its money is released' : 'is rebuilt at its expiry, and is paid once'}`, () =>
         staged(family, async (fixture) => {

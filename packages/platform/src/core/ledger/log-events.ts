@@ -8,6 +8,7 @@ const WORDS: Partial<Record<EventType, ['info' | 'warn', string]>> = {
   'transaction.created': ['info', 'transfer created'],
   'transaction.confirmed': ['info', 'transfer confirmed'],
   'transaction.failed': ['info', 'transfer failed'],
+  'transaction.reverted': ['warn', 'transfer taken back by a reorganisation'],
   'approval.requested': ['info', 'transfer waits for approvals'],
   'approval.closed': ['info', 'approval request closed'],
   'deposit.confirmed': ['info', 'deposit credited'],

@@ -1,6 +1,6 @@
 import type { Forwards } from '../../core/engine/interfaces/listeners.ts'
 import { noteIncoming, takeBackIncoming } from './incoming.ts'
-import { forwardDone, returnForward } from './outcome.ts'
+import { forwardDone, returnForward, takeForwardAgain } from './outcome.ts'
 
 /** Handlers of standing rules for credited, reverted and forwarded amounts. */
 export const forwards: Forwards = {
@@ -8,4 +8,5 @@ export const forwards: Forwards = {
   takenBack: takeBackIncoming,
   done: forwardDone,
   returned: returnForward,
+  undone: takeForwardAgain,
 }

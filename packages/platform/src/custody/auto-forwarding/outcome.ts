@@ -37,6 +37,23 @@ export async function returnForward(
   )
 }
 
+/**
+ * Takes the amount of a returned forward from the waiting amount again. A part that another forward has
+ * already taken is subtracted from the next incoming amount.
+ */
+export async function takeForwardAgain(tx: Queryable, row: TransactionRow): Promise<void> {
+  if (!isForward(row)) return
+  await tx.query(
+    `with taken as (
+       update forwards set returned = false where workspace_id = $3 and transaction_id = $1
+         and returned returning rule_id, amount)
+     update forward_rules r set waiting = greatest(0, r.waiting - t.amount),
+       ahead = r.ahead + greatest(0, t.amount - r.waiting), updated_at = $2
+     from taken t where r.workspace_id = $3 and r.id = t.rule_id`,
+    [row.id, tx.now(), row.workspace_id],
+  )
+}
+
 export async function forwardDone(tx: Queryable, row: TransactionRow): Promise<void> {
   if (isForward(row)) await lookAgain(tx, row)
 }

@@ -18,8 +18,11 @@ import type { Aml } from '../aml/aml.ts'
 import type { Prices } from '../prices/prices.ts'
 import type { Chain } from '../../core/engine/chain.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
+import type { Kinds } from '../../core/engine/interfaces/kind.ts'
+import type { WorkspaceKeys } from '../../core/signing/keys.ts'
 import { oneEndpoint } from '../../core/engine/endpoints/group.ts'
 import { finalAt } from '../../core/engine/outcomes/final.ts'
+import { undoAbove } from '../../core/engine/outcomes/undo.ts'
 import { AWAITS_CHAIN, wake } from '../../core/engine/lease.ts'
 import type { Loop } from '../../core/engine/loops/loop.ts'
 import { BlocksAhead, following } from './blocks-ahead.ts'
@@ -46,6 +49,8 @@ interface Services {
   invoices: Invoices
   aml: Aml
   prices: Prices
+  kinds: Kinds
+  keys: WorkspaceKeys
 }
 
 const SCAN_LEASE_MS = 20_000
@@ -568,6 +573,8 @@ async function walkBack(services: Services, chain: Chain, scan: Scan): Promise<v
       [network.code, scan.token, height, next],
     )
     if (moved.length !== 1) throw new TakenOver(network)
+    // Sweeps and payments come after the deposits that they spend, so they are taken back first.
+    await undoAbove(services, tx, network.code, height)
     const gone = await tx.query<TransactionRow>(
       `select t.* from transactions t join deposits d on d.workspace_id = t.workspace_id
         and d.transaction_id = t.id

@@ -1,18 +1,18 @@
 import type { Queryable, Database } from '../../core/database/pool.ts'
 import { otherWalletPostings } from '../../core/engine/other-wallet.ts'
-import type { Kind, Outcome } from '../../core/engine/interfaces/kind.ts'
+import { ENDED_IN_BLOCK, type Kind, type Outcome } from '../../core/engine/interfaces/kind.ts'
 import type { Settings } from '../../core/settings/settings.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { Registry } from '@custody/chains'
 import type { Networks } from '../../core/engine/networks.ts'
 import type { Metrics } from '../../core/metrics.ts'
 import type { Prices } from '../prices/prices.ts'
+import { postSettled, reverseSettled } from '../../core/engine/settlement.ts'
 import { endTransaction } from '../../core/engine/outcomes/settle.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { floatPostings, overdraws } from '../gas-tanks/float.ts'
 import { reclaimEnergy } from '../gas-tanks/energy-loan.ts'
 import { releaseNetworkFee } from '../gas-tanks/release.ts'
-import { post } from '../../core/ledger/post.ts'
 import { sweepWaits } from './sweep-policy.ts'
 import { queueSweep } from './sweeps.ts'
 
@@ -55,8 +55,7 @@ export const sweepKind = (services: Services): Kind<'SWEEP'> => ({
       next: ['CONFIRMED', 'REVERTED', 'BROADCASTING', 'REPLACING', 'QUEUED', 'FAILED'],
     },
     { state: 'REPLACING', run: 'replace', next: ['BROADCASTING'] },
-    { state: 'CONFIRMED', next: [] },
-    { state: 'REVERTED', next: [] },
+    ...ENDED_IN_BLOCK,
     { state: 'FAILED', next: [] },
   ],
   postpones: (row, chain, o) => sweepWaits(services, row, chain, o),
@@ -91,6 +90,18 @@ export const sweepKind = (services: Services): Kind<'SWEEP'> => ({
     await endTransaction(services, tx, row, o, false)
     await queueSweep(services, tx, row)
   },
+  async undo(tx, row) {
+    await reverseSettled(tx, row, ['settle'])
+    // The deposits that the sweep moved were written in the same database transaction.
+    await tx.query(
+      `update transactions set state = 'CREDITED', updated_at = $3
+       where workspace_id = $4 and kind = 'DEPOSIT' and sub_account_id = $5
+         and lower(destination_id) = lower($2) and destination_id = $2
+         and wallet_id = $1 and state = 'SWEPT' and updated_at = $6`,
+      [row.wallet_id, row.source_id, tx.now(), row.workspace_id, row.sub_account_id, row.updated_at],
+    )
+    return {}
+  },
   async release(tx, row) {
     await releaseNetworkFee(services, tx, row)
     return {}
@@ -113,10 +124,10 @@ async function book(
         { ...account, kind: 'available' as const, amount },
       ]
     : []
-  await post(
+  await postSettled(
     tx,
+    row,
     'settle',
-    row.id,
     [...moved, ...floatPostings(row, held, o.fee)],
     overdraws(held, o.fee),
   )
@@ -130,10 +141,10 @@ async function bookOwn(tx: Queryable, row: TransactionRow, o: Outcome): Promise<
   const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
   const moved = o.succeeded ? BigInt(row.amount) : 0n
   const paysItself = row.plan.fee_wallet === undefined
-  await post(
+  await postSettled(
     tx,
+    row,
     'settle',
-    row.id,
     [
       {
         ...account,

@@ -4,7 +4,13 @@ import { lockedBalance, post, type Posting } from '../../core/ledger/post.ts'
 import type { Loan } from '../../core/engine/chain.ts'
 import { insertTransaction } from '../../core/engine/insert.ts'
 import { advance, wakeOne } from '../../core/engine/lease.ts'
-import type { Kind, StateRule, Outcome } from '../../core/engine/interfaces/kind.ts'
+import {
+  ENDED_IN_BLOCK,
+  type Kind,
+  type StateRule,
+  type Outcome,
+} from '../../core/engine/interfaces/kind.ts'
+import { postSettled, reverseSettled, settlementReference } from '../../core/engine/settlement.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { Logger } from 'pino'
 import type { Plan, TransactionRow } from '../../core/engine/transaction.ts'
@@ -44,7 +50,7 @@ export function tankFeePostings(row: TransactionRow, fee: bigint): Posting[] {
 
 export async function releaseTankFee(tx: Queryable, row: TransactionRow): Promise<void> {
   const held = BigInt(row.plan.reserved_fee ?? '0')
-  await post(tx, 'tank-fee-release', row.id, [
+  await post(tx, 'tank-fee-release', settlementReference(row), [
     { ...scopeOf(row), kind: 'tank_reserved', amount: -held },
     { ...scopeOf(row), kind: 'tank', amount: held },
   ])
@@ -186,7 +192,10 @@ async function settleLoan(
           { ...scope, kind: 'staked_energy', address: borrower, amount: -amount },
           { ...scope, kind: 'staked_energy', address: tank, amount },
         ]
-  await post(tx, lends ? 'loan' : 'loan-return', row.id, [...moved, ...tankFeePostings(row, o.fee)])
+  await postSettled(tx, row, lends ? 'loan' : 'loan-return', [
+    ...moved,
+    ...tankFeePostings(row, o.fee),
+  ])
   if (!o.succeeded && lends) await releaseLoan(tx, row, false)
   const outcome = o.succeeded
     ? {
@@ -223,14 +232,49 @@ async function queueReturn(
   tx: Queryable,
   loan: TransactionRow,
 ): Promise<void> {
+  // After a reorganisation a loan is booked again, and its return may be under way.
+  if (await returnOf(tx, loan)) return
   await insertLoan(tx, loan, {
     kind: 'LEND_BACK',
     id: services.environment.uuid(),
     tank: loan.source_id as string,
     borrower: loan.destination_id as string,
     amount: BigInt(loan.amount),
-    plan: { reserved_fee: loan.plan.back_fee ?? '0' },
+    plan: { reserved_fee: loan.plan.back_fee ?? '0', loan_id: loan.id },
   })
+}
+
+/** Returns the return of a loan; undefined if none was queued. */
+const returnOf = (
+  tx: Queryable,
+  loan: TransactionRow,
+): Promise<Pick<TransactionRow, 'id'> | undefined> =>
+  tx.one(
+    `select id from transactions where workspace_id = $1 and parent_id = $2 and kind = 'LEND_BACK'
+       and plan->>'loan_id' = $3 and state <> 'FAILED' limit 1`,
+    [loan.workspace_id, loan.parent_id, loan.id],
+  )
+
+/** Ends the return of a loan that the chain took back and that can no longer be made. */
+async function endReturn(tx: Queryable, loan: TransactionRow): Promise<void> {
+  const back = await returnOf(tx, loan)
+  if (!back) return
+  await tx.query(
+    `update transactions set state = 'FAILED', status = 'failed', failure_reason = $3, fee = 0,
+       next_run_at = null, lease_until = null, lease_token = null, waiting = null, updated_at = $4
+     where workspace_id = $1 and id = $2 and status = 'pending'`,
+    [
+      loan.workspace_id,
+      back.id,
+      'a reorganisation of the chain took back the loan, so there is nothing to return',
+      tx.now(),
+    ],
+  )
+  await tx.query(
+    `update chain_transactions set state = 'VOID' where workspace_id = $1 and transaction_id = $2
+       and state in ('BUILT', 'SIGNED', 'EXPIRED')`,
+    [loan.workspace_id, back.id],
+  )
 }
 
 /**
@@ -264,7 +308,7 @@ async function releaseLoan(tx: Queryable, row: TransactionRow, whole = true): Pr
   const amount = BigInt(row.amount)
   const fees =
     BigInt(row.plan.back_fee ?? '0') + (whole ? BigInt(row.plan.reserved_fee ?? '0') : 0n)
-  await post(tx, 'loan-release', row.id, [
+  await post(tx, 'loan-release', settlementReference(row), [
     { ...scope, kind: 'staked_energy_reserved', address: row.source_id, amount: -amount },
     {
       ...scope,
@@ -288,8 +332,7 @@ const LOAN_STATES: readonly StateRule<'LEND' | 'LEND_BACK'>[] = [
     run: 'confirm',
     next: ['CONFIRMED', 'REVERTED', 'BROADCASTING', 'QUEUED', 'FAILED'],
   },
-  { state: 'CONFIRMED', next: [] },
-  { state: 'REVERTED', next: [] },
+  ...ENDED_IN_BLOCK,
   { state: 'FAILED', next: [] },
 ]
 
@@ -312,12 +355,17 @@ const lending = (
     return { kind: 'lend', step: kind, for: await of(parent) }
   },
   settle: (tx, row, o) => settleLoan(services, tx, row, o),
+  async undo(tx, row) {
+    await reverseSettled(tx, row, ['loan', 'loan-return', 'loan-release'])
+    return { settled: null }
+  },
 })
 
 export const loanKind = (services: Services): Kind<'LEND'> => ({
   ...lending(services, 'delegate'),
   async release(tx, row) {
     await releaseLoan(tx, row)
+    await endReturn(tx, row)
     return {}
   },
 })

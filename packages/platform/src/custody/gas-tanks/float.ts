@@ -1,5 +1,6 @@
 import type { Queryable } from '../../core/database/pool.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
+import { settlementReference } from '../../core/engine/settlement.ts'
 import { post, type Posting } from '../../core/ledger/post.ts'
 
 /**
@@ -42,7 +43,7 @@ export async function releaseFloat(tx: Queryable, row: TransactionRow): Promise<
   const came = fuel?.settled === '1' ? BigInt(fuel.amount) : 0n
   const held = BigInt(row.plan.float_taken ?? '0') + came - BigInt(row.plan.fees_paid ?? '0')
   const scope = { workspace: row.workspace_id, asset: row.fee_asset, address: row.source_id }
-  await post(tx, 'float-release', floatReference(row), [
+  await post(tx, 'float-release', settlementReference(row, floatReference(row)), [
     { ...scope, kind: 'float_reserved', amount: -held },
     { ...scope, kind: 'float', amount: held },
   ])

@@ -1,7 +1,13 @@
 import type { Queryable, Database } from '../../core/database/pool.ts'
 import { nothingExcludes } from '../../core/engine/outcomes/expiry.ts'
 import { replacementsOf } from '../../core/engine/replacement.ts'
-import type { AskPurpose, Included, Kind, StateRule } from '../../core/engine/interfaces/kind.ts'
+import {
+  ENDED_IN_BLOCK,
+  type AskPurpose,
+  type Included,
+  type Kind,
+  type StateRule,
+} from '../../core/engine/interfaces/kind.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { Registry } from '@custody/chains'
 import type { Networks } from '../../core/engine/networks.ts'
@@ -9,6 +15,12 @@ import type { Metrics } from '../../core/metrics.ts'
 import { endTransaction } from '../../core/engine/outcomes/settle.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { post } from '../../core/ledger/post.ts'
+import {
+  generationOf,
+  postSettled,
+  reverseSettled,
+  settlementReference,
+} from '../../core/engine/settlement.ts'
 import type { Purpose } from '../../core/signing/sign.ts'
 import { awaitsCompany, partsOf, wakeFuelled } from './shared-fuel.ts'
 
@@ -42,8 +54,7 @@ const TANK_STATES: readonly StateRule<'FUEL' | 'DRAIN'>[] = [
     next: ['CONFIRMED', 'REVERTED', 'BROADCASTING', 'REPLACING', 'QUEUED', 'FAILED'],
   },
   { state: 'REPLACING', run: 'replace', next: ['BROADCASTING'] },
-  { state: 'CONFIRMED', next: [] },
-  { state: 'REVERTED', next: [] },
+  ...ENDED_IN_BLOCK,
   { state: 'FAILED', next: [] },
 ]
 
@@ -88,6 +99,11 @@ export const fuelKind = (services: Services): Kind<'FUEL'> => ({
     if (o.final || !nothingExcludes(services.networks.get(row.network))) await bookFuel(tx, row, o)
   },
   settle: (tx, row, o) => endTransaction(services, tx, row, o, false),
+  async undo(tx, row, { succeeded }) {
+    await reverseSettled(tx, row, ['fuel', 'fuel-fee'])
+    if (succeeded) await bookUnused(tx, row, -1n)
+    return { settled: null }
+  },
   bumpAfterMs: () => FUEL_BUMP_AFTER_MS,
   release: (tx, row) => giveBack(tx, row, BigInt(row.plan.need ?? '0')),
 })
@@ -143,7 +159,7 @@ async function bookFuel(
   // `need` includes the L1 fee of a rollup, which the transaction's own fee limit does not contain.
   const reserved = amount + BigInt(row.plan.need ?? feeMax)
   const moved = succeeded ? amount : 0n
-  const done = await post(tx, 'fuel', row.id, [
+  const done = await post(tx, 'fuel', settlementReference(row), [
     { ...scope, kind: 'tank_reserved', amount: -reserved },
     { ...scope, kind: 'float_reserved', address: row.destination_id, amount: moved },
     { ...scope, kind: 'chain', amount: fee },
@@ -153,12 +169,48 @@ async function bookFuel(
     if (final) await correctFee(tx, row, fee)
     return
   }
-  if (succeeded)
+  if (succeeded) {
+    if (generationOf(row) > 0) await bookUnused(tx, row, 1n)
     await tx.query(
       `update transactions set plan = plan || '{"settled":"1"}' where workspace_id = $2 and id = $1`,
       [row.id, row.workspace_id],
     )
+  }
   await wakeFuelled(tx, row)
+}
+
+/**
+ * Moves the parts of a fuel transaction whose transfers have failed to the free float, after a
+ * reorganisation: they no longer reserve it.
+ * @param sign 1: fuel that arrived again; -1: fuel that was taken back after its transfer had failed
+ */
+async function bookUnused(tx: Queryable, row: TransactionRow, sign: 1n | -1n): Promise<void> {
+  const unused = await tx.query<{ amount: string }>(
+    // The rows are locked, so that none of these transfers fails meanwhile.
+    `select coalesce(p.amount, $3::numeric)::text amount from transactions t
+       left join fuel_parts p on p.workspace_id = t.workspace_id and p.fuel_id = $2
+         and p.transaction_id = t.id
+     where t.workspace_id = $1 and t.status = 'failed' and (t.state = 'PARTIAL' or not exists (
+         select 1 from chain_transactions c where c.workspace_id = $1 and c.transaction_id = t.id
+           and c.state = 'CONFIRMED'))
+       and t.id = any(array(
+       select transaction_id from fuel_parts where workspace_id = $1 and fuel_id = $2
+       union select $4::uuid)) for update of t`,
+    [row.workspace_id, row.id, row.amount, row.parent_id],
+  )
+  const amount = sign * unused.reduce((sum, part) => sum + BigInt(part.amount), 0n)
+  if (amount === 0n) return
+  const scope = { workspace: row.workspace_id, asset: row.asset, address: row.destination_id }
+  await post(
+    tx,
+    sign > 0n ? 'fuel-unused' : 'fuel-unused-reverted',
+    settlementReference(row),
+    [
+      { ...scope, kind: 'float_reserved', amount: -amount },
+      { ...scope, kind: 'float', amount },
+    ],
+    { overdraw: true },
+  )
 }
 
 /**
@@ -171,15 +223,15 @@ async function correctFee(tx: Queryable, row: TransactionRow, fee: bigint): Prom
        join ledger_postings p on p.workspace_id = e.workspace_id and p.entry_id = e.id
        join ledger_accounts a on a.workspace_id = p.workspace_id and a.id = p.account_id
      where e.workspace_id = $2 and e.kind = 'fuel' and e.reference = $1 and a.kind = 'chain'`,
-    [row.id, row.workspace_id],
+    [settlementReference(row), row.workspace_id],
   )
   const more = fee - BigInt(booked?.amount ?? '0')
   if (more === 0n) return
   const scope = { workspace: row.workspace_id, asset: row.asset }
-  await post(
+  await postSettled(
     tx,
+    row,
     'fuel-fee',
-    row.id,
     [
       { ...scope, kind: 'tank', amount: -more },
       { ...scope, kind: 'chain', amount: more },
@@ -199,12 +251,16 @@ export const drainKind = (
     const scope = { workspace: row.workspace_id, asset: row.asset }
     const reserved = BigInt(row.amount) + BigInt(row.plan.reserved_fee ?? '0')
     const moved = o.succeeded ? BigInt(row.amount) : 0n
-    await post(tx, 'settle', row.id, [
+    await postSettled(tx, row, 'settle', [
       { ...scope, kind: 'tank_reserved', amount: -reserved },
       { ...scope, kind: 'chain', amount: moved + o.fee },
       { ...scope, kind: 'tank', amount: reserved - moved - o.fee },
     ])
     await endTransaction(services, tx, row, o, false)
+  },
+  async undo(tx, row) {
+    await reverseSettled(tx, row, ['settle'])
+    return {}
   },
   release: (tx, row) => giveBack(tx, row, BigInt(row.plan.reserved_fee ?? '0')),
 })

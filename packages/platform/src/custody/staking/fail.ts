@@ -1,5 +1,6 @@
 import type { Queryable } from '../../core/database/pool.ts'
 import { post } from '../../core/ledger/post.ts'
+import { settlementReference } from '../../core/engine/settlement.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { poolsOf, stakeAccounts, type Staking } from './steps.ts'
 
@@ -27,7 +28,7 @@ export async function giveBackStake(
   await post(
     tx,
     'release',
-    row.id,
+    settlementReference(row),
     kind === 'STAKE' && at === 0
       ? [
           { ...scope, kind: held, amount: -amount },

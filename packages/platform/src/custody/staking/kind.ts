@@ -1,7 +1,7 @@
 import { fail } from '../../core/engine/chain.ts'
 import { isOwnRequest, type TransactionRow } from '../../core/engine/transaction.ts'
 import { receiptsOf } from '../../core/engine/request.ts'
-import type { Kind, StateRule } from '../../core/engine/interfaces/kind.ts'
+import { ENDED_IN_BLOCK, type Kind, type StateRule } from '../../core/engine/interfaces/kind.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { Database } from '../../core/database/pool.ts'
 import type { Registry } from '@custody/chains'
@@ -21,6 +21,7 @@ import { priceStaking, stepRefusal } from './build.ts'
 import { giveBackStake, leftOver } from './fail.ts'
 import { nextRecorded } from './recorded.ts'
 import { settleStaking } from './settle.ts'
+import { undoStep } from './undo.ts'
 import { actionOf, stakingOf, type StakingKind } from './steps.ts'
 
 interface Services {
@@ -67,20 +68,20 @@ const statesOf = (services: Services): readonly StateRule<StakingKind>[] => [
     state: 'CONFIRMING',
     run: 'confirm',
     next: [
+      // The next call, if it is signed already.
+      'BROADCASTING',
       'FUELING',
       'CONFIRMED',
       'REVERTED',
       'PARTIAL',
-      'BROADCASTING',
       'QUEUED',
       'VOIDING',
       'FAILED',
     ],
   },
   { state: 'VOIDING', run: 'void', next: ['CONFIRMING', 'FAILED', 'PARTIAL'] },
-  { state: 'CONFIRMED', next: [] },
-  { state: 'REVERTED', next: [] },
-  { state: 'PARTIAL', next: [] },
+  ...ENDED_IN_BLOCK,
+  { state: 'PARTIAL', next: ['CONFIRMING'] },
   { state: 'FAILED', next: [] },
 ]
 
@@ -127,6 +128,7 @@ export const stakingKind = (services: Services): Kind<StakingKind> => ({
     if (!o.staking) throw new Error('the chain does not report the result of a staking call')
     await settleStaking(services, tx, row, stakingOf(row), { ...o, staking: o.staking })
   },
+  undo: (tx, row, { step }) => undoStep(tx, row, step),
   async release(tx, row, reason) {
     const under = stakingOf(row)
     await giveBackStake(tx, row, under)
@@ -138,7 +140,8 @@ export const stakingKind = (services: Services): Kind<StakingKind> => ({
       reason: `${reason}; ${leftOver(under)}`,
       fee: BigInt(row.plan.fees_paid ?? '0'),
       // The fee of a stake whose first call is in a block is not refunded.
-      ...(row.platform_fee && !isPartial ? { plan: { refunded: '1' } } : {}),
+      // It is charged when the transaction is first sent.
+      ...(row.platform_fee && !isPartial && row.hash === null ? { plan: { refunded: '1' } } : {}),
     }
   },
 })

@@ -1,7 +1,8 @@
 import { formatAmount, type Registry } from '@custody/chains'
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../../core/database/pool.ts'
-import { emit, post } from '../../core/ledger/post.ts'
+import { emit } from '../../core/ledger/post.ts'
+import { postSettled } from '../../core/engine/settlement.ts'
 import { exact } from '../../core/decimals.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { poolsOf } from './steps.ts'
@@ -46,7 +47,7 @@ export async function release(
       `the chain has released ${withdrawn} sun, but the oldest recorded cooldowns amount to ${sum}`,
     )
   const { scope, free } = poolsOf(row)
-  await post(tx, 'staking-release', row.id, [
+  await postSettled(tx, row, 'staking-release', [
     ...released.map(({ address, amount }) => ({
       ...scope,
       kind: 'cooling' as const,

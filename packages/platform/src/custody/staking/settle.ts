@@ -1,6 +1,7 @@
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../../core/database/pool.ts'
-import { emit, post, type Posting } from '../../core/ledger/post.ts'
+import { emit, type Posting } from '../../core/ledger/post.ts'
+import { postSettled } from '../../core/engine/settlement.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { Registry } from '@custody/chains'
 import type { Metrics } from '../../core/metrics.ts'
@@ -50,10 +51,10 @@ export async function settleStaking(
   const paid = BigInt(row.plan.fees_paid ?? '0') + outcome.fee
   const isLast = !outcome.succeeded || staking.at === staking.steps.length - 1
   const reserved = BigInt(row.plan.need ?? '0') - paid + outcome.fee
-  await post(
+  await postSettled(
     tx,
+    row,
     `staking-${step}`,
-    row.id,
     [
       ...(outcome.succeeded ? moves(row, staking, step) : []),
       ...feePostings(row, outcome.fee, reserved, isLast),
@@ -69,8 +70,11 @@ export async function settleStaking(
       ? await release(services, tx, row, outcome.staking.withdrawn)
       : 0n
   if (!isLast) {
+    // After a reorganisation the next call may be signed already.
+    const signed = await signedCall(tx, row, staking.steps[staking.at + 1])
     await advance(tx, row, {
-      state: 'FUELING',
+      state: signed === undefined ? 'FUELING' : 'BROADCASTING',
+      ...(signed === undefined ? {} : { hash: signed.hash }),
       plan: { step: String(staking.at + 1), fees_paid: paid.toString(), earlier: null },
       confirmations: 0,
       last_error: null,
@@ -84,6 +88,17 @@ export async function settleStaking(
     amount: staking.kind === 'RELEASE' ? released : staking.amount,
   })
 }
+
+const signedCall = (
+  tx: Queryable,
+  row: TransactionRow,
+  step: StakingStep | undefined,
+): Promise<{ hash: string } | undefined> =>
+  tx.one(
+    `select hash from chain_transactions where workspace_id = $1 and transaction_id = $2 and step = $3
+       and state in ('SIGNED', 'INCLUDED')`,
+    [row.workspace_id, row.id, step],
+  )
 
 /**
  * Returns the postings of a step's fee: from the gas tank, or from the float that was reserved for

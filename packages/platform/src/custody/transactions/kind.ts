@@ -7,7 +7,12 @@ import { liveAttempts } from '../../core/engine/attempts.ts'
 import { replacementsOf, type Replacement } from '../../core/engine/replacement.ts'
 import { otherWalletPostings } from '../../core/engine/other-wallet.ts'
 import { receiptsOf } from '../../core/engine/request.ts'
-import type { Kind, Outcome, StateRule } from '../../core/engine/interfaces/kind.ts'
+import {
+  ENDED_IN_BLOCK,
+  type Kind,
+  type Outcome,
+  type StateRule,
+} from '../../core/engine/interfaces/kind.ts'
 import type { Settings } from '../../core/settings/settings.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { Registry, UnsignedTransaction } from '@custody/chains'
@@ -26,6 +31,7 @@ import { giveWay } from '../approvals/give-way.ts'
 import type { WorkspacePolicies } from '../approvals/workspace-policies.ts'
 import { endTransaction } from '../../core/engine/outcomes/settle.ts'
 import { isForward, isOwnRequest, type TransactionRow } from '../../core/engine/transaction.ts'
+import { postSettled, reverseSettled } from '../../core/engine/settlement.ts'
 import { post } from '../../core/ledger/post.ts'
 import { platformFee } from '../prepaid-fee/fees.ts'
 import type { Purpose } from '../../core/signing/sign.ts'
@@ -113,9 +119,8 @@ const statesOf = (services: Services): readonly StateRule<'WITHDRAWAL'>[] => [
   { state: 'REPLACING', run: 'replace', next: ['BROADCASTING'] },
   // Back to signing if the nodes had just signed it; its cancellation then competes on the chain.
   { state: 'VOIDING', run: 'void', next: ['FAILED', 'CANCELLED', 'SIGNING', 'CONFIRMING'] },
-  { state: 'CONFIRMED', next: [] },
-  { state: 'REVERTED', next: [] },
-  { state: 'CANCELLED', next: [] },
+  ...ENDED_IN_BLOCK,
+  { state: 'CANCELLED', next: ['CONFIRMING'] },
   { state: 'FAILED', next: [] },
 ]
 
@@ -153,6 +158,11 @@ export const withdrawalKind = (services: Services): Kind<'WITHDRAWAL'> => ({
     await reclaimEnergy(services, tx, row)
     await endTransaction(services, tx, row, o, true)
   },
+  async undo(tx, row, { succeeded }) {
+    if (!succeeded) await services.forwards.undone(tx, row)
+    await reverseSettled(tx, row, ['settle'])
+    return {}
+  },
   isOwnPayment: isOwnRequest,
   isSignedTogether: isOwnRequest,
   isAskedFor: (row) => row.request !== null || isForward(row),
@@ -168,7 +178,8 @@ export const withdrawalKind = (services: Services): Kind<'WITHDRAWAL'> => ({
       { ...account, kind: 'available', amount: total },
     ])
     await releaseNetworkFee(services, tx, row)
-    return row.platform_fee ? { plan: { refunded: '1' } } : {}
+    // The fee is charged when the transfer is first sent.
+    return row.platform_fee && row.hash === null ? { plan: { refunded: '1' } } : {}
   },
   bumpAfterMs: () => services.settings.feeBumpAfterMs,
 })
@@ -193,18 +204,18 @@ async function settle(
         amount,
       }
   if (row.plan.fee_wallet !== undefined) {
-    return void (await post(tx, 'settle', row.id, [
+    return postSettled(tx, row, 'settle', [
       { ...account, kind: 'reserved', amount: -amount },
       moved,
       ...otherWalletPostings(row, o.fee),
-    ]))
+    ])
   }
   if (services.networks.get(row.network).fuelled) {
     const held = BigInt(row.plan.need ?? '0')
-    await post(
+    return postSettled(
       tx,
+      row,
       'settle',
-      row.id,
       [
         { ...account, kind: 'reserved', amount: -amount },
         moved,
@@ -212,11 +223,10 @@ async function settle(
       ],
       overdraws(held, o.fee),
     )
-    return
   }
   const total = amount + BigInt(row.plan.fee_reserve ?? '0')
   const left = (o.succeeded ? amount : 0n) + o.fee
-  await post(tx, 'settle', row.id, [
+  await postSettled(tx, row, 'settle', [
     { ...account, kind: 'reserved', amount: -total },
     { ...account, wallet: null, kind: 'chain', amount: left },
     { ...account, kind: 'available', amount: total - left },

@@ -170,11 +170,15 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
       sub_status: z.string().max(WORD_MAX),
       hash: z.string().max(HASH_MAX).nullable(),
       confirmations: z.int().min(0).max(INT_MAX),
+      generation: z.int().min(0).max(INT_MAX),
     }),
   },
   'transaction.confirmed': transaction('The transaction is final on the chain'),
   'transaction.failed': transaction(
     'The transaction failed permanently, or the chain reverted it; the reserved amount is available again',
+  ),
+  'transaction.reverted': transaction(
+    'A reorganisation of the chain removed the block in which the transaction was confirmed or had failed. It is pending again, and the same signed transaction is sent again; `transaction.confirmed` or `transaction.failed` follows with a higher `generation`',
   ),
   'approval.requested': approval(
     'A transfer, a stake or a forwarding rule waits for approvals that the policy requires',

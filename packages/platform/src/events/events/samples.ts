@@ -51,7 +51,7 @@ const WORKING: Data = { failures: 0, difference: [], warnings: [], reason: null,
 /** Data of each event type that differs from the usual example of its schema. */
 const SAYS: Readonly<Record<EventType, (usual: Data) => Data>> = {
   'transaction.created': () => ({ sub_status: 'CREATED', hash: null, confirmations: 0 }),
-  'transaction.updated': () => ({ sub_status: 'CONFIRMING' }),
+  'transaction.updated': () => ({ sub_status: 'CONFIRMING', generation: 0 }),
   'transaction.confirmed': () => CONFIRMED,
   'transaction.failed': () => ({
     status: 'failed',
@@ -61,6 +61,7 @@ const SAYS: Readonly<Record<EventType, (usual: Data) => Data>> = {
     fee: 0,
     failure_reason: 'the chain refused the transfer',
   }),
+  'transaction.reverted': () => ({ sub_status: 'REORGANISED', confirmations: 0, generation: 1 }),
   'approval.requested': () => ({ state: 'open', have: [] }),
   'approval.updated': () => ({ state: 'open' }),
   'approval.closed': () => ({ state: 'approved' }),

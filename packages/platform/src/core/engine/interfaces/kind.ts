@@ -39,6 +39,15 @@ export interface StateRule<K extends TransactionKind = TransactionKind> {
   endsIfCancelled?: true
 }
 
+/**
+ * States in which a block has ended a transaction. If a reorganisation removes the block, the
+ * transaction waits for another one.
+ */
+export const ENDED_IN_BLOCK = [
+  { state: 'CONFIRMED', next: ['CONFIRMING'] },
+  { state: 'REVERTED', next: ['CONFIRMING'] },
+] as const satisfies readonly StateRule[]
+
 /** Returns the rule of a transaction's state. */
 export const ruleOf = (kinds: Kinds, row: TransactionRow): StateRule | undefined =>
   kinds[row.kind].states.find(({ state }) => state === row.state)
@@ -53,6 +62,12 @@ export interface Outcome {
   cancelled: boolean
   confirmations: number
   staking: Extract<TransactionStatus, { state: 'included' }>['staking']
+}
+
+/** A settled chain transaction whose block has left the chain. `step`: a staking call. */
+export interface Undone {
+  succeeded: boolean
+  step: TronAction['kind'] | null
 }
 
 /**
@@ -175,6 +190,13 @@ export interface Kind<K extends TransactionKind = TransactionKind> {
    * which the scanner ends.
    */
   settle?(tx: Queryable, row: TransactionRow<K>, o: Outcome): Promise<void>
+  /**
+   * Takes back what `settle`, and `included` of the same block, booked and wrote, because the block has
+   * left the chain; also what the transaction's end wrote since. The engine makes the transaction pending
+   * again and keeps its signed bytes.
+   * @returns changes of its plan
+   */
+  undo?(tx: Queryable, row: TransactionRow<K>, o: Undone): Promise<Plan<K>>
   /**
    * Whether the caller's own request asks for exactly this payment. One fuel transaction may then
    * pay for it and for others at its address. Absent: false.

@@ -10,6 +10,8 @@ export interface Forwards {
   takenBack(tx: Queryable, row: TransactionRow): Promise<void>
   done(tx: Queryable, row: TransactionRow): Promise<void>
   returned(tx: Queryable, row: TransactionRow, reason: string): Promise<void>
+  /** A reorganisation has removed the block in which a forward failed: it may move the amount after all. */
+  undone(tx: Queryable, row: TransactionRow): Promise<void>
 }
 
 /** Interface to invoices, which some deposits pay. */

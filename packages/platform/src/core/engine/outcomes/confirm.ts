@@ -52,9 +52,10 @@ const isStored = (chain: Attempt, status: Included, fee: bigint): boolean =>
 
 /**
  * Returns the number of blocks that the scanner has read on top of a block, including the block
- * itself; 0 if the scanner has read no block or a different block at this height. Where finality is
- * defined by depth, a head that an endpoint only reports does not count. A block that is too old to
- * be stored (`BLOCKS_KEPT` in `forget-blocks.ts`) was read before and is identified by its height only.
+ * itself; 0 if the scanner has read no block or a different block at this height. Nothing is settled in
+ * a block that the scanner has not read, because the scanner is what notices that a block has left the
+ * chain. A block that is too old to be stored (`BLOCKS_KEPT` in `forget-blocks.ts`) was read before and
+ * is identified by its height only, and so is a block whose hash the chain does not return.
  */
 async function depthRead(
   database: Queryable,
@@ -64,7 +65,7 @@ async function depthRead(
   const scan = await database.one<{ depth: number }>(
     `select (s.height - $2::bigint + 1)::integer depth from network_scans s where s.network = $1
       and s.height >= $2
-      and coalesce((select b.hash = $3 from blocks b where b.network = $1 and b.height = $2),
+      and coalesce((select b.hash = $3 or $3 = '' from blocks b where b.network = $1 and b.height = $2),
         $2 < (select min(b.height) from blocks b where b.network = $1))`,
     [code, block.height, block.blockHash],
   )
@@ -94,15 +95,16 @@ export async function confirm(services: Services, row: TransactionRow): Promise<
   const { attempt: chain, status } = await findIncluded(services, row, attempts, client)
   if (status.state !== 'included')
     return retryUnincluded(services, row, attempts, { attempt: chain, state: status.state })
-  const depth =
-    tip.finalHeight === null
-      ? await depthRead(services.database, network, status)
-      : tip.height - status.height + 1
-  const confirmations = Math.max(1, depth)
+  const depth = await depthRead(services.database, network, status)
+  const confirmations = Math.max(
+    1,
+    tip.finalHeight === null ? depth : tip.height - status.height + 1,
+  )
   const isDeep =
-    tip.finalHeight === null
+    depth > 0 &&
+    (tip.finalHeight === null
       ? network.confirmations !== null && depth >= network.confirmations
-      : status.height <= tip.finalHeight
+      : status.height <= tip.finalHeight)
   const isConfirmed = async (isFinal: boolean) =>
     !agreement ||
     (await isConfirmedByQuorum(services, agreement, network, {

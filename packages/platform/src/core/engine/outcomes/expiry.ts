@@ -9,7 +9,8 @@ import type { SignerNodes } from '../../signing/nodes.ts'
 import type { Metrics } from '../../metrics.ts'
 import type { Logger } from 'pino'
 import type { Kinds } from '../interfaces/kind.ts'
-import type { TransactionRow } from '../transaction.ts'
+import { generationOf, REORGANISED } from '../settlement.ts'
+import { ASKED_FOR, type TransactionRow } from '../transaction.ts'
 
 interface Services {
   environment: Environment
@@ -38,6 +39,8 @@ export const nothingExcludes = ({ network }: Chain): boolean => traitsOf(network
 
 const AGAIN =
   'it expired before the chain included it; the amount was released, and it can be sent again as a new transfer'
+
+const GONE = `${REORGANISED}: a reorganisation removed the block that contained it, and it can no longer be included; the amount was released, and it can be sent again as a new transfer`
 
 /**
  * Gives up a signed transaction that has expired and that the chain proves to be absent. The
@@ -82,10 +85,15 @@ export async function buryDead(
     return true
   }
   const kind = services.kinds[row.kind]
+  // A transfer that was confirmed once is not built again: its request is old, and its caller decides
+  // whether to pay again.
+  const isReorganised = generationOf(row) > 0 && ASKED_FOR.has(row.kind)
   // Whether the transfer is built again. The signer nodes sign nothing more for a transfer that was
   // adopted without its caller's request.
   const again =
-    (kind.isAskedFor?.(row) ?? true) && (!nothingExcludes(chain) || kind.retriesFailure === true)
+    !isReorganised &&
+    (kind.isAskedFor?.(row) ?? true) &&
+    (!nothingExcludes(chain) || kind.retriesFailure === true)
   services.log.warn(
     { transaction: row.id, hash: dead.hash },
     `a transaction expired before it was included in a block; ${again ? 'it is built again' : 'the transfer fails'}`,
@@ -109,7 +117,11 @@ export async function buryDead(
         services,
         tx,
         row,
-        kind.action?.(row) ? 'one of its transactions expired before the chain included it' : AGAIN,
+        isReorganised
+          ? GONE
+          : kind.action?.(row)
+            ? 'one of its transactions expired before the chain included it'
+            : AGAIN,
       )
     await advance(tx, row, {
       state: 'QUEUED',
