@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 0e6e21e7549f94de82c5ce53a6d8af56fb40ae3b1105172f121ebd4d3c3ad880
-// types bcbc95a743fb8eeadd66cf375fe20649dfc7e7456dfade3f643761df668157cb
+// document c65a747c5b91e0247d73ca090040f7ec0ff5744b41d7af7a8dd847aa037b1a56
+// types 65e68cafbb505a3c00a0434f6ce0c6eed1f5bda910ea3d61800ba781eb779868
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -854,7 +854,7 @@ export interface components {
         EventPage: {
             data: {
                 /** @enum {string} */
-                type: "transaction.created" | "transaction.updated" | "transaction.confirmed" | "transaction.failed" | "approval.requested" | "approval.updated" | "approval.closed" | "policy.proposed" | "policy.vetoed" | "policy.in_force" | "policy.stopped" | "policy.resumed" | "deposit.detected" | "deposit.confirmed" | "deposit.frozen" | "deposit.released" | "deposit.suspended" | "deposit.reverted" | "address.created" | "address.frozen" | "address.unfrozen" | "wallet.created" | "wallet.updated" | "gas_tank.low" | "gas_tank.empty" | "prepaid_fee.low" | "prepaid_fee.empty" | "prepaid_fee.tier_changed" | "staking.staked" | "staking.unstaked" | "staking.releasable" | "staking.released" | "auto_forwarding.created" | "auto_forwarding.deleted" | "aml.screening_overdue" | "invoice.created" | "invoice.updated" | "invoice.processing" | "invoice.paid" | "invoice.expired" | "invoice.invalid" | "exchange_account.created" | "exchange_account.updated" | "exchange_account.failing" | "exchange_account.difference" | "exchange_account.deleted" | "order.created" | "order.updated" | "exchange_transfer.created" | "exchange_transfer.updated" | "webhook.test" | "webhook.disabled";
+                type: "transaction.created" | "transaction.updated" | "transaction.confirmed" | "transaction.failed" | "transaction.reverted" | "approval.requested" | "approval.updated" | "approval.closed" | "policy.proposed" | "policy.vetoed" | "policy.in_force" | "policy.stopped" | "policy.resumed" | "deposit.detected" | "deposit.confirmed" | "deposit.frozen" | "deposit.released" | "deposit.suspended" | "deposit.reverted" | "address.created" | "address.frozen" | "address.unfrozen" | "wallet.created" | "wallet.updated" | "gas_tank.low" | "gas_tank.empty" | "prepaid_fee.low" | "prepaid_fee.empty" | "prepaid_fee.tier_changed" | "staking.staked" | "staking.unstaked" | "staking.releasable" | "staking.released" | "auto_forwarding.created" | "auto_forwarding.deleted" | "aml.screening_overdue" | "invoice.created" | "invoice.updated" | "invoice.processing" | "invoice.paid" | "invoice.reverted" | "invoice.expired" | "invoice.invalid" | "exchange_account.created" | "exchange_account.updated" | "exchange_account.failing" | "exchange_account.difference" | "exchange_account.deleted" | "order.created" | "order.updated" | "exchange_transfer.created" | "exchange_transfer.updated" | "webhook.test" | "webhook.disabled";
                 /** @description Time of the change, ISO 8601 */
                 timestamp: string;
                 data: {
@@ -3186,7 +3186,7 @@ export interface components {
             /** @description When it was booked */
             at: string;
             /** @enum {string} */
-            type: "deposit" | "deposit_frozen" | "deposit_released" | "deposit_assigned" | "deposit_reverted" | "withdrawal" | "forward" | "refund" | "exchange_deposit" | "network_fee" | "sweep" | "stake" | "unstake" | "stake_release" | "fuel" | "fee_correction" | "drain" | "energy_loan" | "other";
+            type: "deposit" | "deposit_frozen" | "deposit_released" | "deposit_assigned" | "deposit_reverted" | "withdrawal" | "forward" | "refund" | "exchange_deposit" | "network_fee" | "sweep" | "stake" | "unstake" | "stake_release" | "fuel" | "fee_correction" | "drain" | "energy_loan" | "reverted" | "other";
             /**
              * Format: decimal
              * @description Change of the balance without the network fee; negative: outgoing
@@ -3328,6 +3328,8 @@ export interface components {
             status: "pending" | "confirmed" | "failed";
             sub_status: string;
             confirmations: number;
+            /** @description How often a reorganisation of the chain has removed the block that confirmed or failed it; 0 for almost all transactions. A later event of the same transaction with a higher generation replaces earlier ones */
+            generation: number;
             /** @description The memo in the request; empty if there was none, and for deposits */
             memo: string;
             sequence_id: string | null;
@@ -3373,6 +3375,8 @@ export interface components {
             status: "pending" | "confirmed" | "failed";
             sub_status: string;
             confirmations: number;
+            /** @description How often a reorganisation of the chain has removed the block that confirmed or failed it; 0 for almost all transactions. A later event of the same transaction with a higher generation replaces earlier ones */
+            generation: number;
             /** @description The memo in the request; empty if there was none, and for deposits */
             memo: string;
             sequence_id: string | null;
@@ -3426,6 +3430,8 @@ export interface components {
             status: "pending" | "confirmed" | "failed";
             sub_status: string;
             confirmations: number;
+            /** @description How often a reorganisation of the chain has removed the block that confirmed or failed it; 0 for almost all transactions. A later event of the same transaction with a higher generation replaces earlier ones */
+            generation: number;
             /** @description The memo in the request; empty if there was none, and for deposits */
             memo: string;
             sequence_id: string | null;
@@ -3518,7 +3524,7 @@ export interface components {
             unfinished: number;
         };
         Waiting: {
-            /** @description Reason code. Currently NETWORK_FEES, GAS_TANK, COINS, EARLIER_TRANSFER, SCREENING, AML_HELD, APPROVAL, POLICY, SIGNER_NODES, ENDPOINT, FEE_ESTIMATE, CHAIN_REFUSAL, FEE_TOO_LOW, SWEEP_COST, INTERNAL; further codes may be added */
+            /** @description Reason code. Currently NETWORK_FEES, GAS_TANK, COINS, EARLIER_TRANSFER, SCREENING, AML_HELD, APPROVAL, POLICY, SIGNER_NODES, ENDPOINT, FEE_ESTIMATE, CHAIN_REFUSAL, FEE_TOO_LOW, REORGANISED, SWEEP_COST, INTERNAL; further codes may be added */
             code: string;
             /** @description A sentence for people; may change */
             reason: string;
@@ -5700,7 +5706,7 @@ export interface operations {
                 content: {
                     "text/event-stream": {
                         /** @enum {string} */
-                        type: "transaction.created" | "transaction.updated" | "transaction.confirmed" | "transaction.failed" | "approval.requested" | "approval.updated" | "approval.closed" | "policy.proposed" | "policy.vetoed" | "policy.in_force" | "policy.stopped" | "policy.resumed" | "deposit.detected" | "deposit.confirmed" | "deposit.frozen" | "deposit.released" | "deposit.suspended" | "deposit.reverted" | "address.created" | "address.frozen" | "address.unfrozen" | "wallet.created" | "wallet.updated" | "gas_tank.low" | "gas_tank.empty" | "prepaid_fee.low" | "prepaid_fee.empty" | "prepaid_fee.tier_changed" | "staking.staked" | "staking.unstaked" | "staking.releasable" | "staking.released" | "auto_forwarding.created" | "auto_forwarding.deleted" | "aml.screening_overdue" | "invoice.created" | "invoice.updated" | "invoice.processing" | "invoice.paid" | "invoice.expired" | "invoice.invalid" | "exchange_account.created" | "exchange_account.updated" | "exchange_account.failing" | "exchange_account.difference" | "exchange_account.deleted" | "order.created" | "order.updated" | "exchange_transfer.created" | "exchange_transfer.updated" | "webhook.test" | "webhook.disabled";
+                        type: "transaction.created" | "transaction.updated" | "transaction.confirmed" | "transaction.failed" | "transaction.reverted" | "approval.requested" | "approval.updated" | "approval.closed" | "policy.proposed" | "policy.vetoed" | "policy.in_force" | "policy.stopped" | "policy.resumed" | "deposit.detected" | "deposit.confirmed" | "deposit.frozen" | "deposit.released" | "deposit.suspended" | "deposit.reverted" | "address.created" | "address.frozen" | "address.unfrozen" | "wallet.created" | "wallet.updated" | "gas_tank.low" | "gas_tank.empty" | "prepaid_fee.low" | "prepaid_fee.empty" | "prepaid_fee.tier_changed" | "staking.staked" | "staking.unstaked" | "staking.releasable" | "staking.released" | "auto_forwarding.created" | "auto_forwarding.deleted" | "aml.screening_overdue" | "invoice.created" | "invoice.updated" | "invoice.processing" | "invoice.paid" | "invoice.reverted" | "invoice.expired" | "invoice.invalid" | "exchange_account.created" | "exchange_account.updated" | "exchange_account.failing" | "exchange_account.difference" | "exchange_account.deleted" | "order.created" | "order.updated" | "exchange_transfer.created" | "exchange_transfer.updated" | "webhook.test" | "webhook.disabled";
                         /** @description Time of the change, ISO 8601 */
                         timestamp: string;
                         data: {

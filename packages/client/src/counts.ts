@@ -18,6 +18,7 @@ export const API_COUNTS: readonly string[] = [
   'expires_in',
   'failures',
   'fee_decimals',
+  'generation',
   'given_by',
   'have',
   'height',

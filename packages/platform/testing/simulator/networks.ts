@@ -19,7 +19,10 @@ export interface SimulatedNetwork {
   /** Minimum deposit, in coins. */
   deposit: string
   blockMs: number
-  /** Maximum depth of reorganisations; 0: blocks are final. */
+  /**
+   * Maximum depth of reorganisations, beyond the blocks that count as final; 0: the local chain is never
+   * reorganised.
+   */
   depthMax: number
   /**
    * Whether further addresses are swept to the first one. If false, they are tags of the first
@@ -41,7 +44,7 @@ export const NETWORKS: readonly SimulatedNetwork[] = [
     unit: '0.001',
     deposit: '0.5',
     blockMs: 2000,
-    depthMax: 6,
+    depthMax: 8,
     isSwept: true,
   },
   {

@@ -34,6 +34,22 @@ const EVENTS: Partial<Record<InvoiceStatus, InvoiceEvent>> = {
   Invalid: 'invoice.invalid',
 }
 
+/** Changes of an invoice by its merchant. */
+export type ManualDecision = Partial<
+  Pick<InvoiceRow, 'cancelled_at' | 'marked' | 'marked_reason' | 'marked_at' | 'selected'>
+>
+
+/** Returns the event for a changed invoice; it has left `Paid` if a reorganisation removed a payment. */
+function eventOf(
+  before: InvoiceStatus,
+  after: InvoiceStatus,
+  byHand: ManualDecision,
+): InvoiceEvent {
+  if (before === 'Paid' && after !== 'Paid' && Object.keys(byHand).length === 0)
+    return 'invoice.reverted'
+  return (after === before ? undefined : EVENTS[after]) ?? 'invoice.updated'
+}
+
 /** Emits an event about an invoice. The payload is the API's representation of the invoice. */
 export async function publishInvoiceEvent(
   services: Pick<Services, 'registry' | 'checkout'>,
@@ -112,11 +128,6 @@ function nextDepth({ offers, payments }: Invoice): { network: string; height: nu
   return waiting.toSorted((a, b) => a.height - b.height)[0] ?? null
 }
 
-/** Changes of an invoice by its merchant. */
-export type ManualDecision = Partial<
-  Pick<InvoiceRow, 'cancelled_at' | 'marked' | 'marked_reason' | 'marked_at' | 'selected'>
->
-
 /**
  * Evaluates an invoice whose row is locked, stores the result, and emits the event in the same
  * transaction. If nothing has changed, only the time of the next evaluation is stored.
@@ -132,9 +143,11 @@ export async function evaluateInvoice(
   const invoice = { ...before, row: { ...before.row, ...byHand } }
   const end = evaluate(termsOf(invoice), paymentsOf(invoice), now)
   const moved = await notePayments(tx, invoice)
-  const isNewState = end.status !== before.row.status
   const isChanged =
-    isNewState || end.exception !== before.row.exception || moved || Object.keys(byHand).length > 0
+    end.status !== before.row.status ||
+    end.exception !== before.row.exception ||
+    moved ||
+    Object.keys(byHand).length > 0
   const depth = nextDepth(invoice)
   const { cancelled_at, marked, marked_reason, marked_at, selected } = invoice.row
   const row = (await tx.one<InvoiceRow>(
@@ -162,11 +175,6 @@ export async function evaluateInvoice(
   )) as InvoiceRow
   const after = { ...invoice, row }
   if (isChanged)
-    await publishInvoiceEvent(
-      services,
-      tx,
-      after,
-      (isNewState ? EVENTS[end.status] : undefined) ?? 'invoice.updated',
-    )
+    await publishInvoiceEvent(services, tx, after, eventOf(before.row.status, end.status, byHand))
   return after
 }

@@ -4,6 +4,7 @@ import { exact, USD_DECIMALS } from '../../core/decimals.ts'
 import type { Database } from '../../core/database/pool.ts'
 import { presentNow, presentTransaction, transactionNowShape } from '../../core/engine/present.ts'
 import { replacementsOf } from '../../core/engine/replacement.ts'
+import { settlementReference } from '../../core/engine/settlement.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import type { Caller } from '../../core/http/endpoint.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
@@ -317,7 +318,10 @@ async function ledgerOf(
 ) {
   const named = [
     ...references,
-    ...Array.from({ length: GENERATIONS_MAX }, (_, generation) => `${row.id}:${generation}`),
+    ...Array.from({ length: GENERATIONS_MAX }, (_, generation) => [
+      `${row.id}:${generation}`,
+      settlementReference({ id: row.id, plan: { generation: String(generation) } }),
+    ]).flat(),
   ]
   const rows = await database.query<{
     at: Date

@@ -43,6 +43,7 @@ export const EVENT_TYPES = [
   'invoice.updated',
   'invoice.processing',
   'invoice.paid',
+  'invoice.reverted',
   'invoice.expired',
   'invoice.invalid',
   'exchange_account.created',

@@ -80,7 +80,12 @@ export async function broadcast(services: Services, row: TransactionRow): Promis
       return advance(services.database, row, {
         state: 'BROADCASTING',
         hash: chain.hash,
-        waits: kind === 'price' ? 'FEE_TOO_LOW' : 'ENDPOINT',
+        waits:
+          kind === 'price'
+            ? 'FEE_TOO_LOW'
+            : (await spendsGone(services.database, row, chain))
+              ? 'REORGANISED'
+              : 'ENDPOINT',
         last_error: `broadcast rejected: ${result.reason}`.slice(0, 500),
         run_in_ms: REJECTED_RETRY_MS,
       })
@@ -92,4 +97,20 @@ export async function broadcast(services: Services, row: TransactionRow): Promis
     last_error: result.kind === 'unknown' ? `broadcast: ${result.reason}` : null,
     run_in_ms: 1000,
   })
+}
+
+/** Whether a transaction spends a coin whose payment is in no block since a reorganisation. */
+async function spendsGone(
+  database: Database,
+  { workspace_id: workspace }: TransactionRow,
+  { id }: { id: string },
+): Promise<boolean> {
+  const gone = await database.one(
+    `select 1 from utxos u join deposits d on d.workspace_id = $1 and d.network = u.network
+       and d.txid = u.txid and d.position = u.vout
+     join transactions t on t.workspace_id = $1 and t.id = d.transaction_id and t.state = 'REORGED'
+     where u.workspace_id = $1 and u.spent_by = $2 limit 1`,
+    [workspace, id],
+  )
+  return gone !== undefined
 }

@@ -30,6 +30,8 @@ const REASONS = {
     'The chain would reject the transfer now. It is checked again, and fails if the chain continues to reject it.',
   FEE_TOO_LOW:
     'The network does not accept the fee of the transaction now. It is sent again, with a higher fee if the request allows one. The caller can replace it with a higher fee.',
+  REORGANISED:
+    'A reorganisation of the chain removed the payment that it spends. The same transaction is sent again until the payment returns.',
   SWEEP_COST: 'The amount does not justify the network fee of a sweep yet.',
   INTERNAL: 'The platform could not complete a step. It is retried.',
 } as const

@@ -9,7 +9,7 @@ import type { Metrics } from '../../core/metrics.ts'
 import type { Prices } from '../prices/prices.ts'
 import { postSettled, reverseSettled } from '../../core/engine/settlement.ts'
 import { endTransaction } from '../../core/engine/outcomes/settle.ts'
-import type { TransactionRow } from '../../core/engine/transaction.ts'
+import type { Plan, TransactionRow } from '../../core/engine/transaction.ts'
 import { floatPostings, overdraws } from '../gas-tanks/float.ts'
 import { reclaimEnergy } from '../gas-tanks/energy-loan.ts'
 import { releaseNetworkFee } from '../gas-tanks/release.ts'
@@ -25,6 +25,10 @@ interface Services {
   metrics: Metrics
   prices: Prices
 }
+
+/** SQL condition for the deposits to a sweep's address. */
+const DEPOSITS = `workspace_id = $4 and kind = 'DEPOSIT' and sub_account_id = $5
+  and lower(destination_id) = lower($2) and destination_id = $2 and wallet_id = $1`
 
 /** A sweep: moves a deposit address's full balance of an asset to the omnibus address. */
 export const sweepKind = (services: Services): Kind<'SWEEP'> => ({
@@ -77,36 +81,49 @@ export const sweepKind = (services: Services): Kind<'SWEEP'> => ({
   },
   async settle(tx, row, o) {
     await book(services, tx, row, o)
-    if (o.succeeded) {
-      await tx.query(
-        `update transactions set state = 'SWEPT', updated_at = $3
-         where workspace_id = $4 and kind = 'DEPOSIT' and sub_account_id = $5
-           and lower(destination_id) = lower($2) and destination_id = $2
-           and wallet_id = $1 and state = 'CREDITED'`,
-        [row.wallet_id, row.source_id, tx.now(), row.workspace_id, row.sub_account_id],
-      )
-    }
+    if (o.succeeded) await markSwept(tx, row)
     await reclaimEnergy(services, tx, row)
     await endTransaction(services, tx, row, o, false)
     await queueSweep(services, tx, row)
   },
-  async undo(tx, row) {
-    await reverseSettled(tx, row, ['settle'])
-    // The deposits that the sweep moved were written in the same database transaction.
-    await tx.query(
-      `update transactions set state = 'CREDITED', updated_at = $3
-       where workspace_id = $4 and kind = 'DEPOSIT' and sub_account_id = $5
-         and lower(destination_id) = lower($2) and destination_id = $2
-         and wallet_id = $1 and state = 'SWEPT' and updated_at = $6`,
-      [row.wallet_id, row.source_id, tx.now(), row.workspace_id, row.sub_account_id, row.updated_at],
-    )
-    return {}
-  },
+  undo: (tx, row) => takeBack(tx, row),
   async release(tx, row) {
     await releaseNetworkFee(services, tx, row)
     return {}
   },
 })
+
+/** Marks the credited deposits of a sweep's address as swept. */
+const markSwept = (tx: Queryable, row: TransactionRow) =>
+  tx.query(
+    `update transactions set state = 'SWEPT', updated_at = $3 where ${DEPOSITS} and state = 'CREDITED'`,
+    [row.wallet_id, row.source_id, tx.now(), row.workspace_id, row.sub_account_id],
+  )
+
+/**
+ * Takes back a booked sweep: its entries, and the state of the deposits that it moved. These were marked
+ * after the last earlier sweep of the address had ended; later sweeps are taken back before it.
+ */
+async function takeBack(tx: Queryable, row: TransactionRow<'SWEEP'>): Promise<Plan<'SWEEP'>> {
+  await reverseSettled(tx, row, ['settle'])
+  await tx.query(
+    `update transactions set state = 'CREDITED', updated_at = $3 where ${DEPOSITS} and state = 'SWEPT'
+       and updated_at > coalesce((select max(s.updated_at) from transactions s
+         where s.workspace_id = $4 and s.kind = 'SWEEP' and s.network = $6 and s.source_id = $2
+           and s.asset = $7 and s.status = 'confirmed' and s.id <> $8), '-infinity')`,
+    [
+      row.wallet_id,
+      row.source_id,
+      tx.now(),
+      row.workspace_id,
+      row.sub_account_id,
+      row.network,
+      row.asset,
+      row.id,
+    ],
+  )
+  return {}
+}
 
 async function book(
   services: Services,

@@ -25,6 +25,7 @@ const TYPES: Record<string, string> = {
   release: 'release',
   'float-reserve': 'float_reservation',
   'float-release': 'float_release',
+  'fuel-unused': 'float_release',
   settle: 'use',
   'drain-reserve': 'drain_reservation',
   'loan-reserve': 'energy_loan_reservation',
@@ -119,7 +120,7 @@ export const listTankEntries = endpoint({
       body: {
         data: rows.map((row) => ({
           id: row.id,
-          type: TYPES[row.kind] ?? row.kind,
+          type: TYPES[row.kind] ?? (row.kind.endsWith('-reverted') ? 'reverted' : row.kind),
           balance_change: show(row.tank),
           reserved_change: show(row.reserved),
           float_change: show(row.float),

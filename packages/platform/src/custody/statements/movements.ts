@@ -83,6 +83,8 @@ interface Row extends Record<Part, string> {
   transaction_asset: string | null
   transaction_amount: string | null
   transaction_state: string | null
+  /** Whether a reorganisation has taken back an entry of the transaction. */
+  is_reorganised: boolean | null
   hash: string | null
   source_id: string | null
   destination_id: string | null
@@ -144,7 +146,8 @@ export async function readMovements(
        ${PARTS.map((part) => `l.${part}::text`).join(', ')},
        f.asset tank_asset, f.fee::text tank_fee, t.id transaction_id, t.kind transaction_kind,
        t.wallet_id transaction_wallet, t.asset transaction_asset, t.amount::text transaction_amount,
-       t.state transaction_state, t.hash, t.source_id, t.destination_id, t.destination_type,
+       t.state transaction_state, t.plan ? 'generation' is_reorganised, t.hash, t.source_id,
+       t.destination_id, t.destination_type,
        t.sequence_id, t.plan->>'rule_id' rule_id, exists (select 1 from invoice_refunds r
          where r.workspace_id = $1 and r.transaction_id = t.id) is_refund
      from listed l
@@ -170,7 +173,10 @@ function movementOf(row: Row, account: StatementAccount): Movement {
   const entry = {
     kind: row.kind,
     transaction: row.transaction_kind,
-    isConfirmed: row.transaction_state === 'CONFIRMED',
+    // After a reorganisation the state is that of a later entry; an executed payment moved its amount.
+    isConfirmed:
+      row.transaction_state === 'CONFIRMED' ||
+      (row.is_reorganised === true && change <= -BigInt(row.transaction_amount ?? '0')),
     isOwn,
     isForward: row.rule_id !== null,
     isRefund: row.is_refund,

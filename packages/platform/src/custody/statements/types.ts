@@ -18,6 +18,7 @@ export const MOVEMENT_TYPES = [
   'fee_correction',
   'drain',
   'energy_loan',
+  'reverted',
   'other',
 ] as const
 export type MovementType = (typeof MOVEMENT_TYPES)[number]
@@ -83,6 +84,8 @@ export const RESERVING: ReadonlySet<string> = new Set([
   'fuel-bump',
   'float-reserve',
   'float-release',
+  'fuel-unused',
+  'fuel-unused-reverted',
   'drain-reserve',
   'loan-reserve',
   'loan-release',
@@ -92,9 +95,12 @@ export const RESERVING: ReadonlySet<string> = new Set([
   'unstake-reserve',
 ])
 
+/** End of the kind of an entry that takes another one back, because its block has left the chain. */
+const REVERTED = /-reverted$/
+
 /** Returns whether entries of a kind have a type of their own. */
 export const isTyped = (kind: string): boolean =>
-  kind in BY_KIND || kind === 'deposit' || kind === 'settle'
+  kind in BY_KIND || kind === 'deposit' || kind === 'settle' || REVERTED.test(kind)
 
 /**
  * Returns the type of a movement.
@@ -104,7 +110,7 @@ export function typeOf(entry: Entry, isTank: boolean): Typed {
   if (entry.kind === 'deposit')
     return incoming(entry.change === 0n ? 'deposit_released' : 'deposit')
   if (entry.kind === 'settle') return isTank ? tankSettled(entry) : walletSettled(entry)
-  return BY_KIND[entry.kind] ?? incoming('other')
+  return BY_KIND[entry.kind] ?? incoming(REVERTED.test(entry.kind) ? 'reverted' : 'other')
 }
 
 function walletSettled(entry: Entry): Typed {

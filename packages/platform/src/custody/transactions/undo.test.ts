@@ -70,12 +70,10 @@ before(async () => {
 })
 
 const emptied = () =>
-  installation
-    .admin()
-    .query(
-      `truncate ledger_postings, ledger_entries, ledger_accounts, events, cooldowns, forwards,
+  installation.admin().query(
+    `truncate ledger_postings, ledger_entries, ledger_accounts, events, cooldowns, forwards,
          forward_rules, chain_transactions, transaction_states, transactions cascade`,
-    )
+  )
 afterEach(emptied)
 
 const NETWORKS: Record<string, string> = {
@@ -310,17 +308,16 @@ class Subject {
          values ($1, $2, 'TRX', 'source', 'destination', 'ENERGY', $3, now(), $4, $5)`,
         [await this.#unstaked(), place.wallets['TRX'], AMOUNT.toString(), place.workspace, this.id],
       )
+    if (kind === 'SWEEP') await this.#deposits()
     if (this.#of.isForward) await this.#rule()
-    const postings = held.map(
-      ([of, amount, address, other]): Posting => ({
-        workspace: place.workspace,
-        wallet: !isTank(kind) && OF_WALLET.has(of) ? (place.wallets[other ?? asset] ?? null) : null,
-        asset: other ?? asset,
-        kind: of,
-        address: address ?? null,
-        amount,
-      }),
-    )
+    const postings = held.map(([of, amount, address, other]): Posting => ({
+      workspace: place.workspace,
+      wallet: !isTank(kind) && OF_WALLET.has(of) ? (place.wallets[other ?? asset] ?? null) : null,
+      asset: other ?? asset,
+      kind: of,
+      address: address ?? null,
+      amount,
+    }))
     const outside = postings.map((each) => ({
       ...each,
       wallet: null,
@@ -342,6 +339,34 @@ class Subject {
       [id, place.workspace, place.subAccount, place.wallets['TRX']],
     )
     return id
+  }
+
+  /** Inserts a deposit that the sweep moves, and one that an earlier sweep moved. */
+  async #deposits(): Promise<void> {
+    for (const [kind, state, seconds] of [
+      ['DEPOSIT', 'SWEPT', 30],
+      ['SWEEP', 'CONFIRMED', 20],
+      ['DEPOSIT', 'CREDITED', 10],
+    ])
+      await this.#tx.query(
+        `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network,
+           amount, fee, fee_asset, source_type, source_id, destination_type, destination_id, state,
+           status, created_at, updated_at, plan)
+         values ($1, $2, $3, $4, $5, $6, $7, 1, 0, $6, 'EXTERNAL', 'source', 'INTERNAL', 'source', $8,
+           'confirmed', now(), now() - $9 * interval '1 second',
+           case when $2 = 'SWEEP' then jsonb_build_object('height', '0') else '{}' end)`,
+        [
+          randomUUID(),
+          kind,
+          place.workspace,
+          place.subAccount,
+          place.wallets[this.#of.asset],
+          this.#of.asset,
+          this.network,
+          state,
+          seconds,
+        ],
+      )
   }
 
   async #rule(): Promise<void> {
@@ -441,7 +466,10 @@ class Subject {
 
   /** What the last chain has of it: the settled blocks that are left, and its end without a block. */
   get story(): Event[] {
-    return [...this.#settled.map((each) => each.event), ...(this.#hasFailed ? [{ is: 'fail' } as const] : [])]
+    return [
+      ...this.#settled.map((each) => each.event),
+      ...(this.#hasFailed ? [{ is: 'fail' } as const] : []),
+    ]
   }
 }
 
@@ -457,6 +485,9 @@ async function stateOf(tx: Queryable, subject: Subject) {
     `select amount::text, released_by is null "isCooling",
        released_by is null and releasing_by is null "isFree" from cooldowns order by 1, 2, 3`,
   )
+  const deposits = await tx.query(
+    `select state from transactions where kind = 'DEPOSIT' order by created_at, state`,
+  )
   const rules = await tx.query('select waiting::text, ahead::text from forward_rules')
   const chain = await tx.query(
     `select attempt, state, fee::text, succeeded, block_hash from chain_transactions order by attempt`,
@@ -464,7 +495,7 @@ async function stateOf(tx: Queryable, subject: Subject) {
   const set = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== null))
   // One whose next call is signed already is sent again; otherwise that call is built.
   const stage = status === 'pending' ? 'pending' : state
-  return { balances, cooldowns, rules, chain, stage, status, reason, plan: set }
+  return { balances, cooldowns, deposits, rules, chain, stage, status, reason, plan: set }
 }
 
 class RolledBack extends Error {}

@@ -302,6 +302,9 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
     'The invoice is paid in full, but the payment is not confirmed yet',
   ),
   'invoice.paid': invoice('The invoice is paid and the payment is confirmed'),
+  'invoice.reverted': invoice(
+    'A reorganisation of the chain removed a payment of a paid invoice, which is no longer `Paid`; `invoice.paid` follows if the payment is included again',
+  ),
   'invoice.expired': invoice(
     'The invoice expired without full payment; payments found later continue from this state',
   ),

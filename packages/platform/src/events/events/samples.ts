@@ -121,6 +121,11 @@ const SAYS: Readonly<Record<EventType, (usual: Data) => Data>> = {
     ...paidWith(usual, 'confirmed', 3),
     refundable: [{ asset: usual['asset'], amount: usual['crypto_amount'] }],
   }),
+  'invoice.reverted': (usual) => ({
+    ...UNPAID,
+    inv_status: 'Processing',
+    ...paidWith(usual, 'detected', 1),
+  }),
   'invoice.expired': () => ({ ...UNPAID, inv_status: 'Expired' }),
   'invoice.invalid': () => ({ ...UNPAID, inv_status: 'Invalid', cancelled_at: EXAMPLE_TIME }),
   'exchange_account.created': () => WORKING,

@@ -62,26 +62,7 @@ export async function buryDead(
     Number(dead.valid_until),
   )
   if (other) {
-    // The signer nodes may have signed the message twice, and the signature that we do not have was
-    // published: the payment was made.
-    const match = { transaction: row.id, hash: dead.hash, found: other.hash }
-    services.log.error(
-      match,
-      'the transaction was published with another signature; the platform now uses that hash',
-    )
-    await services.database.transaction(async (tx) => {
-      await tx.query(
-        `update chain_transactions set hash = $2, signed = $3 where workspace_id = $4 and id = $1`,
-        [dead.id, other.hash, other.raw, row.workspace_id],
-      )
-      const reason = 'it was published with another signature'
-      await advance(tx, row, {
-        state: 'CONFIRMING',
-        hash: other.hash,
-        last_error: reason,
-        run_in_ms: 0,
-      })
-    })
+    await adoptHash(services, row, dead, other)
     return true
   }
   const kind = services.kinds[row.kind]
@@ -132,4 +113,34 @@ export async function buryDead(
   })
   services.environment.checkpoint('transaction.expired')
   return true
+}
+
+/**
+ * Continues with another signature of the same message, which was published: the signer nodes may have
+ * signed it twice, and the platform does not have that signature. The payment was made.
+ */
+async function adoptHash(
+  services: Services,
+  row: TransactionRow,
+  dead: Expiring,
+  other: { hash: string; raw: string },
+): Promise<void> {
+  const match = { transaction: row.id, hash: dead.hash, found: other.hash }
+  services.log.error(
+    match,
+    'the transaction was published with another signature; the platform now uses that hash',
+  )
+  await services.database.transaction(async (tx) => {
+    await tx.query(
+      `update chain_transactions set hash = $2, signed = $3 where workspace_id = $4 and id = $1`,
+      [dead.id, other.hash, other.raw, row.workspace_id],
+    )
+    const reason = 'it was published with another signature'
+    await advance(tx, row, {
+      state: 'CONFIRMING',
+      hash: other.hash,
+      last_error: reason,
+      run_in_ms: 0,
+    })
+  })
 }

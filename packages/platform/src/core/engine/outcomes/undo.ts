@@ -27,7 +27,8 @@ interface Settled extends Undone {
   hash: string
 }
 
-const GONE = 'a reorganisation removed the block that contained it; the same transaction is sent again'
+const GONE =
+  'a reorganisation removed the block that contained it; the same transaction is sent again'
 
 /**
  * Takes back everything that blocks of a network above a height settled of outgoing transactions: their
