@@ -273,7 +273,7 @@ test("removing a payment's block returns the invoice to Pending, or Expired afte
     'processing',
     'expired',
     'paid',
-    'expired',
+    'reverted',
   ])
 })
 
@@ -756,6 +756,10 @@ test('emits every invoice event type', async () => {
     await Promise.all([paid, expired, cancelled].map(({ inv_id }) => fixture.state(inv_id))),
     ['Paid', 'Expired', 'Invalid'],
   )
+  fixture.chain.drop(DEPTH + 1)
+  for (let count = 0; count < DEPTH + 2; count++) fixture.chain.mine()
+  await fixture.settle()
+  assert.equal(await fixture.state(paid.inv_id), 'Expired partial')
 })
 
 testEmittedEvents(database.get, [
@@ -763,6 +767,7 @@ testEmittedEvents(database.get, [
   'invoice.updated',
   'invoice.processing',
   'invoice.paid',
+  'invoice.reverted',
   'invoice.expired',
   'invoice.invalid',
 ])

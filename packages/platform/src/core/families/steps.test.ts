@@ -145,6 +145,27 @@ async function settled(fixture: FamilyFixture, sequence: string): Promise<void> 
   await fixture.scan()
 }
 
+test('BTC: a transfer waits for the deposit that it spends if a reorganisation drops both', async () => {
+  const fixture = new FamilyFixture(database.get(), devnet, FAMILIES['utxo'] as Family, clock)
+  try {
+    await fixture.open()
+    const id = await fixture.create('spends')
+    await fixture.run()
+    const height = await fixture.database.one<{ depth: number }>(
+      `select (max(s.height) - min(d.block_height) + 1)::integer depth from deposits d, network_scans s`,
+    )
+    await fixture.control({ command: 'reorg', depth: height?.depth, drop: true })
+    await fixture.control({ command: 'mine', blocks: 2 })
+    await fixture.scan()
+    for (let round = 0; round < 4; round++) await fixture.turn()
+    const { status, state, waiting } = await fixture.read(id)
+    assert.deepEqual([status, state, waiting?.code], ['pending', 'BROADCASTING', 'REORGANISED'])
+    assert.ok((await fixture.available()) < 0n, 'the deposit is not in the balance')
+  } finally {
+    await fixture.close()
+  }
+})
+
 /** Replaces the blocks that contain a confirmed transfer, and everything that it needed, by a longer fork. */
 async function fork(fixture: FamilyFixture, id: string, isDropped: boolean): Promise<void> {
   const scan = await fixture.database.one<{ depth: number }>(
@@ -430,6 +451,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
       for (const way of ['sped up', 'cancelled'] as const)
         test(`if a signed transfer below the market rate is ${way}, one of the two transactions is mined`, () =>
           staged(family, async (fixture) => {
+            await settled(fixture, 'earlier')
             const before = await fixture.available()
             await fixture.control({ command: 'congestion', fee_rate: congested.chain })
             try {
@@ -437,17 +459,24 @@ for (const [name, family] of Object.entries(FAMILIES)) {
               const first = await fixture.sentHash(id)
               if (way === 'cancelled') await fixture.cancel(id)
               else await fixture.speedUp(id, { fee_rate: congested.high })
-              await fixture.run()
-              const row = await fixture.read(id)
-              if (way === 'sped up') {
-                assert.notEqual(row.hash, first)
-                return await confirmed(fixture, id, family, before)
+              const ended = async () => {
+                await fixture.run()
+                const row = await fixture.read(id)
+                if (way === 'sped up') {
+                  assert.notEqual(row.hash, first)
+                  return confirmed(fixture, id, family, before)
+                }
+                assert.deepEqual([row.status, row.state], ['failed', 'CANCELLED'])
+                assert.equal(
+                  before - (await fixture.available()),
+                  family.fuelled ? 0n : BigInt(row.fee as string),
+                )
               }
-              assert.deepEqual([row.status, row.state], ['failed', 'CANCELLED'])
-              assert.equal(
-                before - (await fixture.available()),
-                family.fuelled ? 0n : BigInt(row.fee as string),
-              )
+              await ended()
+              // After a reorganisation both may be mined again, and only one of them is.
+              await fork(fixture, id, true)
+              assert.equal((await fixture.read(id)).status, 'pending')
+              await ended()
             } finally {
               await fixture.control({ command: 'congestion', fee_rate: '0' })
             }
