@@ -32,8 +32,9 @@ export async function recordChange(
   await tx.query(
     `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin,
       spendable, contested, workspace_id)
-     select $1, $2, $3, $4, $5, $6, path_index, 'change', not $8, $8, $7 from chain_addresses
-     where workspace_id = $7 and network = $1 and address = $4 on conflict do nothing`,
+     values ($1, $2, $3, $4, $5, $6, coalesce($9::integer, (select path_index from chain_addresses
+       where workspace_id = $7 and network = $1 and address = $4)), 'change', not $8, $8, $7)
+     on conflict do nothing`,
     [
       row.network,
       hash,
@@ -43,6 +44,7 @@ export async function recordChange(
       returned.amount.toString(),
       row.workspace_id,
       isContested,
+      unsigned.change?.path[2] ?? null,
     ],
   )
   return true

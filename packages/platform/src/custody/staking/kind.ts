@@ -22,6 +22,7 @@ import { giveBackStake, leftOver } from './fail.ts'
 import { nextRecorded } from './recorded.ts'
 import { settleStaking } from './settle.ts'
 import { undoStep } from './undo.ts'
+import { generationOf } from '../../core/engine/settlement.ts'
 import { actionOf, stakingOf, type StakingKind } from './steps.ts'
 
 interface Services {
@@ -140,8 +141,10 @@ export const stakingKind = (services: Services): Kind<StakingKind> => ({
       reason: `${reason}; ${leftOver(under)}`,
       fee: BigInt(row.plan.fees_paid ?? '0'),
       // The fee of a stake whose first call is in a block is not refunded.
-      // It is charged when the transaction is first sent.
-      ...(row.platform_fee && !isPartial && row.hash === null ? { plan: { refunded: '1' } } : {}),
+      // Nor that of one that was confirmed once.
+      ...(row.platform_fee && !isPartial && generationOf(row) === 0
+        ? { plan: { refunded: '1' } }
+        : {}),
     }
   },
 })

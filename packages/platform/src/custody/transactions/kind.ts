@@ -31,7 +31,7 @@ import { giveWay } from '../approvals/give-way.ts'
 import type { WorkspacePolicies } from '../approvals/workspace-policies.ts'
 import { endTransaction } from '../../core/engine/outcomes/settle.ts'
 import { isForward, isOwnRequest, type TransactionRow } from '../../core/engine/transaction.ts'
-import { postSettled, reverseSettled } from '../../core/engine/settlement.ts'
+import { generationOf, postSettled, reverseSettled } from '../../core/engine/settlement.ts'
 import { post } from '../../core/ledger/post.ts'
 import { platformFee } from '../prepaid-fee/fees.ts'
 import type { Purpose } from '../../core/signing/sign.ts'
@@ -178,8 +178,8 @@ export const withdrawalKind = (services: Services): Kind<'WITHDRAWAL'> => ({
       { ...account, kind: 'available', amount: total },
     ])
     await releaseNetworkFee(services, tx, row)
-    // The fee is charged when the transfer is first sent.
-    return row.platform_fee && row.hash === null ? { plan: { refunded: '1' } } : {}
+    // The fee of a transfer that was confirmed once is not refunded.
+    return row.platform_fee && generationOf(row) === 0 ? { plan: { refunded: '1' } } : {}
   },
   bumpAfterMs: () => services.settings.feeBumpAfterMs,
 })
