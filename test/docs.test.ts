@@ -260,7 +260,7 @@ test('a session runs every documented command, or the list of exceptions contain
     'docs/production/upgrades.md',
     // The commands are run by release.test.ts, in a temporary repository.
     'docs/releasing.md',
-    // The steps are those of rehearsal.long.test.ts, on geth and Litecoin Core.
+    // The steps are those of rehearsal.long.test.ts, on geth, Bitcoin Core and Litecoin Core.
     'docs/rehearsal.md',
   ])
   assert.deepEqual(
