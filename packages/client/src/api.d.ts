@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document c65a747c5b91e0247d73ca090040f7ec0ff5744b41d7af7a8dd847aa037b1a56
-// types 65e68cafbb505a3c00a0434f6ce0c6eed1f5bda910ea3d61800ba781eb779868
+// document 0b2298676d84c6843605b06d3ec1bb1ea87b5fe55ef735d04f81b3aaf56f97e7
+// types 9828a9df69d8ba7aa29ba39c9726c2d0c9faed70b27ae967a71131f8c3ed9bdf
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -3328,8 +3328,8 @@ export interface components {
             status: "pending" | "confirmed" | "failed";
             sub_status: string;
             confirmations: number;
-            /** @description How often a reorganisation of the chain has removed the block that confirmed or failed it; 0 for almost all transactions. A later event of the same transaction with a higher generation replaces earlier ones */
-            generation: number;
+            /** @description How often a reorganisation of the chain has removed the block that confirmed or failed it; 0 for almost all transactions. A later event of the same transaction with a higher generation replaces earlier ones. Absent in responses and events that an earlier version has stored */
+            generation?: number;
             /** @description The memo in the request; empty if there was none, and for deposits */
             memo: string;
             sequence_id: string | null;
@@ -3375,8 +3375,8 @@ export interface components {
             status: "pending" | "confirmed" | "failed";
             sub_status: string;
             confirmations: number;
-            /** @description How often a reorganisation of the chain has removed the block that confirmed or failed it; 0 for almost all transactions. A later event of the same transaction with a higher generation replaces earlier ones */
-            generation: number;
+            /** @description How often a reorganisation of the chain has removed the block that confirmed or failed it; 0 for almost all transactions. A later event of the same transaction with a higher generation replaces earlier ones. Absent in responses and events that an earlier version has stored */
+            generation?: number;
             /** @description The memo in the request; empty if there was none, and for deposits */
             memo: string;
             sequence_id: string | null;
@@ -3430,8 +3430,8 @@ export interface components {
             status: "pending" | "confirmed" | "failed";
             sub_status: string;
             confirmations: number;
-            /** @description How often a reorganisation of the chain has removed the block that confirmed or failed it; 0 for almost all transactions. A later event of the same transaction with a higher generation replaces earlier ones */
-            generation: number;
+            /** @description How often a reorganisation of the chain has removed the block that confirmed or failed it; 0 for almost all transactions. A later event of the same transaction with a higher generation replaces earlier ones. Absent in responses and events that an earlier version has stored */
+            generation?: number;
             /** @description The memo in the request; empty if there was none, and for deposits */
             memo: string;
             sequence_id: string | null;

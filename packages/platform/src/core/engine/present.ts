@@ -58,9 +58,9 @@ export const transactionShape = z
     status: z.enum(STATUSES),
     sub_status: z.string().max(WORD_MAX),
     confirmations: z.int().min(0).max(INT_MAX),
-    generation: z.int().min(0).max(INT_MAX).meta({
+    generation: z.int().min(0).max(INT_MAX).optional().meta({
       description:
-        'How often a reorganisation of the chain has removed the block that confirmed or failed it; 0 for almost all transactions. A later event of the same transaction with a higher generation replaces earlier ones',
+        'How often a reorganisation of the chain has removed the block that confirmed or failed it; 0 for almost all transactions. A later event of the same transaction with a higher generation replaces earlier ones. Absent in responses and events that an earlier version has stored',
     }),
     memo: z.string().max(MEMO_MAX).meta({
       description: 'The memo in the request; empty if there was none, and for deposits',

@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test'
 import { Devnet } from '../../../../devnet/src/devnet.ts'
 import { useDatabase } from '../../../testing/deposits-support.ts'
 import { FamilyFixture, type WalletAddress } from '../../../testing/chains/family-fixture.ts'
+import { testEmittedEvents } from '../../../testing/event-assertions.ts'
 import { ManualClock } from '../../../testing/manual-clock.ts'
 
 /**
@@ -144,27 +145,6 @@ async function settled(fixture: FamilyFixture, sequence: string): Promise<void> 
   await fixture.control({ command: 'mine', blocks: APART })
   await fixture.scan()
 }
-
-test('BTC: a transfer waits for the deposit that it spends if a reorganisation drops both', async () => {
-  const fixture = new FamilyFixture(database.get(), devnet, FAMILIES['utxo'] as Family, clock)
-  try {
-    await fixture.open()
-    const id = await fixture.create('spends')
-    await fixture.run()
-    const height = await fixture.database.one<{ depth: number }>(
-      `select (max(s.height) - min(d.block_height) + 1)::integer depth from deposits d, network_scans s`,
-    )
-    await fixture.control({ command: 'reorg', depth: height?.depth, drop: true })
-    await fixture.control({ command: 'mine', blocks: 2 })
-    await fixture.scan()
-    for (let round = 0; round < 4; round++) await fixture.turn()
-    const { status, state, waiting } = await fixture.read(id)
-    assert.deepEqual([status, state, waiting?.code], ['pending', 'BROADCASTING', 'REORGANISED'])
-    assert.ok((await fixture.available()) < 0n, 'the deposit is not in the balance')
-  } finally {
-    await fixture.close()
-  }
-})
 
 /** Replaces the blocks that contain a confirmed transfer, and everything that it needed, by a longer fork. */
 async function fork(fixture: FamilyFixture, id: string, isDropped: boolean): Promise<void> {
@@ -483,3 +463,26 @@ for (const [name, family] of Object.entries(FAMILIES)) {
           }))
   })
 }
+
+test('BTC: a transfer waits for the deposit that it spends if a reorganisation drops both', async () => {
+  const fixture = new FamilyFixture(database.get(), devnet, FAMILIES['utxo'] as Family, clock)
+  try {
+    await fixture.open()
+    const id = await fixture.create('spends')
+    await fixture.run()
+    const height = await fixture.database.one<{ depth: number }>(
+      `select (max(s.height) - min(d.block_height) + 1)::integer depth from deposits d, network_scans s`,
+    )
+    await fixture.control({ command: 'reorg', depth: height?.depth, drop: true })
+    await fixture.control({ command: 'mine', blocks: 2 })
+    await fixture.scan()
+    for (let round = 0; round < 4; round++) await fixture.turn()
+    const { status, state, waiting } = await fixture.read(id)
+    assert.deepEqual([status, state, waiting?.code], ['pending', 'BROADCASTING', 'REORGANISED'])
+    assert.ok((await fixture.available()) < 0n, 'the deposit is not in the balance')
+  } finally {
+    await fixture.close()
+  }
+})
+
+testEmittedEvents(database.get, ['transaction.reverted', 'deposit.reverted'])

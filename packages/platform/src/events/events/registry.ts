@@ -170,7 +170,7 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
       sub_status: z.string().max(WORD_MAX),
       hash: z.string().max(HASH_MAX).nullable(),
       confirmations: z.int().min(0).max(INT_MAX),
-      generation: z.int().min(0).max(INT_MAX),
+      generation: z.int().min(0).max(INT_MAX).optional(),
     }),
   },
   'transaction.confirmed': transaction('The transaction is final on the chain'),
