@@ -172,6 +172,17 @@ const ownFee =
     return { SOL: fee }
   }
 
+/** A withdrawal whose block a reorganisation removed: the returned amount includes its fee. */
+const takenBack: Run = async (o, { amount, fee }) => {
+  const plan = { generation: '1' }
+  const row = await o.transaction({ asset: 'SOL', amount, state: 'CONFIRMING', plan })
+  await o.reserve(row.id, 'SOL', amount + fee)
+  const settled = (sign: bigint) => [o.wallet('SOL', 'reserved', sign * (amount + fee))]
+  await o.entry('settle', row.id, settled(-1n))
+  await o.entry('settle-reverted', row.id, settled(1n))
+  return { SOL: fee }
+}
+
 /** A withdrawal or sweep whose fee the gas tank's fuel pays. */
 const fuelled =
   (kind: 'WITHDRAWAL' | 'SWEEP', state: 'CONFIRMED' | 'REVERTED' = 'CONFIRMED'): Run =>
@@ -357,6 +368,7 @@ export const OPERATIONS: Readonly<Record<string, Run>> = {
   'transfer to an exchange': ownFee({ exchange: true }),
   'reverted withdrawal': ownFee({ state: 'REVERTED', status: 'failed' }),
   'failed withdrawal': failed,
+  'withdrawal that a reorganisation took back': takenBack,
   'withdrawal that fuel pays': fuelled('WITHDRAWAL'),
   'reverted withdrawal that fuel pays': fuelled('WITHDRAWAL', 'REVERTED'),
   'withdrawal that another wallet pays': otherWallet('WITHDRAWAL'),

@@ -185,6 +185,7 @@ export const UNNAMED: Readonly<Record<string, readonly [count: number, why: stri
   'custody/deposits/sweeps.ts': [1, QUEUE],
   'core/engine/lease.ts': [3, QUEUE],
   'core/engine/nonce-order.ts': [2, PART],
+  'core/engine/outcomes/undo.ts': [1, SCAN],
   'core/engine/run.ts': [1, QUEUE],
   'events/events/forget.ts': [2, 'what is too old is forgotten, of all workspaces'],
   'events/events/publish.ts': [4, LOG],

@@ -308,12 +308,18 @@ test('simulates a lost broadcast, a lost response, and an unreachable node', asy
   assert.equal((await infoOf(String(two['txID']))).id, two['txID'])
 })
 
-test('a reorganisation removes only blocks that are not final', async () => {
+test('a reorganisation removes blocks, also final ones, but never the first', async () => {
   await mine(3)
   const { id, info } = await transferToken('alice', 'bob', 4)
   const tokens = await tokensOf('bob')
   const before = await post<{ blockID: string }>('wallet/getblockbynum', { num: info.blockNumber! })
-  await assert.rejects(devnet.control({ command: 'reorg', network: 'TRX', depth: 3 }), /final/)
+  const { block_header: header } = await post<{ block_header: { raw_data: { number: number } } }>(
+    'wallet/getnowblock',
+  )
+  await assert.rejects(
+    devnet.control({ command: 'reorg', network: 'TRX', depth: header.raw_data.number + 1 }),
+    /would undo the first block/,
+  )
   await devnet.control({ command: 'reorg', network: 'TRX', depth: 1, drop: true })
   assert.equal((await infoOf(id)).id, undefined)
   assert.notEqual(
@@ -326,6 +332,10 @@ test('a reorganisation removes only blocks that are not final', async () => {
   await mine()
   assert.equal((await infoOf(again.id)).receipt?.result, 'SUCCESS')
   assert.equal(await tokensOf('bob'), tokens)
+  await mine(3)
+  await devnet.control({ command: 'reorg', network: 'TRX', depth: 5, drop: true })
+  assert.equal((await infoOf(again.id)).id, undefined, 'it was in a final block')
+  assert.equal(await tokensOf('bob'), tokens - 4)
 })
 
 test('restarts a killed engine with the same balances', async () => {

@@ -146,6 +146,10 @@ export class RecoveryFixture {
          values ('ETH', 100, 100, 95)
          on conflict (network) do update set height = 100, rescan_from = null`,
     )
+    // Blocks below the lowest stored one are identified by their height.
+    await this.database.query(
+      `insert into blocks (network, height, hash, parent) values ('ETH', 1000000, 'stored', 'b')`,
+    )
     const one = async (sql: string, values: unknown[]) =>
       (await this.database.one<{ id: string }>(sql, values))?.id as string
     this.workspaceId = await one('insert into workspaces (name) values ($1) returning id', [

@@ -27,7 +27,7 @@ interface Services {
 }
 
 /** SQL condition for the deposits to a sweep's address. */
-const DEPOSITS = `workspace_id = $4 and kind = 'DEPOSIT' and sub_account_id = $5
+const DEPOSITS = `kind = 'DEPOSIT' and sub_account_id = $5
   and lower(destination_id) = lower($2) and destination_id = $2 and wallet_id = $1`
 
 /** A sweep: moves a deposit address's full balance of an asset to the omnibus address. */
@@ -96,7 +96,7 @@ export const sweepKind = (services: Services): Kind<'SWEEP'> => ({
 /** Marks the credited deposits of a sweep's address as swept. */
 const markSwept = (tx: Queryable, row: TransactionRow) =>
   tx.query(
-    `update transactions set state = 'SWEPT', updated_at = $3 where ${DEPOSITS} and state = 'CREDITED'`,
+    `update transactions set state = 'SWEPT', updated_at = $3 where workspace_id = $4 and ${DEPOSITS} and state = 'CREDITED'`,
     [row.wallet_id, row.source_id, tx.now(), row.workspace_id, row.sub_account_id],
   )
 
@@ -107,7 +107,7 @@ const markSwept = (tx: Queryable, row: TransactionRow) =>
 async function takeBack(tx: Queryable, row: TransactionRow<'SWEEP'>): Promise<Plan<'SWEEP'>> {
   await reverseSettled(tx, row, ['settle'])
   await tx.query(
-    `update transactions set state = 'CREDITED', updated_at = $3 where ${DEPOSITS} and state = 'SWEPT'
+    `update transactions set state = 'CREDITED', updated_at = $3 where workspace_id = $4 and ${DEPOSITS} and state = 'SWEPT'
        and updated_at > coalesce((select max(s.updated_at) from transactions s
          where s.workspace_id = $4 and s.kind = 'SWEEP' and s.network = $6 and s.source_id = $2
            and s.asset = $7 and s.status = 'confirmed' and s.id <> $8), '-infinity')`,

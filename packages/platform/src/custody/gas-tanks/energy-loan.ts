@@ -248,9 +248,9 @@ async function queueReturn(
 const returnOf = (
   tx: Queryable,
   loan: TransactionRow,
-): Promise<Pick<TransactionRow, 'id'> | undefined> =>
+): Promise<Pick<TransactionRow, 'id' | 'status'> | undefined> =>
   tx.one(
-    `select id from transactions where workspace_id = $1 and parent_id = $2 and kind = 'LEND_BACK'
+    `select id, status from transactions where workspace_id = $1 and parent_id = $2 and kind = 'LEND_BACK'
        and plan->>'loan_id' = $3 and state <> 'FAILED' limit 1`,
     [loan.workspace_id, loan.parent_id, loan.id],
   )
@@ -258,11 +258,11 @@ const returnOf = (
 /** Ends the return of a loan that the chain took back and that can no longer be made. */
 async function endReturn(tx: Queryable, loan: TransactionRow): Promise<void> {
   const back = await returnOf(tx, loan)
-  if (!back) return
+  if (back?.status !== 'pending') return
   await tx.query(
     `update transactions set state = 'FAILED', status = 'failed', failure_reason = $3, fee = 0,
        next_run_at = null, lease_until = null, lease_token = null, waiting = null, updated_at = $4
-     where workspace_id = $1 and id = $2 and status = 'pending'`,
+     where workspace_id = $1 and id = $2`,
     [
       loan.workspace_id,
       back.id,

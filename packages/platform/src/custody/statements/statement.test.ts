@@ -235,7 +235,7 @@ test('every kind of entry that the platform posts for a wallet or tank has a typ
     if (!/\.(?:ts|sql)$/.test(file) || file.endsWith('.test.ts')) continue
     const text = readFileSync(join(src, file), 'utf8')
     for (const [, kind] of text.matchAll(
-      /(?:\bpost\(\s*tx,|ledger_post\(\w+,|ledger_moves\(\w+,)\s*([^,]+),/g,
+      /(?:\bpost\(\s*tx,|\bpostSettled\(\s*tx,\s*row,|ledger_post\(\w+,|ledger_moves\(\w+,)\s*([^,]+),/g,
     ))
       for (const [, name] of kind?.matchAll(/['`]([a-z-]+(?:\$\{step\})?)['`]/g) ?? [])
         kinds.add(name as string)

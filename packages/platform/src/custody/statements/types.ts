@@ -100,7 +100,10 @@ const REVERTED = /-reverted$/
 
 /** Returns whether entries of a kind have a type of their own. */
 export const isTyped = (kind: string): boolean =>
-  kind in BY_KIND || kind === 'deposit' || kind === 'settle' || REVERTED.test(kind)
+  kind in BY_KIND ||
+  kind === 'deposit' ||
+  kind === 'settle' ||
+  (REVERTED.test(kind) && !RESERVING.has(kind))
 
 /**
  * Returns the type of a movement.
