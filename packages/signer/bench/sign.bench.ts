@@ -10,6 +10,7 @@ import {
 } from '../../threshold/testing/helpers.ts'
 import { SignerCluster, pay, registry, transfer, Workspace } from '../testing/signer-cluster.ts'
 import { ethPayments, good, inFlight, PAIRS, type Item } from './flights.ts'
+import { measureLargeParents } from './large-parents.ts'
 import { measureNeighbour } from './neighbour.ts'
 import { GovernedAccount, type AccountKind, type ApprovedItem } from './governed.ts'
 
@@ -262,6 +263,7 @@ async function measureGoverned(): Promise<void> {
 try {
   await measureGoverned()
   await measureNeighbour(cluster, count, rounds)
+  await measureLargeParents(cluster, nodesMs, rounds)
   await measure('secp256k1')
   await measure('ed25519')
 } finally {

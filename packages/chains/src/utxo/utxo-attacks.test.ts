@@ -60,11 +60,10 @@ test('does not read an output of more than 2^63 satoshi as a negative amount', (
 })
 
 test('refuses text that is far too long for an address without parsing it', () => {
-  const before = process.cpuUsage().user
-  assert.equal(familyOf(BTC).format?.(BTC, 'x'.repeat(70_000)), null)
-  refuses(() => utxo.scriptOf(BTC, 'x'.repeat(70_000)), 'ADDRESS')
-  // Base58 decoding time grows with the square of the length and would take seconds.
-  assert.ok(process.cpuUsage().user - before < 500_000)
+  // Base58 decoding time grows with the square of the length: this one would take days.
+  const text = 'x'.repeat(20_000_000)
+  assert.equal(familyOf(BTC).format?.(BTC, text), null)
+  refuses(() => utxo.scriptOf(BTC, text), 'ADDRESS')
 })
 
 test('refuses a second payment, a missing payment, and an output without an address', () => {
