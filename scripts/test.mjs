@@ -57,7 +57,7 @@ const SLOW = new RegExp(
 const LONG = /\.long\./
 /** Long tests that protect money: kills, restores, upgrades, faults. */
 const DRILLS =
-  /\/(aml-kill|backup|banned-node|faults|kill|pooler|production|recover|restore|tank-energy|upgrade)\.long\./
+  /\/(aml-kill|backup|banned-node|faults|kill|pooler|recover|restore|tank-energy|upgrade)\.long\./
 /** Folders whose small files share processes, and the number of files in one process. */
 const TOGETHER = {
   chains: 100,
