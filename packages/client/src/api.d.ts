@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 0b2298676d84c6843605b06d3ec1bb1ea87b5fe55ef735d04f81b3aaf56f97e7
-// types 9828a9df69d8ba7aa29ba39c9726c2d0c9faed70b27ae967a71131f8c3ed9bdf
+// document 98c26e3a4a66e99c45777e793ebb237b898aa7a2a68cd3f5256d11464eac0ced
+// types 22471d43b9a325f0142b62c5f1aae5974ef217563a91d959c7251a2c8a4ce9e4
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -3524,7 +3524,7 @@ export interface components {
             unfinished: number;
         };
         Waiting: {
-            /** @description Reason code. Currently NETWORK_FEES, GAS_TANK, COINS, EARLIER_TRANSFER, SCREENING, AML_HELD, APPROVAL, POLICY, SIGNER_NODES, ENDPOINT, FEE_ESTIMATE, CHAIN_REFUSAL, FEE_TOO_LOW, REORGANISED, SWEEP_COST, INTERNAL; further codes may be added */
+            /** @description Reason code. Currently NETWORK_FEES, GAS_TANK, COINS, EARLIER_TRANSFER, SCREENING, AML_HELD, APPROVAL, POLICY, SIGNER_NODES, ENDPOINT, FEE_ESTIMATE, CHAIN_REFUSAL, FEE_TOO_LOW, REORGANISED, FINAL_BLOCK, SWEEP_COST, INTERNAL; further codes may be added */
             code: string;
             /** @description A sentence for people; may change */
             reason: string;

@@ -202,6 +202,7 @@ test('reverses a deposit that a reorganisation removes, and credits it when it i
   // The deposit's transaction returns to the mempool and is mined again.
   await waitFor('credited', async () => (await balance(reorgs, 'BTC')).balance === '3')
   await platform.operator('devnet', { command: 'reorg', network: 'BTC', depth: 20, drop: true })
+  await platform.acceptReorg('BTC')
   await waitFor('taken back', async () => (await balance(reorgs, 'BTC')).balance === '0')
   const list = await call<{ data: Transfer[] }>(reorgs, 'GET', '/dac/v1/transactions')
   assert.equal(list.body.data[0]?.status, 'failed')

@@ -469,6 +469,7 @@ test('a reorganisation removes a held deposit from the ledger, and its sender st
       (await deposits(user, 'BTC')).find((each) => each.sub_status === 'AML_HELD'),
     )
     await platform.operator('devnet', { command: 'reorg', network: 'BTC', depth: 4 })
+    await platform.acceptReorg('BTC')
     // The deposit's transaction returns to the mempool, is mined again, and is held again.
     await waitFor(
       'taken back',

@@ -19,7 +19,9 @@ import { fixtureServices } from './chains/chain-fixture.ts'
 import { Secrets } from '../src/core/secrets.ts'
 import type { Application } from '../src/server/app/application.ts'
 import type { TransactionRow } from '../src/core/engine/transaction.ts'
+import { IS_HALTED } from '../src/core/engine/lease.ts'
 import { runStep } from '../src/core/engine/run.ts'
+import { withOperator } from './accepting-operator.ts'
 import { truncateTables } from './truncate-tables.ts'
 import { clockPool, followClock, type ManualClock } from './manual-clock.ts'
 import {
@@ -206,6 +208,8 @@ export class DepositFixture {
   readonly sanctioned = new Set<string>()
   readonly logged: { level: string; fields: Record<string, unknown>; message: string }[] = []
   #scan: () => Promise<boolean>
+  /** Whether the operator accepts reorganisations of final blocks at once. */
+  accepts = true
 
   constructor(database: Database, family: FamilyName) {
     const { code, assets } = FAMILIES[family] ?? assert.fail(`${family} is not staged`)
@@ -244,7 +248,9 @@ export class DepositFixture {
       this.services.networks.get(code),
       async () => new Set([code]),
     )
-    this.#scan = () => loop.run(new AbortController().signal)
+    const pass = () => loop.run(new AbortController().signal)
+    const accepting = withOperator(database, pass)
+    this.#scan = () => (this.accepts ? accepting() : pass())
   }
 
   /** Empties the database. The scan starts at the chain's first block. */
@@ -314,9 +320,9 @@ export class DepositFixture {
   async step(): Promise<void> {
     for (let round = 0; round < 3; round++) {
       const rows = await this.database.query<TransactionRow>(
-        `update transactions set lease_token = gen_random_uuid(), attempts = attempts + 1
+        `update transactions t set lease_token = gen_random_uuid(), attempts = attempts + 1
          where kind = 'DEPOSIT' and state in ('SCREENING', 'FROZEN') and status = 'pending'
-           returning *`,
+           returning *, ${IS_HALTED} "isHalted"`,
       )
       for (const row of rows) await runStep(this.services, row)
     }

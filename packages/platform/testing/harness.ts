@@ -334,6 +334,19 @@ export class TestPlatform {
     await this.start()
   }
 
+  /** Accepts the block that a chain has instead of a final one, once the platform notices it. */
+  async acceptReorg(network: string): Promise<void> {
+    type Facts = { contradicted: { network: string; height: number; other: string }[] }
+    await waitFor('a final block is contradicted', async () => {
+      const { contradicted } = (await this.operator('doctor', {})) as unknown as Facts
+      const found = contradicted.find((each) => each.network === network)
+      if (!found) return false
+      const { height, other } = found
+      await this.cli('chain', 'accept-reorg', network, String(height), other)
+      return true
+    })
+  }
+
   /** Runs a function while a chain produces blocks only by command. */
   async halted<T>(network: string, run: () => Promise<T>): Promise<T> {
     const halt = (halted: boolean) => this.operator('devnet', { command: 'halt', network, halted })

@@ -37,6 +37,7 @@ import { speedUp } from '../../src/custody/transactions/speed-up.ts'
 import { createWallet } from '../../src/custody/wallets/create-wallet.ts'
 import { claim } from '../../src/core/engine/lease.ts'
 import type { Order } from '../../../signer/src/policy/order.ts'
+import { withOperator } from '../accepting-operator.ts'
 import { truncateTables } from '../truncate-tables.ts'
 import { PRIVATE_KEY, PUBLIC_KEY } from '../harness.ts'
 import type { ManualClock } from '../manual-clock.ts'
@@ -87,6 +88,8 @@ export class FamilyFixture {
   turnedMs = 0
   readonly #clock: ManualClock
   readonly #devnet: Devnet
+  /** Whether the operator accepts reorganisations of final blocks at once. */
+  accepts = true
   #scan: () => Promise<boolean>
   #fill: () => Promise<boolean>
 
@@ -170,7 +173,9 @@ export class FamilyFixture {
         throw error
       }
     }
-    this.#scan = async () => (await loop.run(signal)) || compare()
+    const pass = () => loop.run(signal)
+    const accepting = withOperator(database, pass)
+    this.#scan = async () => (await (this.accepts ? accepting() : pass())) || compare()
     const fill = fillTanksLoop(this.services)
     this.#fill = () => fill.run(new AbortController().signal)
   }

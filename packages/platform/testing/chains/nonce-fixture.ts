@@ -27,6 +27,7 @@ import { createTransaction } from '../../src/custody/transactions/create-transac
 import { RETRY_MAX_MS, runStep } from '../../src/core/engine/run.ts'
 import { claim, LEASE_MS, wake } from '../../src/core/engine/lease.ts'
 import { chainOver, fixtureServices } from './chain-fixture.ts'
+import { withOperator } from '../accepting-operator.ts'
 import { truncateTables } from '../truncate-tables.ts'
 import { PRIVATE_KEY, PUBLIC_KEY } from '../harness.ts'
 import { InProcessNodes, publicKeyAt, type Fault } from '../in-process-nodes.ts'
@@ -252,8 +253,9 @@ export class NonceFixture {
         this.services.networks.get(code),
         async () => new Set([code]),
       )
+      const pass = withOperator(this.database, () => loop.run(new AbortController().signal))
       this.#scan = async () => {
-        while (await loop.run(new AbortController().signal));
+        while (await pass());
       }
     }
     const book = (kind: 'tank' | 'available', wallet?: string) =>

@@ -1,3 +1,4 @@
+import { acceptReorgs } from '../accepting-operator.ts'
 import { SeededRandom } from './seeded-random.ts'
 import { Callers } from './callers.ts'
 import { TransferLog } from './transfer-log.ts'
@@ -149,6 +150,7 @@ class Play {
       if (schedule.nowMs < block.nextMs) continue
       block.nextMs = schedule.nowMs + block.everyMs
       await this.#environment.control({ command: 'mine', network: block.code, blocks: 1 })
+      await acceptReorgs(this.#environment.database)
       if (this.#environment.isWhole) this.#environment.exchange.finish()
     }
     await this.#environment.buried()

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Database } from '../../core/database/pool.ts'
+import { contradictionText, type Contradiction } from '../../core/engine/endpoints/belief.ts'
 import type { Networks } from '../../core/engine/networks.ts'
 import type { SignerNodes } from '../../core/signing/nodes.ts'
 import type { DatabaseHold } from '../../core/engine/database-hold.ts'
@@ -60,6 +61,9 @@ export const readHealth = panelEndpoint({
           .nullable()
           .meta({ description: 'Time since the last block that the scanner has read' }),
         ok: z.boolean(),
+        contradicted: z
+          .boolean()
+          .meta({ description: 'Whether an endpoint contradicts a final block' }),
         reason: z.string().nullable(),
       }),
     ),
@@ -84,7 +88,10 @@ export const readHealth = panelEndpoint({
         height: string | null
         tip_height: string
         updated_at: Date
-      }>('select network, height::text, tip_height::text, updated_at from network_scans'),
+        contradiction: Contradiction | null
+      }>(
+        'select network, height::text, tip_height::text, updated_at, contradiction from network_scans',
+      ),
       database.query<{ state: string; count: number; due: number; oldest_s: number }>(
         `select state, count(*)::int, count(*) filter (where next_run_at <= $2)::int due,
            floor(extract(epoch from $2::timestamptz - min(created_at)))::int oldest_s
@@ -170,6 +177,7 @@ function chainsOf(
     height: string | null
     tip_height: string
     updated_at: Date
+    contradiction: Contradiction | null
   }[],
   now: Date,
 ) {
@@ -184,6 +192,7 @@ function chainsOf(
         lag_blocks: null,
         tip_age_s: null,
         ok: true,
+        contradicted: false,
         reason: null,
       }
     }
@@ -192,14 +201,20 @@ function chainsOf(
       Math.max(Number(scan.tip_height), Number(scan.height)),
     ]
     const lag = tip - height
+    const reason = scan.contradiction
+      ? contradictionText(network.code, scan.contradiction)
+      : lag > LAG_BLOCKS_MAX
+        ? `${lag} blocks have not been read yet`
+        : null
     return {
       network: network.code,
       height,
       tip,
       lag_blocks: lag,
       tip_age_s: Math.max(0, Math.floor((now.getTime() - scan.updated_at.getTime()) / 1000)),
-      ok: lag <= LAG_BLOCKS_MAX,
-      reason: lag <= LAG_BLOCKS_MAX ? null : `${lag} blocks have not been read yet`,
+      ok: reason === null,
+      contradicted: scan.contradiction !== null,
+      reason,
     }
   })
 }
@@ -241,8 +256,9 @@ function alertsOf(
     say('critical', 'NOTHING_SIGNS', `${able}; ${NODES_NEEDED} are required`)
   else if (ready < nodes.length) say('warning', 'NODE_AWAY', able)
   for (const message of banMessages(nodes)) say('critical', 'NODE_BANNED', message)
-  for (const { network, ok, reason } of chains)
-    if (!ok) say('warning', 'CHAIN_BEHIND', `${network}: ${reason}`)
+  for (const { network, ok, contradicted, reason } of chains)
+    if (contradicted) say('critical', 'CHAIN_CONTRADICTED', `${network}: ${reason}`)
+    else if (!ok) say('warning', 'CHAIN_BEHIND', `${network}: ${reason}`)
   for (const { network, status } of tanks) {
     const isEmpty = status === 'empty'
     say(

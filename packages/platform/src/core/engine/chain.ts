@@ -18,7 +18,8 @@ import type {
 import type { Queryable } from '../database/pool.ts'
 import type { Environment } from '../environment.ts'
 import type { Belief } from './endpoints/current.ts'
-import type { Agreement, Endpoints } from './endpoints/group.ts'
+import type { Agreement, Voters } from './endpoints/agreement.ts'
+import type { Endpoints } from './endpoints/group.ts'
 import type { HeadPolling } from './endpoints/head-polling.ts'
 import type { Plan, TransactionKind, TransactionRow } from './transaction.ts'
 import type { WaitCode } from './waiting.ts'
@@ -429,6 +430,8 @@ export interface Chain {
   readonly pace?: HeadPolling
   /** Quorum of endpoints; absent if the response of one endpoint is sufficient. */
   readonly agreement?: Agreement
+  /** The endpoints; absent if there is only one. */
+  readonly voters?: Voters
   /** Asks only endpoints whose state is current; absent: any endpoint is believed. */
   readonly belief?: Belief
   /** The chain's name for a tag, if deposits are distinguished by tags. */

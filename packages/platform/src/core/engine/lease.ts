@@ -26,6 +26,10 @@ export class LeaseLost extends Error {
   }
 }
 
+/** SQL condition on `transactions t`: an endpoint of the network contradicts a final block. */
+export const IS_HALTED = `exists (select 1 from network_scans s where s.network = t.network
+  and s.contradiction is not null)`
+
 /** Leases up to `limit` due transactions for this worker. */
 export async function claim(services: Services, limit: number): Promise<TransactionRow[]> {
   return services.database.query<TransactionRow>(
@@ -39,7 +43,7 @@ export async function claim(services: Services, limit: number): Promise<Transact
        lease_token = gen_random_uuid(),
       attempts = t.attempts + 1
      from mine where t.workspace_id = mine.workspace_id and t.id = mine.id
-     returning t.*`,
+     returning t.*, ${IS_HALTED} "isHalted"`,
     [limit, LEASE_MS, services.database.now()],
   )
 }

@@ -64,6 +64,9 @@ const STEPS: Record<EngineStep, (services: Services, row: TransactionRow) => Pro
   void: voidAndFail,
 }
 
+/** Steps that start a payment; they wait while an endpoint contradicts a final block. */
+const HALTED_STEPS: ReadonlySet<unknown> = new Set<EngineStep>(['build', 'sign', 'replace'])
+
 /**
  * Runs one step of a leased transaction. An error leaves the state unchanged, and the step is
  * retried later.
@@ -80,6 +83,12 @@ async function runRule(services: Services, row: TransactionRow): Promise<void> {
   const { run, endsIfCancelled } = ruleOf(services.kinds, row) ?? {}
   if (run === undefined) throw new Error(`the state ${row.state} has no step`)
   if (row.plan.cancel && endsIfCancelled) return failCancelled(services, row)
+  if (row.isHalted && (HALTED_STEPS.has(run) || row.state === 'SCREENING'))
+    return advance(services.database, row, {
+      waits: 'FINAL_BLOCK',
+      last_error: 'an endpoint contradicts a final block',
+      run_in_ms: RETRY_MAX_MS,
+    })
   return typeof run === 'string' ? STEPS[run](services, row) : run(row)
 }
 

@@ -61,6 +61,8 @@ export interface TransactionRow<K extends TransactionKind = TransactionKind> {
   confirmed_at: Date | null
   attempts: number
   lease_token: string | null
+  /** Whether an endpoint contradicted a final block of the network when the row was claimed. */
+  isHalted?: boolean
   /** Voids that the signer nodes have signed for a failed transaction. */
   voids?: SignedVoid[]
   /** Absent if the row was not read from the database; see `present.ts`. */

@@ -336,6 +336,36 @@ for (const [name, family] of Object.entries(FAMILIES)) {
             )
           }))
 
+      test('while the endpoint contradicts final blocks, everything waits; then each transfer is paid once', () =>
+        staged(family, async (fixture) => {
+          await settled(fixture, 'earlier')
+          const before = await fixture.available()
+          const ids = [await fixture.create('before')]
+          await fixture.run()
+          fixture.accepts = false
+          await assert.rejects(fork(fixture, ids[0]!, true), /was final; nothing is credited,/)
+          ids.push(await fixture.create('during'))
+          for (let count = 0; count < 5; count++) await fixture.step()
+          const rows = await Promise.all(ids.map((id) => fixture.read(id)))
+          assert.deepEqual(
+            rows.map(({ state, waiting }) => [state, waiting?.code]),
+            [
+              ['CONFIRMED', undefined],
+              ['QUEUED', 'FINAL_BLOCK'],
+            ],
+          )
+          fixture.accepts = true
+          await fixture.scan()
+          await fixture.run()
+          let paid = 0n
+          for (const id of ids) {
+            const { status, fee } = await fixture.read(id)
+            assert.deepEqual([status, await fixture.onChain(id)], ['confirmed', 1])
+            paid += fixture.amount + (family.fuelled ? 0n : BigInt(fee as string))
+          }
+          assert.equal(before - (await fixture.available()), paid)
+        }))
+
       // The local Ethereum chain does not mine a removed deposit again.
       for (const isDropped of name === 'evm' ? [true] : [true, false])
         test(`a deposit whose block a reorganisation removes is ${isDropped ? 'not credited' : 'credited once when it is mined again'}`, () =>

@@ -6,7 +6,7 @@ import {
   type Registry,
 } from '@custody/chains'
 import type { Database } from '../../core/database/pool.ts'
-import type { Agreement } from '../../core/engine/endpoints/group.ts'
+import type { Agreement } from '../../core/engine/endpoints/agreement.ts'
 import type { Invoices } from '../../core/engine/interfaces/listeners.ts'
 import type { Loop } from '../../core/engine/loops/loop.ts'
 import type { Networks } from '../../core/engine/networks.ts'

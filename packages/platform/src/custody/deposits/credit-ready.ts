@@ -70,7 +70,8 @@ export async function creditReady(
        d.refuted_at
      from transactions t join deposits d on d.workspace_id = t.workspace_id
        and d.transaction_id = t.id
-     where ${WAITS_FOR_DEPTH} and d.block_height is not null`,
+     where ${WAITS_FOR_DEPTH} and d.block_height is not null and not exists (
+       select 1 from network_scans where network = $1 and contradiction is not null)`,
     [network.code],
   )
   const shown: { workspace: string; id: string; confirmations: number }[] = []

@@ -30,6 +30,7 @@ import { findAside, recordAside, takeBackAside } from './coins-aside.ts'
 import { revert } from './credit.ts'
 import { creditReady, WAITS_FOR_DEPTH } from './credit-ready.ts'
 import { placeCoins, placedCoins } from './coin-heights.ts'
+import { assertMayTakeBack, CONTRADICTION_ENDED, type Differing } from './contradiction.ts'
 import { checkMissing, missingAt, type MissingBlock } from './missing-block.ts'
 import { BLOCKS_FORGOTTEN, forgetBlocks, forgottenBelow } from './forget-blocks.ts'
 import { findDeposits, recordDeposit } from './record.ts'
@@ -396,24 +397,28 @@ async function writeBlocks(
 }
 
 /**
- * Writes the final height of a scan whose position did not change.
+ * Writes the final height of a scan whose position did not change. If the head is the block at this
+ * position, a contradiction ends: the endpoint returns the known blocks.
  * @returns whether the final height changed
  * @throws TakenOver
  */
 async function finalMoved(
   database: Queryable,
   network: Network,
-  { token }: Scan,
+  { token, height, hash }: Scan,
   tip: ChainTip,
   final: number,
 ): Promise<boolean> {
+  const isAtHead = tip.height === height && tip.hash === hash
   const row = await database.one<{ isMoved: boolean }>(
     `with ours as (select final_height from network_scans where network = $1 and lease_token = $2),
        moved as (
-       update network_scans set tip_height = $3, final_height = $4
-       where network = $1 and lease_token = $2 and final_height <> $4 returning 1
+       update network_scans set tip_height = $3, final_height = $4,
+         contradiction = case when not $5 then contradiction end
+       where network = $1 and lease_token = $2
+         and (final_height <> $4 or ($5 and contradiction is not null)) returning 1
      ) select exists (select 1 from moved) "isMoved" from ours`,
-    [network.code, token, tip.height, final],
+    [network.code, token, tip.height, final, isAtHead],
   )
   if (!row) throw new TakenOver(network)
   return row.isMoved
@@ -470,6 +475,7 @@ async function move(
        update network_scans set height = $3, tip_height = $4, final_height = $5, updated_at = $6,
          compared_height = case when $12::text is not null then compared_height end,
          known_at = case when $3::bigint >= $4::bigint then $7 else known_at end, lease_token = $11,
+         ${CONTRADICTION_ENDED},
          lease_until = case
            when $3::bigint < $4::bigint then $6::timestamptz + interval '${SCAN_LEASE_MS} milliseconds' end
        where network = $1 and lease_token = $2 returning 1
@@ -504,36 +510,6 @@ async function move(
 }
 
 /**
- * If several endpoints must agree, checks that a quorum reports another block before a final block
- * is reverted.
- * @throws RpcUnavailable if fewer endpoints do; the endpoint that reported another block is then
- *   not used for a while
- */
-async function agreeOnTakingBack(
-  { database }: Services,
-  { network, client, agreement }: Chain,
-  gone: { height: number; hash: string },
-): Promise<void> {
-  if (!agreement) return
-  // An endpoint may change which blocks it reports as final; whatever was credited stays final.
-  const was = await database.one<{ final: boolean }>(
-    `select exists (select 1 from network_scans where network = $1 and final_height >= $2)
-       or exists (select 1 from deposits d join transactions t on t.workspace_id = d.workspace_id
-         and t.id = d.transaction_id
-         where d.network = $1 and d.block_height >= $2 and t.state <> 'CONFIRMING') final`,
-    [network.code, gone.height],
-  )
-  if (was?.final !== true) return
-  let count = 0
-  for await (const { answer } of agreement.votes((each) => each.block(gone.height))) {
-    if (answer !== null && answer.hash !== gone.hash && ++count >= agreement.quorum) return
-  }
-  const reason = `it returns another block at ${gone.height} than the final one, and fewer than ${agreement.quorum} endpoints confirm it`
-  agreement.distrust(client, reason)
-  throw new RpcUnavailable(`${network.code}: an endpoint is not used: ${reason}`)
-}
-
-/**
  * Returns to the last block that is still part of the chain and reverts the contents of the blocks
  * above it.
  */
@@ -541,33 +517,31 @@ async function walkBack(services: Services, chain: Chain, scan: Scan): Promise<v
   const { network, client } = chain
   const from = scan.height
   let height = from
-  let differs = false
   let existing: string | undefined
-  /** The lowest stored block that the endpoint does not return. */
-  let gone = { height: from, hash: '' }
+  /** The lowest stored block of which the endpoint returns another one. */
+  let lowest: Differing | null = null
   for (;;) {
     existing = await hashAt(services, network, height)
-    if (existing === undefined) {
-      if (differs) await agreeOnTakingBack(services, chain, gone)
-      throw new Error(
-        `${network.code}: a reorganisation goes back further than the retained blocks`,
-      )
-    }
+    if (existing === undefined) break
     const block = await client.block(height)
     if (block && block.hash === existing) break
-    differs ||= block !== null
-    gone = { height, hash: existing }
+    if (block) lowest = { height, known: existing, other: block.hash }
     height--
   }
   // Heights that a lagging endpoint does not have yet are not a reorganisation.
-  if (!differs) return
-  await agreeOnTakingBack(services, chain, gone)
+  if (lowest === null) {
+    if (existing !== undefined) return
+    throw new RpcUnavailable(
+      `${network.code}: the endpoint returns none of the blocks that are kept`,
+    )
+  }
+  await assertMayTakeBack(services, chain, lowest)
   const next = (scan.next = services.environment.uuid())
   await services.database.transaction(async (tx) => {
     // The position is moved first, because a process that was suspended must not revert blocks that
     // another process has read since.
     const moved = await tx.query(
-      `update network_scans set height = $3, lease_token = $4,
+      `update network_scans set height = $3, lease_token = $4, ${CONTRADICTION_ENDED},
          compared_height = case when compared_height > $3 then $3 else compared_height end
        where network = $1 and lease_token = $2 returning 1`,
       [network.code, scan.token, height, next],
@@ -593,4 +567,9 @@ async function walkBack(services: Services, chain: Chain, scan: Scan): Promise<v
   })
   Object.assign(scan, { token: next, next: null, height, hash: existing })
   services.log.warn({ network: network.code, from, to: height }, 'the chain was reorganised')
+  if (existing === undefined)
+    services.log.error(
+      { network: network.code, to: height },
+      'a reorganisation goes back further than the blocks that are kept; read earlier blocks again with "custody rescan"',
+    )
 }

@@ -2,7 +2,7 @@ import type { FamilyName, Fetch, Network } from '@custody/chains'
 import { inSpan } from '@custody/tracing'
 import type { Logger } from 'pino'
 import type { Chain, ChainContext, Connect } from '../../core/engine/chain.ts'
-import { BlockAges } from '../../core/engine/endpoints/belief.ts'
+import { BlockAges, type Contradiction } from '../../core/engine/endpoints/belief.ts'
 import { EndpointGroup, type EndpointWatch } from '../../core/engine/endpoints/group.ts'
 import { HeadPolling } from '../../core/engine/endpoints/head-polling.ts'
 import type { Metrics } from '../../core/metrics.ts'
@@ -64,13 +64,18 @@ function connected(
     watch: watchOf(network, watched),
     ages,
     known: async () => {
-      const row = await database.one<{ height: string | null; trusted_until: Date | null }>(
-        'select height::text, trusted_until from network_scans where network = $1',
+      const row = await database.one<{
+        height: string | null
+        trusted_until: Date | null
+        contradiction: Contradiction | null
+      }>(
+        'select height::text, trusted_until, contradiction from network_scans where network = $1',
         [network.code],
       )
       return {
         scanned: row?.height ? Number(row.height) : null,
         trustedUntil: row?.trusted_until ?? null,
+        contradiction: row?.contradiction ?? null,
       }
     },
     endpoints: endpoints.map((endpoint, at) => {
@@ -85,13 +90,14 @@ function connected(
     }),
   })
   const chain = connect(context, network, group)
-  const { agreement } = group
+  const { agreement, voters } = group
   if (agreement)
     for (const name of names)
       watched?.metrics.endpointDisagreements.labels(network.code, name).inc(0)
   return Object.defineProperties(chain, {
     belief: { value: group.belief, enumerable: true },
     ...(watched ? { pace: { get: () => paces[group.inUse], enumerable: true } } : {}),
+    ...(voters ? { voters: { value: voters, enumerable: true } } : {}),
     ...(agreement ? { agreement: { value: agreement, enumerable: true } } : {}),
   })
 }

@@ -1,6 +1,8 @@
+import type { Details } from '../../console-api/people/audit-chain.ts'
 import { OPERATOR, writeAudit } from '../../console-api/people/audit-log.ts'
-import type { Database } from '../../core/database/pool.ts'
+import type { Database, Queryable } from '../../core/database/pool.ts'
 import type { Networks } from '../../core/engine/networks.ts'
+import { acceptBlock, contradictionsOf } from '../../custody/deposits/contradiction.ts'
 import { OperatorError, type Command } from './command.ts'
 
 interface Services {
@@ -24,19 +26,31 @@ function durationOf(text: unknown): number {
   return ms
 }
 
+/** @throws OperatorError */
+function networkOf(networks: Networks, input: Record<string, unknown>): string {
+  const code = String(input['network'])
+  if (networks.has(code)) return code
+  const codes = networks.all().map(({ network }) => network.code)
+  throw new OperatorError(`NETWORK: ${code} has no endpoint; must be one of ${codes.join(', ')}`)
+}
+
+/** Writes an entry into the audit log of every workspace, because all of them use the network. */
+async function auditEverywhere(
+  tx: Queryable,
+  action: string,
+  object: string,
+  details: Details,
+): Promise<void> {
+  for (const { id } of await tx.query<{ id: string }>('select id from workspaces order by id'))
+    await writeAudit(tx, id, OPERATOR, { action, object, details })
+}
+
 /**
  * Lets the endpoints of a network end and price transfers for a time although their newest block
  * seems to be old, as on a chain that produces no blocks.
  */
 export const trustEndpoints: Command<Services> = async ({ database, networks }, input) => {
-  const code = String(input['network'])
-  if (!networks.has(code))
-    throw new OperatorError(
-      `NETWORK: ${code} has no endpoint; must be one of ${networks
-        .all()
-        .map(({ network }) => network.code)
-        .join(', ')}`,
-    )
+  const code = networkOf(networks, input)
   const ms = durationOf(input['for'])
   const until = await database.transaction(async (tx) => {
     const at = new Date(tx.now().getTime() + ms)
@@ -46,13 +60,7 @@ export const trustEndpoints: Command<Services> = async ({ database, networks }, 
     )
     if (changed.length === 0)
       throw new OperatorError(`NETWORK: ${code} is not used yet: no workspace has an address on it`)
-    // The setting applies to every workspace.
-    for (const { id } of await tx.query<{ id: string }>('select id from workspaces order by id'))
-      await writeAudit(tx, id, OPERATOR, {
-        action: 'endpoints.trusted',
-        object: code,
-        details: { until: at.toISOString() },
-      })
+    await auditEverywhere(tx, 'endpoints.trusted', code, { until: at.toISOString() })
     return at
   })
   return {
@@ -60,4 +68,28 @@ export const trustEndpoints: Command<Services> = async ({ database, networks }, 
     trusted_until: until.toISOString(),
     endpoints: (await networks.get(code).belief?.states()) ?? [],
   }
+}
+
+/**
+ * Accepts the block that an endpoint returns instead of one that was final. What the known blocks from
+ * there on have booked is then taken back, and the network credits and pays again.
+ */
+export const acceptReorg: Command<Services> = async ({ database, networks }, input) => {
+  const code = networkOf(networks, input)
+  const [height, hash] = [String(input['height']), String(input['hash'])]
+  if (!/^\d{1,15}$/.test(height))
+    throw new OperatorError('HEIGHT: must be the height of a block, such as 840000')
+  const found = await database.transaction(async (tx) => {
+    const contradiction = (await contradictionsOf(tx)).get(code)
+    if (contradiction === undefined)
+      throw new OperatorError(`NETWORK: no endpoint contradicts a final block of ${code}`)
+    if (!(await acceptBlock(tx, code, { height: Number(height), other: hash })))
+      throw new OperatorError(
+        `HEIGHT and HASH: the endpoint of ${code} returns ${contradiction.other} as block ${contradiction.height}; compare it with a block explorer before you accept it`,
+      )
+    const { known, other } = contradiction
+    await auditEverywhere(tx, 'chain.reorg_accepted', code, { height, known, accepted: other })
+    return contradiction
+  })
+  return { network: code, height: found.height, known: found.known, accepted: found.other }
 }

@@ -25,7 +25,7 @@ import {
   listConsolePeople,
   resetPerson,
 } from './console.ts'
-import { trustEndpoints } from './endpoints.ts'
+import { acceptReorg, trustEndpoints } from './endpoints.ts'
 import { doctorFacts } from './doctor/database.ts'
 import { eventsAfter } from './events/events.ts'
 import { reconcileOutcome, startReconcile } from './books/reconcile.ts'
@@ -153,6 +153,7 @@ export const COMMANDS: Record<string, { run: Command<Application>; audit: 'reads
     audit: { not: 'what is adopted is on the records of the signer nodes' },
   },
   'reconcile outcome': { run: reconcileOutcome, audit: 'reads' },
+  'chain accept-reorg': { run: acceptReorg, audit: 'entry' },
   'endpoint trust': { run: trustEndpoints, audit: 'entry' },
   events: { run: eventsAfter, audit: 'reads' },
   doctor: { run: doctorFacts, audit: 'reads' },

@@ -6,7 +6,24 @@ export interface KnownOfNetwork {
   scanned: number | null
   /** Time until which the operator trusts endpoints of the network that seem to be behind. */
   trustedUntil: Date | null
+  /** A final block of which an endpoint returned another one; null: there is none. */
+  contradiction: Contradiction | null
 }
+
+/** A final block, and the one that an endpoint returns at its height instead. `since`: ISO time. */
+export interface Contradiction {
+  height: number
+  known: string
+  other: string
+  since: string
+}
+
+/** Returns what a contradiction is, and how it ends. */
+export const contradictionText = (
+  network: string,
+  { height, known, other }: Contradiction,
+): string =>
+  `an endpoint returns ${other} as block ${height}, and ${known} was final; nothing is credited, settled or paid until the endpoint returns ${known} again, or another one decides, or the operator accepts the other chain: npx custody chain accept-reorg ${network} ${height} ${other}`
 
 /**
  * No endpoint is current. Answers that would end a transfer or price it are then not used; blocks,

@@ -46,7 +46,7 @@ function staged(
     clock = { now: NOW },
   }: { quorum?: number; code?: string; ages?: BlockAges; clock?: { now: number } } = {},
 ) {
-  const known: KnownOfNetwork = { scanned: 100, trustedUntil: null }
+  const known: KnownOfNetwork = { scanned: 100, trustedUntil: null, contradiction: null }
   const endpoints = Array.from({ length: count }, (): Endpoint => ({
     head: at(100),
     heads: [],

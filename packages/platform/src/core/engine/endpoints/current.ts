@@ -11,6 +11,7 @@ import type { Environment } from '../../environment.ts'
 import {
   agreedRates,
   BlockAges,
+  contradictionText,
   doubtOf,
   NoCurrentEndpoint,
   type KnownOfNetwork,
@@ -69,7 +70,7 @@ export interface CurrentContext {
 export const ROUNDS = 8
 /** Number of endpoints whose fee rates are compared. */
 const RATES_ASKED = 3
-const NOTHING_KNOWN: KnownOfNetwork = { scanned: null, trustedUntil: null }
+const NOTHING_KNOWN: KnownOfNetwork = { scanned: null, trustedUntil: null, contradiction: null }
 
 const nonceIn = (answer: unknown): bigint =>
   typeof answer === 'bigint'
@@ -240,8 +241,8 @@ export class CurrentEndpoints<S extends Seat> implements Belief {
   }
 
   /**
-   * Returns why the answers of an endpoint may be about an old state; null if they are not, or if
-   * the operator trusts the endpoints of the network.
+   * Returns why the answers of an endpoint may be about an old or another state; null if they are not,
+   * or if the operator trusts the endpoints of the network. The trust does not cover a contradiction.
    * @param o.isTrusted false: the operator's trust does not count
    * @param o.blocks number of blocks that it may be below those that were read
    */
@@ -250,7 +251,8 @@ export class CurrentEndpoints<S extends Seat> implements Belief {
     { isTrusted = true, blocks = 0 }: { isTrusted?: boolean; blocks?: number } = {},
   ): Promise<string | null> {
     const { network, environment, known } = this.#context
-    const { scanned, trustedUntil } = (await known?.()) ?? NOTHING_KNOWN
+    const { scanned, trustedUntil, contradiction } = (await known?.()) ?? NOTHING_KNOWN
+    if (contradiction) return contradictionText(network.code, contradiction)
     const now = environment.now()
     const doubt = doubtOf(head, network, { scanned, now, ages: this.#ages, blocks })
     return isTrusted && trustedUntil !== null && trustedUntil.getTime() > now ? null : doubt

@@ -9,6 +9,7 @@ import type {
 } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import type { Environment } from '../../environment.ts'
+import type { Agreement, AskEndpoint, Vote, Voters } from './agreement.ts'
 import { NoCurrentEndpoint } from './belief.ts'
 import { CurrentEndpoints, ROUNDS, type Belief, type CurrentContext } from './current.ts'
 import { call, withMethods, type Method } from './with-methods.ts'
@@ -39,42 +40,6 @@ export interface EndpointWatch {
 /** Creates a client for each endpoint, and returns a client that uses whichever is up. */
 export interface Endpoints {
   client<Client extends ChainClient>(make: (endpoint: RpcEndpoint, fetch: Fetch) => Client): Client
-}
-
-type AskEndpoint<Answer> = (client: ChainClient, name: string) => Promise<Answer>
-
-/** The response of one endpoint. */
-export interface Vote<Answer> {
-  name: string
-  answer: Answer
-}
-
-/**
- * Quorum of endpoints: exists if the operator requires several endpoints to agree before money
- * depends on a response.
- */
-export interface Agreement {
-  /** Number of endpoints that must agree, at least two. */
-  readonly quorum: number
-  /**
-   * Yields the response of each endpoint that responds, in order of preference.
-   * @throws RpcUnavailable if fewer endpoints than the quorum respond
-   */
-  votes<Answer>(ask: AskEndpoint<Answer>): AsyncGenerator<Vote<Answer>>
-  /**
-   * Returns false if it was called with the same name a few seconds ago, so that a missing
-   * agreement is not queried again with every block.
-   * @param slower doubles the interval with each query, for queries that could otherwise repeat
-   *   without end because one endpoint reports something that does not exist
-   */
-  isDue(name: string, slower?: boolean): boolean
-  /**
-   * Stops using an endpoint for a while because its response differs from those of the others.
-   * @param client a client returned by `oneEndpoint`
-   */
-  distrust(client: ChainClient, reason: string): void
-  /** Returns the name of the endpoint behind a client of `oneEndpoint`; null before its first answer. */
-  nameOf(client: ChainClient): string | null
 }
 
 /**
@@ -225,11 +190,17 @@ export class EndpointGroup implements Endpoints {
 
   /** Quorum of endpoints; null if the response of one endpoint is sufficient. */
   get agreement(): Agreement | null {
-    if (this.#quorum < 2) return null
+    const { voters } = this
+    if (this.#quorum < 2 || !voters) return null
+    const isDue = (name: string, slower = false) => this.#isDue(name, slower)
+    return { ...voters, quorum: this.#quorum, isDue }
+  }
+
+  /** The endpoints; null if there is only one. */
+  get voters(): Voters | null {
+    if (this.#endpoints.length < 2) return null
     return {
-      quorum: this.#quorum,
       votes: (ask) => this.#votes(ask),
-      isDue: (name, slower = false) => this.#isDue(name, slower),
       distrust: (client, reason) => {
         const seat = this.#views.get(client)?.()
         if (!seat) return

@@ -1,5 +1,5 @@
 import type { ChainClient, ExpectedTransfer, Network, TransactionStatus } from '@custody/chains'
-import type { Agreement } from './group.ts'
+import type { Agreement } from './agreement.ts'
 import { finalAt } from '../outcomes/final.ts'
 import type { Metrics } from '../../metrics.ts'
 import type { Logger } from 'pino'

@@ -347,7 +347,7 @@ test('an endpoint with another chain removes no final deposits, and is no longer
   await fixture.control({ command: 'mine', blocks: 1 })
   await assert.rejects(
     fixture.scan(),
-    /ETH: an endpoint is not used: it returns another block at \d+ than the final one, and fewer than 2 endpoints confirm it/,
+    /ETH: an endpoint is not used: it returns another block at \d+ than the final one, and 2 other endpoints return that one/,
   )
   requests = []
   await mine(1)
@@ -364,6 +364,39 @@ test('an endpoint with another chain removes no final deposits, and is no longer
   // When the other endpoints report the other chain too, it is treated as a reorganisation.
   clock.advance(20_000)
   behaviour['b'] = behaviour['c'] = behaviour['a'] as Behaviour
+  await mine(1)
+  assert.equal(held - (await fixture.available()), parseAmount('0.125', 18))
+})
+
+test('of two endpoints without a quorum, one that contradicts a final block is set aside, and both decide', async () => {
+  await open(['a', 'b'], 1)
+  fixture.accepts = false
+  await fund('0.125')
+  await mine(FINAL_BLOCKS)
+  await settle()
+  const held = await fixture.available()
+  const { height } = (await fixture.database.one<{ height: number }>(
+    'select max(block_height)::integer height from deposits',
+  )) as { height: number }
+  // Alone, it decides nothing.
+  behaviour['a'] = otherChain(height)
+  behaviour['b'] = { isAway: true }
+  await fixture.control({ command: 'mine', blocks: 1 })
+  await assert.rejects(fixture.scan(), /nothing is credited, settled or paid until/)
+  delete behaviour['b']
+  clock.advance(20_000)
+  await assert.rejects(
+    fixture.scan(),
+    /ETH: an endpoint is not used: .*, and 1 other endpoints return that one/,
+  )
+  await mine(1)
+  assert.equal(await fixture.available(), held)
+  assert.equal(
+    await fixture.database.one('select 1 from network_scans where contradiction is not null'),
+    undefined,
+  )
+  clock.advance(20_000)
+  behaviour['b'] = behaviour['a']
   await mine(1)
   assert.equal(held - (await fixture.available()), parseAmount('0.125', 18))
 })

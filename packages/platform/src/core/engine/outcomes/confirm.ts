@@ -52,7 +52,8 @@ const isStored = (chain: Attempt, status: Included, fee: bigint): boolean =>
 
 /**
  * Returns the number of blocks that the scanner has read on top of a block, including the block
- * itself; 0 if the scanner has read no block or a different block at this height. Nothing is settled in
+ * itself; 0 if the scanner has read no block or a different block at this height, or if an endpoint
+ * contradicts a final block. Nothing is settled in
  * a block that the scanner has not read, because the scanner is what notices that a block has left the
  * chain. A block that is too old to be stored (`BLOCKS_KEPT` in `forget-blocks.ts`) was read before and
  * is identified by its height only, and so is a block whose hash the chain does not return.
@@ -64,7 +65,7 @@ async function depthRead(
 ): Promise<number> {
   const scan = await database.one<{ depth: number }>(
     `select (s.height - $2::bigint + 1)::integer depth from network_scans s where s.network = $1
-      and s.height >= $2
+      and s.height >= $2 and s.contradiction is null
       and coalesce((select b.hash = $3 or $3 = '' from blocks b where b.network = $1 and b.height = $2),
         $2 < (select min(b.height) from blocks b where b.network = $1))`,
     [code, block.height, block.blockHash],

@@ -10,6 +10,7 @@ import {
   type Definition,
 } from './definition.ts'
 import { APPROVER_COMMANDS } from './approver-commands.ts'
+import { CHAIN_COMMANDS } from './chain-commands.ts'
 import { DEVNET_COMMANDS } from './devnet-commands.ts'
 import { POLICY_COMMANDS } from './policy-commands.ts'
 import { SIGNER_COMMANDS } from './signer-commands.ts'
@@ -194,6 +195,7 @@ export const COMMANDS: readonly Definition[] = [
     run: async () => (await gasTank()).set,
   },
   ...DEVNET_COMMANDS,
+  ...CHAIN_COMMANDS,
   {
     usage: 'aml refresh-ofac <FILE>',
     summary: 'Replace the list of sanctioned addresses.',
@@ -221,14 +223,6 @@ export const COMMANDS: readonly Definition[] = [
       'Release a deposit that is held because one of its senders is unknown. Known senders are still screened.',
     options: { '!transaction ID': 'ID of the deposit' },
     run: async () => (await wallets()).amlRelease,
-  },
-  {
-    usage: 'endpoint trust <NETWORK>',
-    summary:
-      'Let the endpoints of a network end and price transfers for a time although their newest block seems to be old.',
-    args: { NETWORK: 'network, such as ETH' },
-    options: { '!for TIME': 'time from now, such as 30m or 1h, up to 24h; 0: no longer' },
-    run: async () => (await import('./endpoints.ts')).trust,
   },
   {
     usage: 'sweep set',
@@ -534,19 +528,6 @@ export const COMMANDS: readonly Definition[] = [
       const { doctor } = await import('../doctor/doctor.ts')
       return () => doctor()
     },
-  },
-  {
-    usage: 'probe <NETWORK> <URL>',
-    summary:
-      'Check that an endpoint supports every call that the platform makes, before it is configured; exit 1 if a required one is missing.',
-    args: { NETWORK: 'network of the endpoint, such as ETH', URL: 'http(s) URL of the endpoint' },
-    options: {
-      'username U': 'user name of HTTP basic authentication (default: none)',
-      'password-file F': 'file whose first line is the password of --username (default: none)',
-      'header NAME:VALUE…':
-        'HTTP header, such as a provider’s key; VALUE may be @FILE; repeat the option for several headers',
-    },
-    run: async () => (await import('../probe.ts')).probeRun,
   },
   {
     usage: 'completion <SHELL>',

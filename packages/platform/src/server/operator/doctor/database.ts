@@ -7,6 +7,8 @@ import { MIGRATIONS } from '../../../core/database/migrate.ts'
 import { openDatabase, type Queryable, type Database } from '../../../core/database/pool.ts'
 import { excessOf, roleFacts } from '../../../core/database/table-rights.ts'
 import type { Command } from '../command.ts'
+import { contradictionText } from '../../../core/engine/endpoints/belief.ts'
+import { contradictionsOf } from '../../../custody/deposits/contradiction.ts'
 import { unpricedCoins } from '../../../custody/prices/coverage.ts'
 import { ok, problem, warning, type Finding } from './findings.ts'
 
@@ -68,10 +70,17 @@ async function databaseFacts(database: Queryable): Promise<DatabaseFacts> {
   }
 }
 
-/** Returns the state of a running platform's database and prices, for the doctor. */
+/** Returns the state of a running platform's database, prices and final blocks, for the doctor. */
 export const doctorFacts: Command<Services> = async (services) => ({
   database: await databaseFacts(services.database),
   unpriced: unpricedCoins(services),
+  contradicted: [...(await contradictionsOf(services.database))].map(
+    ([network, contradiction]) => ({
+      network,
+      ...contradiction,
+      reason: contradictionText(network, contradiction),
+    }),
+  ),
 })
 
 /** Reads the state of a database by its configured URL, if no running platform can return it. */

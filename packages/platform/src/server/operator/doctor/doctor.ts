@@ -23,7 +23,7 @@ import {
 } from './certificates.ts'
 import { askDatabase, databaseFindings, type DatabaseFacts } from './database.ts'
 import { diagnoseDisk } from './disk.ts'
-import { findingLine, ok, type Finding } from './findings.ts'
+import { findingLine, ok, problem, type Finding } from './findings.ts'
 import { askLocalChains, notRunning } from './local.ts'
 import { diagnoseNetworks, diagnosisLine, type Diagnosis } from './networks.ts'
 import { diagnoseNodes } from './nodes.ts'
@@ -49,6 +49,7 @@ async function diagnoseLoops(home: string): Promise<FailingLoop[]> {
 interface PlatformFacts {
   database: DatabaseFacts | { error: unknown }
   unpriced: string[]
+  contradicted: { network: string; reason: string }[]
 }
 
 /**
@@ -57,12 +58,11 @@ interface PlatformFacts {
  */
 async function readPlatformFacts(home: string): Promise<PlatformFacts | null> {
   try {
-    return (await callPlatform(home, 'doctor', {})) as unknown as {
-      database: DatabaseFacts
-      unpriced: string[]
-    }
+    return (await callPlatform(home, 'doctor', {})) as unknown as PlatformFacts
   } catch (error) {
-    return error instanceof PlatformAway ? null : { database: { error }, unpriced: [] }
+    return error instanceof PlatformAway
+      ? null
+      : { database: { error }, unpriced: [], contradicted: [] }
   }
 }
 
@@ -103,6 +103,13 @@ async function diagnoseHosts(
     ...diagnoseDisk('the data folder', settings.home),
     ...(settings.walArchive === null ? [] : diagnoseDisk('the archived log', settings.walArchive)),
     ...(await diagnosePublic(settings.publicUrl)),
+    ...(platform?.contradicted ?? []).map(({ network, reason }) =>
+      problem(
+        'platform',
+        `${network}: ${reason}`,
+        'compare the block with a block explorer (docs/mainnet.md)',
+      ),
+    ),
   ]
 }
 
