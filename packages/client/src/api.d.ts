@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 98c26e3a4a66e99c45777e793ebb237b898aa7a2a68cd3f5256d11464eac0ced
-// types 22471d43b9a325f0142b62c5f1aae5974ef217563a91d959c7251a2c8a4ce9e4
+// document e798421e507274bb21c7771496493ae2a5eb836038d9f1d5dfb0e666582c1fe8
+// types 89c243a09e33502a99c90e37473790d6cab358884699167d83b89c1507aff12c
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -3524,7 +3524,7 @@ export interface components {
             unfinished: number;
         };
         Waiting: {
-            /** @description Reason code. Currently NETWORK_FEES, GAS_TANK, COINS, EARLIER_TRANSFER, SCREENING, AML_HELD, APPROVAL, POLICY, SIGNER_NODES, ENDPOINT, FEE_ESTIMATE, CHAIN_REFUSAL, FEE_TOO_LOW, REORGANISED, FINAL_BLOCK, SWEEP_COST, INTERNAL; further codes may be added */
+            /** @description Reason code. Currently NETWORK_FEES, GAS_TANK, COINS, EARLIER_TRANSFER, SCREENING, AML_HELD, APPROVAL, POLICY, SIGNER_NODES, ENDPOINT, FEE_ESTIMATE, CHAIN_REFUSAL, FEE_TOO_LOW, REORGANISED, BELOW_ZERO, FINAL_BLOCK, SWEEP_COST, INTERNAL; further codes may be added */
             code: string;
             /** @description A sentence for people; may change */
             reason: string;

@@ -21,6 +21,7 @@ import { systemEnvironment } from '../../src/core/environment.ts'
 import { fillTanksLoop } from '../../src/custody/gas-tanks/ensure-tank.ts'
 import type { Caller } from '../../src/core/http/endpoint.ts'
 import { devnetControl, localEndpoints } from '../../src/server/app/local/local.ts'
+import { post } from '../../src/core/ledger/post.ts'
 import { createMetrics } from '../../src/core/metrics.ts'
 import { connectAll } from '../../src/server/app/connect.ts'
 import { reportUnreadable } from '../../src/server/app/health/report-unreadable.ts'
@@ -467,6 +468,23 @@ export class FamilyFixture {
       [this.walletId, this.place.code],
     )
     return BigInt(row?.balance ?? '0')
+  }
+
+  /** Books an amount for the wallet, also below zero, as a reversed deposit does. */
+  async adjust(amount: bigint): Promise<void> {
+    const of = { workspace: this.caller.workspaceId, asset: this.place.code }
+    await this.database.transaction((tx) =>
+      post(
+        tx,
+        'deposit-reverted',
+        randomUUID(),
+        [
+          { ...of, kind: 'chain', amount: -amount },
+          { ...of, wallet: this.walletId, kind: 'available', amount },
+        ],
+        { overdraw: true },
+      ),
+    )
   }
 
   get amount(): bigint {

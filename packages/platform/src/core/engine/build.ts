@@ -27,6 +27,9 @@ interface Services {
   tanks: Tanks
 }
 
+/** Pause before a transfer of a wallet below zero is tried again, in milliseconds. */
+const BELOW_ZERO_POLL_MS = 10_000
+
 /**
  * QUEUED → SIGNING, or → FUELING if the workspace's gas tank pays: fixes the inputs or nonce and
  * the unsigned bytes in one commit.
@@ -34,6 +37,12 @@ interface Services {
 export async function build(services: Services, row: TransactionRow): Promise<void> {
   const kind = services.kinds[row.kind]
   if (await kind.heldBack?.(row)) return
+  if (kind.spendsBalance?.(row) && (await isBelowZero(services.database, row)))
+    return advance(services.database, row, {
+      waits: 'BELOW_ZERO',
+      last_error: 'the balance of the wallet is below zero',
+      run_in_ms: BELOW_ZERO_POLL_MS,
+    })
   const chain = services.networks.get(row.network)
   // A transaction sent by the gas tank itself was planned when its row was inserted.
   const isPlanned = chain.fuelled !== null && row.source_type === 'GAS_TANK'
@@ -95,6 +104,19 @@ const refusalOf = (services: Services, chain: Chain, task: Task): Promise<string
     async () => (await services.kinds[task.row.kind].refusal?.(chain, task)) ?? null,
     (refusal) => refusal !== null,
   )
+
+/** Whether a reorganisation has left the wallet's available balance below zero. */
+async function isBelowZero(
+  database: Database,
+  { workspace_id: workspace, wallet_id: wallet, asset }: TransactionRow,
+): Promise<boolean> {
+  const account = await database.one(
+    `select 1 from ledger_accounts where workspace_id = $1 and wallet_id = $2 and asset = $3
+       and kind = 'available' and balance < 0`,
+    [workspace, wallet, asset],
+  )
+  return account !== undefined
+}
 
 async function taskOf(services: Services, row: TransactionRow): Promise<Task> {
   const asset = services.registry.asset(row.asset)

@@ -32,6 +32,8 @@ const REASONS = {
     'The network does not accept the fee of the transaction now. It is sent again, with a higher fee if the request allows one. The caller can replace it with a higher fee.',
   REORGANISED:
     'A reorganisation of the chain removed the payment that it spends. The same transaction is sent again until the payment returns.',
+  BELOW_ZERO:
+    'The balance of the wallet is below zero, because a reorganisation removed a deposit that it has spent. The transfer continues when the wallet is filled.',
   FINAL_BLOCK:
     'The endpoint of the network returns another block than one that was final. The step is retried when it is known which one is right.',
   SWEEP_COST: 'The amount does not justify the network fee of a sweep yet.',

@@ -290,6 +290,21 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         assert.deepEqual([await fixture.onChain(id), await fixture.available()], [0, before])
       }))
 
+    test('a transfer of a wallet below zero waits until the wallet is filled', () =>
+      staged(family, async (fixture) => {
+        const before = await fixture.available()
+        const id = await fixture.create('below zero')
+        // As after the reversal of a deposit that the wallet has spent.
+        const below = (await fixture.available()) + 1n
+        await fixture.adjust(-below)
+        for (let count = 0; count < 5; count++) await fixture.step()
+        const { state, waiting } = await fixture.read(id)
+        assert.deepEqual([state, waiting?.code], ['QUEUED', 'BELOW_ZERO'])
+        await fixture.adjust(below)
+        await fixture.run()
+        await confirmed(fixture, id, family, before)
+      }))
+
     if (!family.isFinalAtOnce) {
       test('a transfer whose block a reorganisation removes is mined again, and is booked once', () =>
         staged(family, async (fixture) => {

@@ -101,6 +101,7 @@ export const stakingKind = (services: Services): Kind<StakingKind> => ({
   ...platformFee(services),
   states: statesOf(services),
   isJudged: (row) => row.kind === 'STAKE' && isOwnRequest(row),
+  spendsBalance: (row) => row.kind === 'STAKE' && isFirstOfStake(row),
   heldBack: async (row) => isFirstOfStake(row) && (await awaitPolicy(services, row)),
   refused: async (row, refusal) =>
     isFirstOfStake(row) && returnForApproval(services, row, refusal, async () => row.state),

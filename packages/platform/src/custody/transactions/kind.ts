@@ -129,6 +129,7 @@ export const withdrawalKind = (services: Services): Kind<'WITHDRAWAL'> => ({
   ...platformFee(services),
   states: statesOf(services),
   isJudged: isOwnRequest,
+  spendsBalance: () => true,
   heldBack: async (row) => (await screenAgain(services, row)) || (await awaitPolicy(services, row)),
   async refused(row, refusal) {
     const stateAfter = async (tx: Queryable) => {

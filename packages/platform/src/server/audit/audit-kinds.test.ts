@@ -10,6 +10,7 @@ import { audit } from './audit.ts'
 import { auditLoop } from './loop.ts'
 import { latestAudit, recordedAudit } from './recorded.ts'
 import type { Application } from '../app/application.ts'
+import { adoptIntoBooks } from '../operator/books/adopt.ts'
 import { showAudit } from '../operator/show-audit.ts'
 import { useDatabase } from '../../../testing/deposits-support.ts'
 import { FamilyFixture } from '../../../testing/chains/family-fixture.ts'
@@ -113,6 +114,25 @@ test('a ledger balance above the chain’s is a deficit, even if another account
     showAudit(report).join('\n'),
     /\(DEFICIT[;)].*\n.*differences: deficits [1-9].* stop withdrawals\./s,
   )
+})
+
+test('while the endpoint contradicts a final block, its differences are neither, and none is recorded', async () => {
+  const services = patient()
+  const contradiction = { height: 7, known: 'aa', other: 'bb', since: '2026-01-01T00:00:00.000Z' }
+  const set = (value: unknown) =>
+    database.get().query('update network_scans set contradiction = $1', [value])
+  await set(JSON.stringify(contradiction))
+  const report = await audit(services)
+  const ofChain = report.differences.filter(({ network }) => network === 'ETH')
+  assert.ok(ofChain.length > 0 && ofChain.every(({ kind }) => kind === 'reorganised'))
+  assert.match(
+    showAudit(report).join('\n'),
+    /\(reorganised; .* accept-reorg ETH 7 bb\)\n.*, reorganised [1-9].*decide which chain is right/s,
+  )
+  const input = { asset: 'ETH', amount: '0.25', address: fixture.source }
+  await assert.rejects(adoptIntoBooks(services, input), /--asset: nothing can be recorded now: /)
+  await set(null)
+  assert.ok((await audit(services)).differences.every(({ kind }) => kind !== 'reorganised'))
 })
 
 test('a network that cannot be queried is reported as neither surplus nor deficit', async () => {

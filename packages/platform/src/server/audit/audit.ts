@@ -6,8 +6,10 @@ import type { Database } from '../../core/database/pool.ts'
 import type { Networks } from '../../core/engine/networks.ts'
 import type { Aml } from '../../custody/aml/aml.ts'
 import type { Venues } from '../../commerce/exchanges/venues.ts'
+import { contradictionText } from '../../core/engine/endpoints/belief.ts'
+import { contradictionsOf } from '../../custody/deposits/contradiction.ts'
 import { accountDifferences } from './accounts.ts'
-import type { AuditReport, Difference, NotCounted } from './report.ts'
+import type { AuditReport, Difference, DifferenceKind, NotCounted } from './report.ts'
 import { compareExchanges } from './exchanges.ts'
 import { utxoDifferences } from './utxo.ts'
 
@@ -60,9 +62,11 @@ async function attempt(
   const networks: AuditReport['networks'] = {}
   const notCounted: NotCounted[] = []
   const books = await checkBooks(services, differences)
+  const contradictions = await contradictionsOf(services.database)
   for (const chain of services.networks.all()) {
     signal?.throwIfAborted()
     const { network } = chain
+    const before = differences.length
     try {
       const { notCounted: more, ...counts } = chain.coins
         ? await utxoDifferences(services, network, chain.coins, differences)
@@ -81,6 +85,13 @@ async function attempt(
         note: reasonOf(error),
       })
     }
+    const contradiction = contradictions.get(network.code)
+    if (contradiction)
+      for (const each of differences.slice(before))
+        Object.assign(each, {
+          kind: 'reorganised' satisfies DifferenceKind,
+          note: contradictionText(network.code, contradiction),
+        })
   }
   await networksNotCompared(services, differences)
   const compared = Object.values(networks).reduce(

@@ -3,9 +3,10 @@ import type { AsideReason } from '@custody/chains'
 /**
  * Kind of a difference. `surplus`: the chain or exchange holds more than the ledger, which harms no
  * customer and can be caused by anyone. `deficit`: the ledger promises more than exists, or
- * contradicts itself. `unknown`: nothing could be compared.
+ * contradicts itself. `reorganised`: the endpoint contradicts a final block, so it may be on another
+ * chain than the ledger. `unknown`: nothing could be compared.
  */
-export type DifferenceKind = 'surplus' | 'deficit' | 'unknown'
+export type DifferenceKind = 'surplus' | 'deficit' | 'reorganised' | 'unknown'
 
 /** Returns the kind of a difference between two amounts that differ. */
 export const kindOf = (books: bigint, chain: bigint): DifferenceKind =>

@@ -3,6 +3,7 @@ import type { AuditReport, Difference, DifferenceKind, NotCounted } from '../aud
 const KINDS: Readonly<Record<DifferenceKind, string>> = {
   surplus: 'surplus',
   deficit: 'DEFICIT',
+  reorganised: 'reorganised',
   unknown: 'not compared',
 }
 
@@ -14,6 +15,7 @@ const REASONS: Readonly<Record<NotCounted['reason'], string>> = {
 const KINDS_AT_EXCHANGE: Readonly<Record<DifferenceKind, string>> = {
   surplus: 'more at the exchange',
   deficit: 'less at the exchange',
+  reorganised: 'not compared',
   unknown: 'not compared',
 }
 
@@ -101,6 +103,7 @@ function exchangeLines(differences: readonly Difference[]): string[] {
 function verdictOn(differences: readonly Difference[]): string {
   const count = (kind: DifferenceKind) => differences.filter((each) => each.kind === kind).length
   const [deficits, surpluses, unknown] = [count('deficit'), count('surplus'), count('unknown')]
+  const reorganised = count('reorganised')
   const advice = [
     ...(deficits > 0
       ? ['A deficit means that the ledger owes more than exists: stop withdrawals.']
@@ -108,9 +111,20 @@ function verdictOn(differences: readonly Difference[]): string {
     ...(surpluses > 0
       ? ['A surplus means that more exists than the ledger owes: withdrawals need not be stopped.']
       : []),
+    ...(reorganised > 0
+      ? [
+          'Networks whose endpoint contradicts a final block pay nothing: decide which chain is right, and run the audit again. Do not record these differences.',
+        ]
+      : []),
     ...(unknown > 0
       ? ['For each balance that was not compared, repair the endpoint and run the audit again.']
       : []),
   ].join(' ')
-  return `${differences.length} differences: deficits ${deficits}, surpluses ${surpluses}, not compared ${unknown}. ${advice}`
+  const counts = [
+    `deficits ${deficits}`,
+    `surpluses ${surpluses}`,
+    ...(reorganised > 0 ? [`reorganised ${reorganised}`] : []),
+    `not compared ${unknown}`,
+  ]
+  return `${differences.length} differences: ${counts.join(', ')}. ${advice}`
 }

@@ -121,6 +121,11 @@ export interface Kind<K extends TransactionKind = TransactionKind> {
   /** Whether the policy of its workspace judges a transaction before it is built. Absent: it does not. */
   isJudged?(row: TransactionRow<K>): boolean
   /**
+   * Whether a transaction takes its amount from the balance of its wallet. It is not built while that
+   * balance is below zero. Absent: it does not.
+   */
+  spendsBalance?(row: TransactionRow<K>): boolean
+  /**
    * Returns a transaction to an earlier state if a new obstacle has arisen.
    * @returns whether the transaction was returned to an earlier state
    */

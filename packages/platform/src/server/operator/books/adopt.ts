@@ -9,7 +9,9 @@ import {
 import { reasonOf } from '@custody/chains/reason'
 import { accountDifferences } from '../../audit/accounts.ts'
 import type { Difference } from '../../audit/report.ts'
+import { contradictionText } from '../../../core/engine/endpoints/belief.ts'
 import { adoptSurplus, NotAdoptable } from '../../../custody/deposits/adopted.ts'
+import { contradictionsOf } from '../../../custody/deposits/contradiction.ts'
 import type { OwnAddress } from '../../../custody/deposits/record.ts'
 import type { Chain } from '../../../core/engine/chain.ts'
 import type { Environment } from '../../../core/environment.ts'
@@ -143,6 +145,11 @@ export const adoptIntoBooks: Command<Services> = async (services, input) => {
       `--address: ${JSON.stringify(address)} is not an address of this platform on ${code}`,
     )
   const chain = services.networks.get(code)
+  const contradiction = (await contradictionsOf(services.database)).get(code)
+  if (contradiction)
+    throw new OperatorError(
+      `--asset: nothing can be recorded now: ${contradictionText(code, contradiction)}`,
+    )
   if (txid !== null) await assertCarriedOut(chain, txid)
   await assertNoDeficit(services, chain, owner.workspace, asset.asset_name)
   try {
