@@ -1,12 +1,13 @@
 // Runs the chaos tests (packages/platform/testing/chaos, docs/chaos.md).
 //   npm run chaos -- [kills] [OPTIONS]                 kills processes under load
-//   npm run chaos -- disk|clock|descriptors|database   fills the data folder, moves the clock, uses
-//                                                      up file descriptors, stops the primary
-//                                                      database
+//   npm run chaos -- disk|clock|descriptors|fork|database
+//                                                      fills the data folder, moves the clock, uses
+//                                                      up file descriptors, replaces final blocks,
+//                                                      stops the primary database
 //   --seed S                    seed for the kills and transfers (default 1)
 //   --transfers N               number of transfers (default 1000)
 //   --per-second P              transfers per second (default 10; database: 4)
-//   --assets A,B                default BTC,ETH,XRP,SOL (database: SOL)
+//   --assets A,B                default BTC,ETH,XRP,SOL (database: SOL, fork: BTC,ETH,TRX)
 //   --seconds-between-kills X   average time between two kills (default 1)
 //   --rounds R                  kills each kind of process R times in order, instead of at random
 //   --storm-seconds-max M       seconds after which the kills stop (default 1200)

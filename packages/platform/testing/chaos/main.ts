@@ -1,6 +1,6 @@
 // Command line of the chaos runs (docs/chaos.md):
 // - `npm run chaos -- --seed S --transfers N --seconds-between-kills X`: processes are killed
-// - `npm run chaos -- disk|clock|descriptors|database`: a single kind of fault
+// - `npm run chaos -- disk|clock|descriptors|fork|database`: a single kind of fault
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,11 +10,12 @@ import { Cluster, TROUBLES, whyNoCluster } from './cluster.ts'
 import { primaryFails } from './database.ts'
 import { descriptorsGone } from './descriptors.ts'
 import { diskFull, smallDisk } from './disk.ts'
+import { forked } from './fork.ts'
 import { Installation } from './installation.ts'
 import { killed } from './kills.ts'
 import { ChaosRun } from './chaos-run.ts'
 
-const USAGE = `Usage: npm run chaos -- [kills|disk|clock|descriptors|database] [--seed S] [--transfers N] [--seconds-between-kills X] [--rounds R] [--per-second P]
+const USAGE = `Usage: npm run chaos -- [kills|disk|clock|descriptors|fork|database] [--seed S] [--transfers N] [--seconds-between-kills X] [--rounds R] [--per-second P]
          [--assets BTC,ETH,XRP,SOL] [--storm-seconds-max M] [--keep]`
 
 function options() {
@@ -48,7 +49,8 @@ const {
  */
 const values = {
   'per-second': what === 'database' ? '4' : '10',
-  assets: what === 'database' ? 'SOL' : 'BTC,ETH,XRP,SOL',
+  // The local chains of XRP and SOL have no forks.
+  assets: { database: 'SOL', fork: 'BTC,ETH,TRX' }[what] ?? 'BTC,ETH,XRP,SOL',
   ...cliOptions,
 }
 
@@ -131,6 +133,7 @@ const STORIES: Record<string, () => Promise<string[] | null>> = {
       await cluster.remove()
     }
   },
+  fork: () => forked(new ChaosRun(installation, assets, number('seed'), say)),
   descriptors: () => descriptorsGone(new ChaosRun(installation, assets, number('seed'), say)),
 }
 
