@@ -273,17 +273,20 @@ export async function missedIn(
  * Locks the position of the network's scanner and checks that it has read exactly these blocks or
  * that they are final. A later reorganisation is then handled by the scanner, which finds deposits
  * by the heights of their blocks.
- * @throws RpcUnavailable if the scanner has not read these blocks
+ * @throws RpcUnavailable if the scanner has not read these blocks, or an endpoint contradicts a final one
  */
 async function checkScanned(
   tx: Queryable,
   { code }: Network,
   blocks: readonly ChainBlock[],
 ): Promise<void> {
-  const scan = await tx.one<{ height: string; final: string | null }>(
-    'select height::text, final_height::text final from network_scans where network = $1 for share',
+  const scan = await tx.one<{ height: string; final: string | null; isContradicted: boolean }>(
+    `select height::text, final_height::text final, contradiction is not null "isContradicted"
+     from network_scans where network = $1 for share`,
     [code],
   )
+  if (scan?.isContradicted)
+    throw new RpcUnavailable(`${code}: an endpoint contradicts a final block`)
   const stored = new Map(
     (
       await tx.query<{ height: string; hash: string }>(

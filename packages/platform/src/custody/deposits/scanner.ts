@@ -414,7 +414,8 @@ async function finalMoved(
     `with ours as (select final_height from network_scans where network = $1 and lease_token = $2),
        moved as (
        update network_scans set tip_height = $3, final_height = $4,
-         contradiction = case when not $5 then contradiction end
+         contradiction = case when not $5 then contradiction end,
+         accepted_block = case when not $5 then accepted_block end
        where network = $1 and lease_token = $2
          and (final_height <> $4 or ($5 and contradiction is not null)) returning 1
      ) select exists (select 1 from moved) "isMoved" from ours`,

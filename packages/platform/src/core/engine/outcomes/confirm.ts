@@ -52,25 +52,25 @@ const isStored = (chain: Attempt, status: Included, fee: bigint): boolean =>
 
 /**
  * Returns the number of blocks that the scanner has read on top of a block, including the block
- * itself; 0 if the scanner has read no block or a different block at this height, or if an endpoint
- * contradicts a final block. Nothing is settled in
+ * itself; 0 if the scanner has read no block or a different block at this height. Nothing is settled in
  * a block that the scanner has not read, because the scanner is what notices that a block has left the
  * chain. A block that is too old to be stored (`BLOCKS_KEPT` in `forget-blocks.ts`) was read before and
  * is identified by its height only, and so is a block whose hash the chain does not return.
+ * `isHalted`: an endpoint contradicts a final block, so nothing is settled.
  */
 async function depthRead(
   database: Queryable,
   { code }: Network,
   block: { height: number; blockHash: string },
-): Promise<number> {
-  const scan = await database.one<{ depth: number }>(
-    `select (s.height - $2::bigint + 1)::integer depth from network_scans s where s.network = $1
-      and s.height >= $2 and s.contradiction is null
+): Promise<{ depth: number; isHalted: boolean }> {
+  const scan = await database.one<{ depth: number; isHalted: boolean }>(
+    `select (s.height - $2::bigint + 1)::integer depth, s.contradiction is not null "isHalted"
+     from network_scans s where s.network = $1 and s.height >= $2
       and coalesce((select b.hash = $3 or $3 = '' from blocks b where b.network = $1 and b.height = $2),
         $2 < (select min(b.height) from blocks b where b.network = $1))`,
     [code, block.height, block.blockHash],
   )
-  return scan?.depth ?? 0
+  return scan ?? { depth: 0, isHalted: false }
 }
 
 /**
@@ -96,13 +96,14 @@ export async function confirm(services: Services, row: TransactionRow): Promise<
   const { attempt: chain, status } = await findIncluded(services, row, attempts, client)
   if (status.state !== 'included')
     return retryUnincluded(services, row, attempts, { attempt: chain, state: status.state })
-  const depth = await depthRead(services.database, network, status)
+  const { depth, isHalted } = await depthRead(services.database, network, status)
   const confirmations = Math.max(
     1,
     tip.finalHeight === null ? depth : tip.height - status.height + 1,
   )
   const isDeep =
     depth > 0 &&
+    !isHalted &&
     (tip.finalHeight === null
       ? network.confirmations !== null && depth >= network.confirmations
       : status.height <= tip.finalHeight)
