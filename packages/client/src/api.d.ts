@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document e798421e507274bb21c7771496493ae2a5eb836038d9f1d5dfb0e666582c1fe8
-// types 89c243a09e33502a99c90e37473790d6cab358884699167d83b89c1507aff12c
+// document cf2f78247b0058da6f30eada5b31bd6c77b6c4a0c93e4434096feddca4ea8965
+// types a3b4ead4e426e5efc790bc7711d12fce121b5bb987ed2a675600fc8df0148c33
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -3186,7 +3186,7 @@ export interface components {
             /** @description When it was booked */
             at: string;
             /** @enum {string} */
-            type: "deposit" | "deposit_frozen" | "deposit_released" | "deposit_assigned" | "deposit_reverted" | "withdrawal" | "forward" | "refund" | "exchange_deposit" | "network_fee" | "sweep" | "stake" | "unstake" | "stake_release" | "fuel" | "fee_correction" | "drain" | "energy_loan" | "reverted" | "other";
+            type: "deposit" | "deposit_frozen" | "deposit_released" | "deposit_assigned" | "deposit_reverted" | "withdrawal" | "forward" | "refund" | "exchange_deposit" | "network_fee" | "sweep" | "stake" | "unstake" | "stake_release" | "fuel" | "fee_correction" | "drain" | "energy_loan" | "reverted" | "written_off" | "other";
             /**
              * Format: decimal
              * @description Change of the balance without the network fee; negative: outgoing

@@ -148,6 +148,20 @@ const deposit =
     return NO_FEE
   }
 
+/** An amount below zero that the operator writes off, and a deposit that repays it. */
+const writtenOff: Run = async (o, { amount }) => {
+  const { id } = await o.transaction({ kind: 'DEPOSIT', asset: 'ETH', amount, state: 'CREDITED' })
+  const lost = (value: bigint) => [
+    o.wallet('ETH', 'available', -value),
+    o.wallet('ETH', 'written_off', value),
+  ]
+  await o.entry('deposit-reverted', `${id}:0`, [o.wallet('ETH', 'available', -amount)])
+  await o.entry('written-off', randomUUID(), lost(-amount))
+  await o.entry('deposit', `${id}:1`, [o.wallet('ETH', 'available', amount)])
+  await o.entry('written-off-repaid', `${id}:1`, lost(amount))
+  return NO_FEE
+}
+
 const suspended: Run = async (o, { amount }) => {
   const { id } = await o.transaction({ kind: 'DEPOSIT', asset: 'ETH', amount, state: 'CREDITED' })
   const suspense = (value: bigint) => o.tank('ETH', 'suspense', value, UNSWEPT)
@@ -362,6 +376,7 @@ export const OPERATIONS: Readonly<Record<string, Run>> = {
   'held deposit that a reorganisation reverts': deposit('SOL', 'frozen', 'frozen-reverted'),
   'deposit that a reorganisation reverts': deposit('TRX', 'credit', 'reverted'),
   'deposit that is assigned from suspense': suspended,
+  'amount that is written off': writtenOff,
   withdrawal: ownFee(),
   forward: ownFee({ plan: { rule_id: randomUUID() } }),
   refund: ownFee({}, true),

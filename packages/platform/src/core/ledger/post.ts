@@ -23,6 +23,7 @@ export type AccountKind =
   | 'staked_energy_reserved'
   | 'staked_bandwidth_reserved'
   | 'cooling'
+  | 'written_off'
 
 /**
  * One posting of an entry; all postings of an entry belong to one workspace. Amounts in the asset's

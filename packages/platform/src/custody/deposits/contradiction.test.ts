@@ -1,11 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import {
-  DEPTH,
-  DepositFixture,
-  useDatabase,
-  type Tenant,
-} from '../../../testing/deposits-support.ts'
+import { DepositFixture, useDatabase, type Tenant } from '../../../testing/deposits-support.ts'
 import { acceptReorg } from '../../server/operator/endpoints.ts'
 
 /**

@@ -1,6 +1,7 @@
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../../core/database/pool.ts'
 import { emit, lockedBalance, post, type Posting } from '../../core/ledger/post.ts'
+import { repayWrittenOff } from '../../core/ledger/written-off.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { Registry } from '@custody/chains'
 import type { Logger } from 'pino'
@@ -86,6 +87,14 @@ export async function credit(
     },
     { ...account, amount: BigInt(row.amount) },
   ])
+  const { workspace_id, wallet_id, asset } = row
+  if (row.plan.generation !== undefined && wallet_id !== null)
+    await repayWrittenOff(
+      tx,
+      { workspace_id, wallet_id, asset },
+      BigInt(row.amount),
+      depositReference(row),
+    )
   const suspended = row.wallet_id === null && row.kind === 'DEPOSIT'
   const end = suspended
     ? { state: 'SUSPENSE' as const, status: 'pending' as const, confirmed_at: null }
@@ -156,6 +165,11 @@ async function reverseCredit(
     )
   } else postings.push({ ...account, amount: -amount })
   await post(tx, 'deposit-reverted', depositReference(row), postings, { overdraw: true })
+  await tx.query('select ledger_reverse($1, $2, $3)', [
+    row.workspace_id,
+    ['written-off-repaid'],
+    [depositReference(row)],
+  ])
   services.log.warn({ transaction: row.id }, 'a credited deposit was reversed by a reorganisation')
 }
 

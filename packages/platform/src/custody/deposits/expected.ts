@@ -23,7 +23,7 @@ export async function expectedBalances(
       expected.set(`${address} ${asset}`, (expected.get(`${address} ${asset}`) ?? 0n) + amount)
   }
   const accounts = await database.query<{ address: string | null; asset: string; balance: string }>(
-    `select case when a.kind in ('available', 'reserved') then o.address when a.kind in ('tank',
+    `select case when a.kind in ('available', 'reserved', 'written_off') then o.address when a.kind in ('tank',
       'tank_reserved') then g.address else a.address end address, a.asset,
         sum(a.balance)::text balance
      from ledger_accounts a
@@ -34,7 +34,7 @@ export async function expectedBalances(
      left join gas_tanks g on g.network = $1 and g.workspace_id = a.workspace_id
      where a.asset = any($2) and ($3::uuid is null or a.workspace_id = $3) and a.kind in (
        'available', 'reserved', 'unswept', 'frozen', 'float', 'float_reserved', 'suspense', 'tank',
-         'tank_reserved'
+         'tank_reserved', 'written_off'
      ) group by 1, 2`,
     [network.code, assets, workspace],
   )

@@ -19,6 +19,7 @@ export const MOVEMENT_TYPES = [
   'drain',
   'energy_loan',
   'reverted',
+  'written_off',
   'other',
 ] as const
 export type MovementType = (typeof MOVEMENT_TYPES)[number]
@@ -62,6 +63,8 @@ const BY_KIND: Readonly<Record<string, Typed>> = {
   'deposit-assigned': incoming('deposit_assigned'),
   'deposit-reverted': incoming('deposit_reverted'),
   'deposit-frozen-reverted': incoming('deposit_reverted'),
+  'written-off': incoming('written_off'),
+  'written-off-repaid': incoming('written_off'),
   fuel: onlyFee('fuel'),
   'fuel-fee': onlyFee('fee_correction'),
   'staking-freeze': onlyFee('stake'),

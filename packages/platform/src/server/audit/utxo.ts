@@ -35,7 +35,7 @@ export async function utxoDifferences(
            select sum(balance) from ledger_accounts a where a.workspace_id = w.workspace_id
              and a.wallet_id = w.id and a.asset = w.asset
              and a.kind in (
-             'available', 'reserved', 'frozen'
+             'available', 'reserved', 'frozen', 'written_off'
            )
          ),
          0

@@ -25,6 +25,7 @@ import {
   listConsolePeople,
   resetPerson,
 } from './console.ts'
+import { writeOffWallet } from './books/write-off.ts'
 import { acceptReorg, trustEndpoints } from './endpoints.ts'
 import { doctorFacts } from './doctor/database.ts'
 import { eventsAfter } from './events/events.ts'
@@ -143,6 +144,7 @@ export const COMMANDS: Record<string, { run: Command<Application>; audit: 'reads
   'sweep set': { run: setSweep, audit: 'entry' },
   'sweep show': { run: showSweep, audit: 'reads' },
   waiting: { run: listWaiting, audit: 'reads' },
+  'write-off': { run: writeOffWallet, audit: 'entry' },
   'wallet list': { run: listWallets, audit: 'reads' },
   statement: { run: exportStatement, audit: 'reads' },
   'wallet set': { run: setWallet, audit: 'entry' },

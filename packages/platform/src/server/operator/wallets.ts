@@ -31,7 +31,10 @@ const FOUND = `select x.id, x.workspace_id, x.sub_account_id, w.name workspace, 
     join sub_accounts s on s.id = x.sub_account_id`
 
 /** Returns a wallet by its ID, or by workspace, sub-account and asset. */
-async function findOne(services: Services, input: Record<string, unknown>): Promise<WalletRow> {
+export async function findOne(
+  services: Pick<Services, 'database'>,
+  input: Record<string, unknown>,
+): Promise<WalletRow> {
   const [id, workspace, subAccount, asset] = [
     argument(input, 'id'),
     argument(input, 'workspace'),

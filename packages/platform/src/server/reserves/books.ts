@@ -22,8 +22,8 @@ export const OWED_TO_NOBODY = ['suspense'] as const
  */
 export const OPERATING = ['tank', 'tank_reserved', 'float', 'float_reserved'] as const
 /**
- * Account kinds without coins of ours: the external side of each entry, USD paid in for fees, and
- * claims on exchanges, which owe them.
+ * Account kinds without coins of ours: the external side of each entry, USD paid in for fees, claims on
+ * exchanges, which owe them, and what was written off.
  */
 export const ELSEWHERE = [
   'chain',
@@ -33,6 +33,7 @@ export const ELSEWHERE = [
   'venue',
   'venue_outside',
   'venue_fees',
+  'written_off',
 ] as const
 
 /**

@@ -80,6 +80,18 @@ async function assertNoDeficit(
   }
 }
 
+/**
+ * Checks that no endpoint contradicts a final block of a network: the surplus may be on another chain.
+ * @throws OperatorError
+ */
+async function assertUndisputed({ database }: Services, network: string): Promise<void> {
+  const contradiction = (await contradictionsOf(database)).get(network)
+  if (contradiction)
+    throw new OperatorError(
+      `--asset: nothing can be recorded now: ${contradictionText(network, contradiction)}`,
+    )
+}
+
 /** Checks that the transaction that is recorded for an adopted deposit was executed. */
 async function assertCarriedOut({ network, client }: Chain, txid: string): Promise<void> {
   let status
@@ -145,11 +157,7 @@ export const adoptIntoBooks: Command<Services> = async (services, input) => {
       `--address: ${JSON.stringify(address)} is not an address of this platform on ${code}`,
     )
   const chain = services.networks.get(code)
-  const contradiction = (await contradictionsOf(services.database)).get(code)
-  if (contradiction)
-    throw new OperatorError(
-      `--asset: nothing can be recorded now: ${contradictionText(code, contradiction)}`,
-    )
+  await assertUndisputed(services, code)
   if (txid !== null) await assertCarriedOut(chain, txid)
   await assertNoDeficit(services, chain, owner.workspace, asset.asset_name)
   try {

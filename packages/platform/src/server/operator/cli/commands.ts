@@ -258,6 +258,19 @@ export const COMMANDS: readonly Definition[] = [
     run: async () => (await wallets()).walletSet,
   },
   {
+    usage: 'write-off',
+    summary:
+      'Write off what a wallet is below zero since a reorganisation removed a deposit that it had spent, so that it can pay again.',
+    options: {
+      'id ID': 'ID of the wallet (required without --workspace, --sub-account and --asset)',
+      'workspace W': 'workspace of the wallet',
+      'sub-account S': 'sub-account of the wallet',
+      'asset A': 'asset of the wallet',
+      '!comment TEXT': 'reason to record in the audit log, at most 500 characters',
+    },
+    run: async () => (await wallets()).writeOff,
+  },
+  {
     usage: 'wallet list',
     summary: 'List the wallets with their status; --json includes each status change.',
     options: { 'workspace W': 'workspace to list (default: all)' },

@@ -21,6 +21,20 @@ export const walletSet: Run = async ({ home, values }) => {
   return { result, text: `${walletLine(result)}${result['changed'] ? '' : ' already'}` }
 }
 
+export const writeOff: Run = async ({ home, values }) => {
+  const result = await callPlatform(home, 'write-off', {
+    id: values['id'],
+    workspace: values['workspace'],
+    sub_account: values['sub-account'],
+    asset: values['asset'],
+    comment: need(values, 'comment'),
+  })
+  return {
+    result,
+    text: `${String(result['written_off'])} ${String(result['asset'])} of ${String(result['workspace'])} / ${String(result['sub_account'])} are written off. The coins are missing: pay them in`,
+  }
+}
+
 export const walletList: Run = async ({ home, values }) => {
   const result = (await callPlatform(home, 'wallet list', { workspace: values['workspace'] })) as {
     wallets: Record<string, unknown>[]
