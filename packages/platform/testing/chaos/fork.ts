@@ -7,6 +7,8 @@ const DEPTH = 20
 const LOOK_MS = 20_000
 const NOTICED_MS = 60_000
 const RECOVERY_MS = 180_000
+/** Longer than a Tron transaction is valid. */
+const PAST_EXPIRY = '+15m'
 
 interface Contradicted {
   network: string
@@ -17,7 +19,8 @@ interface Contradicted {
 /**
  * Replaces final blocks of all chains while transfers are pending and confirmed: once with the
  * transactions of the replaced blocks returned to the memory pool, once with the platform killed before
- * the operator accepts the other chains.
+ * the operator accepts the other chains. A Tron transfer whose reference block the fork removed waits
+ * until it expires, and fails.
  */
 export async function forked(run: ChaosRun): Promise<string[]> {
   const { installation, payments } = run
@@ -66,6 +69,8 @@ export async function forked(run: ChaosRun): Promise<string[]> {
       )
       run.expect(`the operator accepts the other chain of ${network}`, status === 0, text)
     }
+    if (networks.includes('TRX'))
+      await ask('devnet', { command: 'clock', network: 'TRX', advance: PAST_EXPIRY })
     await run.expectSoon('all that was accepted ends', ended, RECOVERY_MS, () => payments.pending())
   }
   return run.end()

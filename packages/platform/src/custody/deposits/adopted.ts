@@ -9,6 +9,7 @@ import type { Notifier } from '../../core/ledger/notifier.ts'
 import type { Forwards, Invoices } from '../../core/engine/interfaces/listeners.ts'
 import type { Prices } from '../prices/prices.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
+import { assertUncontradicted } from './contradiction.ts'
 import { revert } from './credit.ts'
 import { expectedBalances } from './expected.ts'
 import { insertDeposit, type OwnAddress } from './record.ts'
@@ -197,9 +198,10 @@ async function adoptIfSame(
   { owner, asset, amount, hash, adopted }: Surplus,
   { before, balance, tip, previous }: Check,
 ): Promise<Look | TransactionRow | null> {
-  // With this lock, neither the scanner nor a rescan writes deposits concurrently.
+  // The lock of this check also keeps the scanner and a rescan from writing deposits concurrently.
+  await assertUncontradicted(tx, network.code)
   const scan = await tx.one<{ height: string }>(
-    'select height::text from network_scans where network = $1 for update',
+    'select height::text from network_scans where network = $1',
     [network.code],
   )
   const block = await tx.one<{ hash: string }>(
@@ -245,6 +247,7 @@ async function adoptIfSame(
  * network holds in excess of the ledger. The deposit is bound to a block in which the chain held
  * it, waits for that block's depth, is then checked again and is screened like any deposit.
  * @throws NotAdoptable
+ * @throws Contradicted
  */
 export async function adoptSurplus(
   services: Services,

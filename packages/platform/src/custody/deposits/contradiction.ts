@@ -18,8 +18,14 @@ interface Services {
 /** Hashes of a block: as it was read, and as the endpoint returns it now. */
 export type Differing = Pick<Contradiction, 'height' | 'known' | 'other'>
 
-/** SQL assignments that end a contradiction. */
-export const CONTRADICTION_ENDED = 'contradiction = null, accepted_block = null'
+/**
+ * Returns SQL assignments that end a contradiction.
+ * @param unless SQL condition under which it stays
+ */
+export const contradictionEnded = (unless = 'false'): string =>
+  ['contradiction', 'accepted_block']
+    .map((column) => `${column} = case when ${unless} then ${column} end`)
+    .join(', ')
 
 /** Number of endpoints that must return another block, without a larger quorum; they must also be most. */
 const DECIDING = 2
@@ -107,6 +113,24 @@ export async function contradictionsOf(database: Queryable): Promise<Map<string,
     'select network, contradiction from network_scans where contradiction is not null order by network',
   )
   return new Map(rows.map(({ network, contradiction }) => [network, contradiction]))
+}
+
+/**
+ * Checks that no endpoint contradicts a final block of a network: what the books lack or have too much
+ * may be on the other chain. Until the transaction ends, no contradiction is noted.
+ * @throws Contradicted
+ */
+export async function assertUncontradicted(tx: Queryable, network: string): Promise<void> {
+  const row = await tx.one<{ contradiction: Contradiction | null }>(
+    'select contradiction from network_scans where network = $1 for update',
+    [network],
+  )
+  if (row?.contradiction) throw new Contradicted(contradictionText(network, row.contradiction))
+}
+
+/** Thrown where the books of a network may not change; the message is for the operator. */
+export class Contradicted extends Error {
+  override readonly name = 'Contradicted'
 }
 
 /**

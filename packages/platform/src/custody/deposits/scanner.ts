@@ -30,7 +30,7 @@ import { findAside, recordAside, takeBackAside } from './coins-aside.ts'
 import { revert } from './credit.ts'
 import { creditReady, WAITS_FOR_DEPTH } from './credit-ready.ts'
 import { placeCoins, placedCoins } from './coin-heights.ts'
-import { assertMayTakeBack, CONTRADICTION_ENDED, type Differing } from './contradiction.ts'
+import { assertMayTakeBack, contradictionEnded, type Differing } from './contradiction.ts'
 import { checkMissing, missingAt, type MissingBlock } from './missing-block.ts'
 import { BLOCKS_FORGOTTEN, forgetBlocks, forgottenBelow } from './forget-blocks.ts'
 import { findDeposits, recordDeposit } from './record.ts'
@@ -414,8 +414,7 @@ async function finalMoved(
     `with ours as (select final_height from network_scans where network = $1 and lease_token = $2),
        moved as (
        update network_scans set tip_height = $3, final_height = $4,
-         contradiction = case when not $5 then contradiction end,
-         accepted_block = case when not $5 then accepted_block end
+         ${contradictionEnded('not $5')}
        where network = $1 and lease_token = $2
          and (final_height <> $4 or ($5 and contradiction is not null)) returning 1
      ) select exists (select 1 from moved) "isMoved" from ours`,
@@ -476,7 +475,7 @@ async function move(
        update network_scans set height = $3, tip_height = $4, final_height = $5, updated_at = $6,
          compared_height = case when $12::text is not null then compared_height end,
          known_at = case when $3::bigint >= $4::bigint then $7 else known_at end, lease_token = $11,
-         ${CONTRADICTION_ENDED},
+         ${contradictionEnded()},
          lease_until = case
            when $3::bigint < $4::bigint then $6::timestamptz + interval '${SCAN_LEASE_MS} milliseconds' end
        where network = $1 and lease_token = $2 returning 1
@@ -542,7 +541,7 @@ async function walkBack(services: Services, chain: Chain, scan: Scan): Promise<v
     // The position is moved first, because a process that was suspended must not revert blocks that
     // another process has read since.
     const moved = await tx.query(
-      `update network_scans set height = $3, lease_token = $4, ${CONTRADICTION_ENDED},
+      `update network_scans set height = $3, lease_token = $4, ${contradictionEnded()},
          compared_height = case when compared_height > $3 then $3 else compared_height end
        where network = $1 and lease_token = $2 returning 1`,
       [network.code, scan.token, height, next],

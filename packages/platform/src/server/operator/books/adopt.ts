@@ -9,9 +9,8 @@ import {
 import { reasonOf } from '@custody/chains/reason'
 import { accountDifferences } from '../../audit/accounts.ts'
 import type { Difference } from '../../audit/report.ts'
-import { contradictionText } from '../../../core/engine/endpoints/belief.ts'
 import { adoptSurplus, NotAdoptable } from '../../../custody/deposits/adopted.ts'
-import { contradictionsOf } from '../../../custody/deposits/contradiction.ts'
+import { assertUncontradicted, Contradicted } from '../../../custody/deposits/contradiction.ts'
 import type { OwnAddress } from '../../../custody/deposits/record.ts'
 import type { Chain } from '../../../core/engine/chain.ts'
 import type { Environment } from '../../../core/environment.ts'
@@ -80,18 +79,6 @@ async function assertNoDeficit(
   }
 }
 
-/**
- * Checks that no endpoint contradicts a final block of a network: the surplus may be on another chain.
- * @throws OperatorError
- */
-async function assertUndisputed({ database }: Services, network: string): Promise<void> {
-  const contradiction = (await contradictionsOf(database)).get(network)
-  if (contradiction)
-    throw new OperatorError(
-      `--asset: nothing can be recorded now: ${contradictionText(network, contradiction)}`,
-    )
-}
-
 /** Checks that the transaction that is recorded for an adopted deposit was executed. */
 async function assertCarriedOut({ network, client }: Chain, txid: string): Promise<void> {
   let status
@@ -115,6 +102,19 @@ const auditOf =
       object: id,
       details: { ...details, address },
     })
+
+/** Returns what the operator is told when a surplus was not recorded; other errors unchanged. */
+function refusalOf(error: unknown, asset: Asset): unknown {
+  if (error instanceof Contradicted)
+    return new OperatorError(`--asset: nothing can be recorded now: ${error.message}`)
+  if (!(error instanceof NotAdoptable)) return error
+  if (error.surplus === null) return new OperatorError(error.message)
+  const more =
+    error.surplus > 0n ? `${formatAmount(error.surplus, asset.decimals)} more` : 'no more'
+  return new OperatorError(
+    `--amount: the address has ${more} than the ledger records; --amount must be the complete surplus`,
+  )
+}
 
 /**
  * Books the surplus of an address over the ledger as a deposit, such as ether that a contract has
@@ -157,10 +157,10 @@ export const adoptIntoBooks: Command<Services> = async (services, input) => {
       `--address: ${JSON.stringify(address)} is not an address of this platform on ${code}`,
     )
   const chain = services.networks.get(code)
-  await assertUndisputed(services, code)
   if (txid !== null) await assertCarriedOut(chain, txid)
-  await assertNoDeficit(services, chain, owner.workspace, asset.asset_name)
   try {
+    await assertUncontradicted(services.database, code)
+    await assertNoDeficit(services, chain, owner.workspace, asset.asset_name)
     const row = await adoptSurplus(services, chain, {
       owner,
       asset,
@@ -180,12 +180,6 @@ export const adoptIntoBooks: Command<Services> = async (services, input) => {
       workspace: owner.workspace,
     }
   } catch (error) {
-    if (!(error instanceof NotAdoptable)) throw error
-    if (error.surplus === null) throw new OperatorError(error.message)
-    const more =
-      error.surplus > 0n ? `${formatAmount(error.surplus, asset.decimals)} more` : 'no more'
-    throw new OperatorError(
-      `--amount: the address has ${more} than the ledger records; --amount must be the complete surplus`,
-    )
+    throw refusalOf(error, asset)
   }
 }
