@@ -82,7 +82,11 @@ export async function buildFuelled(services: Services, row: TransactionRow): Pro
 async function prepareAndCommit(services: Services, task: Task): Promise<void> {
   const { row } = task
   const chain = services.networks.get(row.network)
-  const prepared = await assured(chain, () => chain.prepare(task), isFail)
+  const prepared = await assured(
+    chain,
+    () => chain.prepare(task),
+    (answer) => (answer.kind === 'prepared' ? answer.needsAbsence === true : isFail(answer)),
+  )
   if (prepared.kind !== 'prepared') return halt(services, row, prepared)
   if (
     prepared.cost &&

@@ -230,6 +230,11 @@ export interface Prepared {
    */
   cost?: { worst: bigint; own: boolean }
   /**
+   * Whether the chain reverts the transaction if an account exists that the endpoint did not return:
+   * only current endpoints decide that.
+   */
+  needsAbsence?: boolean
+  /**
    * Builds the unsigned transaction. Called while the lock is held.
    * @param unswept the ledger's balance at the address of a sweep, read under the lock
    */

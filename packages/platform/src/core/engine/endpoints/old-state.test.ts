@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
+import { StrKey } from '@stellar/stellar-sdk'
 import { Devnet } from '../../../../../devnet/src/devnet.ts'
 import { useDatabase } from '../../../../testing/deposits-support.ts'
 import { FamilyFixture } from '../../../../testing/chains/family-fixture.ts'
@@ -16,6 +17,12 @@ const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-old-state-'))
 const PLACE = { code: 'ETH', to: `0x${'ab'.repeat(20)}`, held: '1', amount: '0.25' }
+const STELLAR = {
+  code: 'XLM',
+  to: 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ',
+  held: '500',
+  amount: '2.3456789',
+}
 let devnet: Devnet
 let fixture: FamilyFixture
 /** Height at which an endpoint stands; absent: it is at the head. */
@@ -61,6 +68,23 @@ const ask: typeof fetch = async (url, init) => {
   return send({ params: named })
 }
 
+/** Like {@link ask} for Stellar: the endpoint stands before the ledger that created the payee's account. */
+const askStellar: typeof fetch = async (url, init) => {
+  const at = standsAt[new URL(String(url)).hostname]
+  const request = JSON.parse(String(init?.body)) as { method: string }
+  const answer = (await (await fetch(`${devnet.url}/xlm`, init)).json()) as { result?: Json }
+  const { result } = answer
+  if (at !== undefined && result) {
+    if (request.method === 'getLatestLedger') result['sequence'] = at
+    const account = Buffer.from(StrKey.decodeEd25519PublicKey(STELLAR.to))
+    if (request.method === 'getLedgerEntries')
+      result['entries'] = (result['entries'] as { key: string }[]).filter(
+        ({ key }) => !Buffer.from(key, 'base64').includes(account),
+      )
+  }
+  return Response.json(answer)
+}
+
 before(async () => {
   devnet = await Devnet.start(home, 0, { now: () => clock.startMs })
 })
@@ -73,10 +97,10 @@ after(() => {
   rmSync(home, { recursive: true, force: true })
 })
 
-async function open(hosts: string[], quorum = 1): Promise<void> {
-  fixture = new FamilyFixture(database.get(), devnet, PLACE, clock, ask, {
-    endpoints: hosts.map((host) => ({ url: `http://${host}/eth` })),
-    quorum,
+async function open(hosts: string[], place = PLACE, send = ask): Promise<void> {
+  fixture = new FamilyFixture(database.get(), devnet, place, clock, send, {
+    endpoints: hosts.map((host) => ({ url: `http://${host}/${place.code.toLowerCase()}` })),
+    quorum: 1,
   })
   await fixture.open()
 }
@@ -120,5 +144,22 @@ test('if the first endpoint is behind, a current one decides, and the transfer i
   standsAt = {}
   assert.equal(await fixture.onChain(id), 1)
   await fixture.run()
+  await fixture.check()
+})
+
+test('a payment does not create an account again that an endpoint behind does not have yet', async () => {
+  await open(['a'], STELLAR, askStellar)
+  const first = await fixture.create('creates')
+  await fixture.run()
+  assert.equal((await fixture.read(first)).status, 'confirmed')
+  const id = await fixture.create('pays')
+  // While the fee rates are known, the account is all that is asked of the endpoint.
+  await fixture.services.networks.get('XLM').rates(fixture.asset)
+  standsAt['a'] = 1
+  for (let turn = 0; turn < 2; turn++) await fixture.step()
+  assert.match(String((await reasonOf(id)).reason), /no endpoint is current \(a: it is behind/)
+  standsAt = {}
+  await fixture.run()
+  assert.equal((await fixture.read(id)).status, 'confirmed')
   await fixture.check()
 })

@@ -23,6 +23,7 @@ const FALLBACK_FACTOR = 10n
 
 const XRP: Dialect = {
   tagName: 'destination tag',
+  creates: false,
   reserveLeast: 1_000_000n,
   isMuxed: () => false,
   pay: (network, payment) => xrp.buildPayment(network, payment),
@@ -30,6 +31,7 @@ const XRP: Dialect = {
 
 const STELLAR: Dialect = {
   tagName: 'memo',
+  creates: true,
   reserveLeast: 10_000_000n,
   isMuxed: (address) => stellar.splitMuxed(address) !== null,
   pay: (network, payment) => stellar.buildPayment(network, payment),

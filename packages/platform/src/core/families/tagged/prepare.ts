@@ -47,6 +47,7 @@ export async function prepare(
   return {
     kind: 'prepared',
     lock: 'account',
+    needsAbsence: create && dialect.creates,
     async build(tx) {
       if (create && (await isBeingCreated(tx, row, network, to))) {
         return wait(

@@ -21,6 +21,8 @@ interface FixedPayment {
 export interface Dialect {
   /** The chain's name for a tag. */
   tagName: string
+  /** Whether a payment that creates an account is reverted where the account exists. */
+  creates: boolean
   /** Assumed reserve of an account without further entries, in the smallest unit. */
   reserveLeast: bigint
   /** Whether an address itself identifies one of an account's customers, instead of a tag. */
