@@ -81,7 +81,7 @@ const levels = has({ low: fee, medium: fee, high: fee })
  * Checks the results of a client's methods, for all fields that the code relies on. Texts for
  * people are not checked.
  */
-const RESULTS: Record<string, Check> = {
+const RESULTS: Record<string, (value: unknown, args: readonly unknown[]) => boolean> = {
   tip: has({
     height: isNatural,
     hash: isName,
@@ -110,6 +110,9 @@ const RESULTS: Record<string, Check> = {
   senders: has({ addresses: listOf(isName), complete: isBoolean }),
   unspent: orNull(isAmount),
   balance: isAmount,
+  balances: (value, [addresses]) =>
+    listOf(isAmount)(value) &&
+    (value as unknown[]).length === (addresses as readonly unknown[]).length,
   holdings: has({
     balance: isAmount,
     elsewhere: listOf(has({ place: isName, amount: isAmount, reason: isAsideReason })),
@@ -159,7 +162,7 @@ export function checkedClient<Client extends object>(client: Client, network: st
         })
       }
       const passed = (value: unknown): unknown => {
-        if (RESULTS[method]?.(value) === false)
+        if (RESULTS[method]?.(value, args) === false)
           throw odd(method, 'the response does not have the format of its protocol')
         return value
       }

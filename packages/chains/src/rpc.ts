@@ -442,6 +442,28 @@ export interface ChainClient {
    * no other. Absent: this client has one endpoint.
    */
   oneEndpoint?(): Promise<ChainClient>
+  /**
+   * Returns the balances of at most {@link BALANCES_MAX} addresses in the asset's smallest unit, in
+   * their order; absent: each address needs its own request.
+   * @param height block of the balances; absent: the newest
+   * @throws ChainError `TOO_MANY_ADDRESSES`
+   */
+  balances?(addresses: readonly string[], asset: Asset, height?: number): Promise<bigint[]>
+}
+
+/** Maximum number of addresses of one call of `balances`. */
+export const BALANCES_MAX = 500
+
+/**
+ * Checks the number of addresses of a call of `balances`.
+ * @throws ChainError `TOO_MANY_ADDRESSES`
+ */
+export function checkCount({ length }: readonly string[]): void {
+  if (length > BALANCES_MAX)
+    throw new ChainError(
+      'TOO_MANY_ADDRESSES',
+      `at most ${BALANCES_MAX} balances are read by one call, not ${length}`,
+    )
 }
 
 /**

@@ -8,6 +8,8 @@ import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { ethers } from 'ethers'
 import {
+  BALANCES_MAX,
+  ChainError,
   EvmClient,
   evm,
   familyOf,
@@ -234,6 +236,80 @@ test('transfers tokens without return value, with true, and with 18 decimals on 
       )
     }
   }
+})
+
+test('one call returns the balances of 500 addresses that a node of the network executes', async () => {
+  const client = clientOf('ETH')
+  const held = Array.from({ length: 3 }, (_, at) => addressOf(net('ETH'), [7, 60, at]))
+  const empty = Array.from({ length: BALANCES_MAX - 3 }, (_, at) =>
+    ethers.getAddress(ethers.toBeHex(2n ** 159n + BigInt(at), 20)),
+  )
+  const list = [held[0]!, ...empty, held[1]!, held[2]!]
+  const provider = new ethers.JsonRpcProvider(`${url}/eth`, net('ETH').chain_id, {
+    staticNetwork: true,
+    cacheTimeout: -1,
+  })
+  const abi = ['function balanceOf(address) view returns (uint256)']
+  const { height } = await client.tip()
+  const assets = local.assetsOf('ETH')
+  assert.ok(assets.length >= 3)
+  for (const asset of assets) {
+    for (const [at, address] of held.entries())
+      await control({ command: 'fund', asset: asset.asset_name, address, amount: `${at + 1}.25` })
+    const requests: string[] = []
+    const counted = new EvmClient(net('ETH'), assets, { url: `${url}/eth` }, (input, init) => {
+      requests.push(String(init.body))
+      return fetch(input, init)
+    })
+    const balances = await counted.balances(list, asset)
+    assert.equal(requests.length, 1)
+    const unit = 10n ** BigInt(asset.decimals)
+    assert.deepEqual(
+      [balances[0], balances.at(-2), balances.at(-1)],
+      [1n, 2n, 3n].map((whole) => whole * unit + unit / 4n),
+      asset.asset_name,
+    )
+    assert.deepEqual(new Set(balances.slice(1, -2)), new Set([0n]))
+    const judge = (address: string) =>
+      asset.type === 'native'
+        ? provider.getBalance(address)
+        : (new ethers.Contract(asset.contract_address!, abi, provider).getFunction('balanceOf')(
+            address,
+          ) as Promise<bigint>)
+    assert.deepEqual(
+      [balances[0], balances.at(-1)],
+      await Promise.all([judge(list[0]!), judge(list.at(-1)!)]),
+    )
+    assert.deepEqual(new Set(await counted.balances(list, asset, height)), new Set([0n]))
+  }
+  provider.destroy()
+})
+
+test('a token that fails, or answers other than one word, has no balances', async () => {
+  const odd = async (runtime: string): Promise<Asset> => {
+    // Init code that returns the runtime code of at most 32 bytes.
+    const size = (runtime.length / 2).toString(16).padStart(2, '0')
+    const init = `0x60${size}600c60003960${size}6000f3${runtime}`
+    const deployed = await new ethers.ContractFactory([], init, deployer('ETH')).deploy()
+    await deployed.waitForDeployment()
+    return { ...(local.asset('USDT_ETH') as Asset), contract_address: await deployed.getAddress() }
+  }
+  await control({ command: 'fund', asset: 'ETH', address: owner(), amount: '1' })
+  const client = clientOf('ETH')
+  const one = await client.balances([owner(), TO], await odd('600760005260206000f3'))
+  assert.deepEqual(one, [7n, 7n], 'a contract that returns the word 7')
+  for (const [name, runtime] of [
+    ['reverts', '60006000fd'],
+    ['runs an invalid operation', 'fe'],
+    ['returns nothing', '00'],
+    ['returns 31 bytes', '6007600052601f6000f3'],
+    ['returns 64 bytes', '600760005260406000f3'],
+  ] as const) {
+    const asset = await odd(runtime)
+    await assert.rejects(client.balances([owner(), TO], asset), ChainError, name)
+  }
+  const none = { ...(local.asset('USDT_ETH') as Asset), contract_address: TO }
+  await assert.rejects(client.balances([owner()], none), ChainError, 'there is no contract')
 })
 
 test('refuses the endpoint of another network', async () => {

@@ -1,4 +1,5 @@
 import {
+  checkCount,
   jsonRpc,
   RpcRefused,
   RpcReverted,
@@ -18,6 +19,7 @@ import { checkedClient } from '../checked-client.ts'
 import { reasonOf } from '../reason.ts'
 import { ignoreUnreadable, type ReportUnreadable } from '../unreadable.ts'
 import { ChainError, type Asset, type Network, type UnsignedTransaction } from '../types.ts'
+import { EvmBalances } from './balances.ts'
 import { EvmBlockReader } from './block-reader.ts'
 import { isBloom, mayTellOfTransfer, TRANSFER_TOPIC } from './bloom.ts'
 import { transferData } from './build.ts'
@@ -65,6 +67,7 @@ export class EvmClient implements ChainClient {
   readonly #call: JsonRpc
   readonly #blocks: EvmBlockReader
   readonly #market: FeeMarket
+  readonly #balances: EvmBalances
 
   /** @param report is called with each transaction that cannot be read */
   constructor(
@@ -81,6 +84,7 @@ export class EvmClient implements ChainClient {
     this.#call = jsonRpc(endpoint, fetch)
     this.#blocks = new EvmBlockReader(network, assets, this.#call, report)
     this.#market = new FeeMarket(network, endpoint.min_tip, this.#call, now, report)
+    this.#balances = new EvmBalances(network, this.#call, report, now)
     return checkedClient(this, network.code)
   }
 
@@ -305,6 +309,11 @@ export class EvmClient implements ChainClient {
     return BigInt(
       await this.#call<string>('eth_call', [{ to: asset.contract_address, data }, 'latest']),
     )
+  }
+
+  async balances(addresses: readonly string[], asset: Asset, height?: number): Promise<bigint[]> {
+    checkCount(addresses)
+    return this.#balances.read(addresses, asset, height)
   }
 
   /**

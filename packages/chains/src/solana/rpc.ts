@@ -1,4 +1,5 @@
 import {
+  checkCount,
   jsonRpc,
   priceOf,
   RpcRefused,
@@ -22,6 +23,7 @@ import { checkedClient } from '../checked-client.ts'
 import { reasonOf } from '../reason.ts'
 import { ChainError, type Asset, type Network } from '../types.ts'
 import { SYSTEM_PROGRAM, TOKEN_PROGRAM, tokenAccountOf } from './address.ts'
+import { readBalances } from './balances.ts'
 import { BLOCKS_TO_LIVE } from './build.ts'
 import { finalized, findMessage } from './history.ts'
 import { Lives } from './life.ts'
@@ -441,6 +443,17 @@ export class SolanaClient implements ChainClient, ResignedClient {
         .filter(({ place, amount }) => place !== usual && amount > 0n)
         .map((each) => ({ ...each, reason: 'TOKEN_ACCOUNT' as const })),
     }
+  }
+
+  /**
+   * See {@link ChainClient.balances}.
+   * @throws RpcRefused if a height is given: nodes have only the newest state
+   */
+  async balances(addresses: readonly string[], asset: Asset, height?: number): Promise<bigint[]> {
+    checkCount(addresses)
+    if (height !== undefined)
+      throw new RpcRefused(0, 'the balances of an earlier block cannot be read on Solana')
+    return readBalances(this.network, this.#call, addresses, asset)
   }
 
   /**

@@ -26,6 +26,7 @@ const SIGNATURES_MAX = 1000
 const VERSION_UNSUPPORTED = -32015
 const BLOCKS_MAX = 500_000
 const FEES_MAX = 150
+const ACCOUNTS_MAX = 100
 
 type Config = Record<string, unknown>
 
@@ -117,6 +118,7 @@ const METHODS: Record<string, (chain: SolanaChain, params: unknown[]) => unknown
     blocks.slice(-FEES_MAX).map(({ slot }) => ({ slot, prioritizationFee: 0 })),
   getBalance: (chain, [key]) => inContext(chain, chain.svm.getBalance(keyOf(key)) ?? 0n),
   getAccountInfo,
+  getMultipleAccounts,
   getTokenAccountsByOwner,
   getBlock,
   getBlockTime: (chain, [slot]) => blockAt(chain, slot).time,
@@ -220,6 +222,14 @@ function whole(value: unknown, name: string): number {
 
 function getAccountInfo(chain: SolanaChain, [key, config]: unknown[]): unknown {
   return inContext(chain, accountOf(chain, keyOf(key), (config ?? {}) as Config))
+}
+
+function getMultipleAccounts(chain: SolanaChain, [keys, config]: unknown[]): unknown {
+  if (!Array.isArray(keys)) throw new RpcError(INVALID_PARAMS, 'Invalid params: pubkeys')
+  if (keys.length > ACCOUNTS_MAX)
+    throw new RpcError(INVALID_PARAMS, `Too many inputs provided; max ${ACCOUNTS_MAX}`)
+  const value = keys.map((key) => accountOf(chain, keyOf(key), (config ?? {}) as Config))
+  return inContext(chain, value)
 }
 
 /** Returns an account as nodes do; null if it does not exist. */

@@ -517,6 +517,12 @@ export interface Chain {
   /** Returns the balance of an address on the chain. Not used if wallets are sets of coins. */
   balance(address: string, asset: Asset): Promise<bigint>
   /**
+   * Returns the balances of at most `BALANCES_MAX` addresses, in their order and in the asset's
+   * smallest unit; absent: each address needs its own request.
+   * @param height block of the balances; absent: the newest
+   */
+  balances?(addresses: readonly string[], asset: Asset, height?: number): Promise<bigint[]>
+  /**
    * Returns the balance, and coins of the address from which the platform does not send; absent: the
    * chain lists none.
    */

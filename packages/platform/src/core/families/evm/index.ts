@@ -72,5 +72,6 @@ export function evmChain(context: ChainContext, network: Network, client: EvmCli
     prepare: (task) => prepare(evm, task),
     nextNonce: (account) => client.nonce(account),
     balance: (address, asset) => client.balance(address, asset),
+    balances: (addresses, asset, height) => client.balances(addresses, asset, height),
   }
 }

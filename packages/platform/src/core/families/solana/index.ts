@@ -58,6 +58,7 @@ export function solanaChain(context: ChainContext, network: Network, client: Sol
     isStale: (validUntil) => client.isStale(validUntil),
     latestEnd: async () => (await client.lifetime()).validUntil,
     balance: (address, asset) => client.balance(address, asset),
+    balances: (addresses, asset, height) => client.balances(addresses, asset, height),
     holdings: (address, asset) => client.holdings(address, asset),
   }
 }
