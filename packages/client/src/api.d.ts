@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document cf2f78247b0058da6f30eada5b31bd6c77b6c4a0c93e4434096feddca4ea8965
-// types a3b4ead4e426e5efc790bc7711d12fce121b5bb987ed2a675600fc8df0148c33
+// document ff7a41fc4fb5dae45ca4a2c5484f0351d61142d3f98cf676333b2c8faf61d37e
+// types b1155c34a7da8b253dcd1a04d745a75a417a980f14283a2458a4f2c1e8b173e1
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -278,6 +278,18 @@ export interface components {
             status_reason: string | null;
             /** @description Whether new wallets and addresses can be created */
             is_active: boolean;
+            /**
+             * @description How an amount is credited that a contract pays: like any deposit; after the balances of the addresses were compared, within `watched_within_s`; or only by the operator
+             * @enum {string}
+             */
+            contract_payments: "credited" | "watched" | "by hand";
+            /** @description Time in seconds within which the balance of every address is compared with the books; null if they are not compared */
+            watched_within_s: number | null;
+            /**
+             * Format: decimal
+             * @description Smallest amount of contracts that is credited, in the asset’s native unit; smaller amounts at an address are credited when their sum reaches it. Null: there is no minimum
+             */
+            min_contract_payment: Decimal | null;
         };
         Balance: {
             wallet_id: string;

@@ -45,4 +45,5 @@ export const API_COUNTS: readonly string[] = [
   'vetoed',
   'voided_at',
   'vout',
+  'watched_within_s',
 ]

@@ -170,6 +170,9 @@ export const UNNAMED: Readonly<Record<string, readonly [count: number, why: stri
     'rules whose time is over, of all; of a rule, its own; whether an id is another workspace’s: 403',
   ],
   'console-api/console/export-transactions.ts': [1, PART],
+  'commerce/invoices/awaited-addresses.ts': [1, SCAN],
+  'custody/contract-payments/addresses.ts': [1, SCAN],
+  'custody/contract-payments/look.ts': [2, SCAN],
   'custody/deposits/adopted.ts': [
     1,
     'transfers of any workspace may be on their way to an address',

@@ -19,6 +19,7 @@ export const traits: Traits = {
   cancellation: null,
   feePayer: false,
   staking: false,
+  contractPayments: 'listed',
   feeRateDecimals: 0,
   leastRate: () => PARAMETERS.feePerByte,
   // The smallest transfer has one input and one output.

@@ -44,6 +44,7 @@ export const traits: Traits = {
   },
   feePayer: false,
   staking: false,
+  contractPayments: 'hidden',
   feeRateDecimals: 9,
   leastRate: ({ min_tip: tip = '1' }) => BigInt(tip),
   // Fee of the smallest transfer. On networks where publishing is part of the gas, each transfer

@@ -20,6 +20,7 @@ export const traits: Traits = {
   cancellation: null,
   feePayer: true,
   staking: false,
+  contractPayments: 'listed',
   feeRateDecimals: 0,
   leastRate: () => SIGNATURE_FEE,
   leastFee: (rate) => rate,

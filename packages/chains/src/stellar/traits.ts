@@ -17,6 +17,7 @@ export const traits: Traits = {
   cancellation: null,
   feePayer: false,
   staking: false,
+  contractPayments: 'hidden',
   feeRateDecimals: 0,
   leastRate: () => 100n,
   leastFee: (rate) => rate,

@@ -21,6 +21,7 @@ export const traits: Traits = {
   cancellation: null,
   feePayer: false,
   staking: false,
+  contractPayments: 'listed',
   feeRateDecimals: 0,
   leastRate: () => LEAST_FEE,
   // A payment consists of one operation, so the rate is its fee.

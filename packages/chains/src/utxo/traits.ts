@@ -33,6 +33,7 @@ export const traits: Traits = {
   },
   feePayer: false,
   staking: false,
+  contractPayments: 'listed',
   feeRateDecimals: 3,
   leastRate: (network) => BigInt(network.utxo?.min_fee_rate ?? 1) * 1000n,
   // The smallest transfer has 110 vbytes.

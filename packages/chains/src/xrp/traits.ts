@@ -25,6 +25,7 @@ export const traits: Traits = {
   cancellation: null,
   feePayer: false,
   staking: false,
+  contractPayments: 'listed',
   feeRateDecimals: 0,
   leastRate: () => 10n,
   leastFee: (rate) => rate,

@@ -229,7 +229,7 @@ const signerMetrics = ({ gauge }: Factory) => ({
   ),
 })
 
-/** Metrics of balances, prices, orders and audits. */
+/** Metrics of balances, prices and orders. */
 const moneyMetrics = ({ gauge, counter }: Factory) => ({
   suspense: gauge(
     'custody_deposits_in_suspense',
@@ -273,9 +273,23 @@ const moneyMetrics = ({ gauge, counter }: Factory) => ({
     'exchange',
     'status',
   ),
+})
+
+/** Metrics of the comparison of the books with the chains. */
+const bookMetrics = ({ gauge }: Factory) => ({
   auditAt: gauge(
     'custody_audit_timestamp_seconds',
     'Unix time at which the audit last compared the books with the chains',
+  ),
+  watchAge: gauge(
+    'custody_balances_compared_within_seconds',
+    'Time within which the balance of every address was compared with the books',
+    'network',
+  ),
+  watchPaused: gauge(
+    'custody_contract_payments_paused',
+    'Workspaces in which coins that contracts paid are not credited now',
+    'network',
   ),
   auditDifferences: gauge('custody_audit_differences', 'Differences that the last audit found'),
   auditExchangeDifferences: gauge(
@@ -342,6 +356,7 @@ const allMetrics = (factory: Factory) => ({
   ...chainMetrics(factory),
   ...signerMetrics(factory),
   ...moneyMetrics(factory),
+  ...bookMetrics(factory),
   ...processMetrics(factory),
 })
 

@@ -47,6 +47,7 @@ const SMALL = new Set([
   'workspace_keys',
   'sub_accounts',
   'api_users',
+  'contract_watches',
   'network_scans',
   'rescans',
   'processes',

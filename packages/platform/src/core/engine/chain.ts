@@ -437,6 +437,8 @@ export interface Chain {
   readonly agreement?: Agreement
   /** The endpoints; absent if there is only one. */
   readonly voters?: Voters
+  /** Number of requests a minute that compare balances with the books; absent or 0: none. */
+  readonly balanceRequests?: number
   /** Asks only endpoints whose state is current; absent: any endpoint is believed. */
   readonly belief?: Belief
   /** The chain's name for a tag, if deposits are distinguished by tags. */

@@ -25,6 +25,10 @@ const rate = z.union([z.string(), z.number()], { error: 'must be a number' }).tr
  * to serve transfers.
  */
 const REQUESTS_LEAST = 5000
+/** Default and maximum number of requests a minute that compare balances with the books. */
+export const BALANCE_REQUESTS = 30
+const BALANCE_REQUESTS_MAX = 6000
+const BALANCE_REQUESTS_RULE = `must be a whole number of requests, 0 to ${BALANCE_REQUESTS_MAX}`
 const REQUESTS = `must be a whole number of requests, at least ${REQUESTS_LEAST}`
 
 const endpoint = z.object({
@@ -56,6 +60,11 @@ const entry = endpoint
       .max(ENDPOINTS_MAX, ENDPOINTS)
       .optional(),
     quorum: z.int({ error: QUORUM }).min(1, QUORUM).optional(),
+    balance_requests_per_minute: z
+      .int({ error: BALANCE_REQUESTS_RULE })
+      .min(0, BALANCE_REQUESTS_RULE)
+      .max(BALANCE_REQUESTS_MAX, BALANCE_REQUESTS_RULE)
+      .optional(),
     fee_floors: z
       .strictObject({ low: rate.optional(), medium: rate.optional(), high: rate.optional() })
       .optional(),
@@ -77,7 +86,15 @@ const entry = endpoint
   })
   .transform(
     (
-      { endpoints, quorum = 1, fee_floors: floors, min_tip: tip, checkpoint, ...own },
+      {
+        endpoints,
+        quorum = 1,
+        balance_requests_per_minute: balanceRequests,
+        fee_floors: floors,
+        min_tip: tip,
+        checkpoint,
+        ...own
+      },
       context,
     ): NetworkEndpoints => {
       const report = (message: string, ...path: (string | number)[]) =>
@@ -100,7 +117,11 @@ const entry = endpoint
         ...(tip === undefined ? {} : { min_tip: tip }),
         ...(checkpoint === undefined ? {} : { checkpoint }),
       }
-      return { endpoints: several.map((each) => ({ ...each, ...shared }) as RpcEndpoint), quorum }
+      return {
+        endpoints: several.map((each) => ({ ...each, ...shared }) as RpcEndpoint),
+        quorum,
+        ...(balanceRequests === undefined ? {} : { balanceRequests }),
+      }
     },
   )
 
@@ -111,6 +132,8 @@ const entry = endpoint
 export interface NetworkEndpoints {
   endpoints: readonly RpcEndpoint[]
   quorum: number
+  /** Number of requests a minute that compare balances with the books; absent: the default. */
+  balanceRequests?: number
 }
 
 const ENTRY = Object.keys(entry.in.shape)

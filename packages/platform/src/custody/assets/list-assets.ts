@@ -12,11 +12,14 @@ import { endpoint } from '../../core/http/endpoint.ts'
 import { exact } from '../../core/decimals.ts'
 import type { Settings } from '../../core/settings/settings.ts'
 import type { Registry } from '@custody/chains'
+import type { Database } from '../../core/database/pool.ts'
 import type { Networks } from '../../core/engine/networks.ts'
+import { contractPayments } from './contract-payments.ts'
 import { listAssets } from './find-asset.ts'
 
 interface Services {
   settings: Pick<Settings, 'allowDeprecated'>
+  database: Database
   registry: Registry
   networks: Networks
 }
@@ -71,15 +74,30 @@ export const assetShape = z
     is_active: z
       .boolean()
       .meta({ description: 'Whether new wallets and addresses can be created' }),
+    contract_payments: z.enum(['credited', 'watched', 'by hand']).meta({
+      description:
+        'How an amount is credited that a contract pays: like any deposit; after the balances of the addresses were compared, within `watched_within_s`; or only by the operator',
+    }),
+    watched_within_s: z.int().min(0).nullable().meta({
+      description:
+        'Time in seconds within which the balance of every address is compared with the books; null if they are not compared',
+    }),
+    min_contract_payment: z.number().min(0).nullable().meta({
+      description:
+        'Smallest amount of contracts that is credited, in the asset’s native unit; smaller amounts at an address are credited when their sum reaches it. Null: there is no minimum',
+    }),
   })
   .meta({ id: 'Asset' })
 
-export const assetsForCallers = (services: Services) =>
-  listAssets(services).map((asset) => ({
+export async function assetsForCallers(services: Services) {
+  const payments = await contractPayments(services)
+  return listAssets(services).map((asset) => ({
     ...asset,
     mode: services.registry.mode,
     min_withdrawal: exact(asset.min_withdrawal),
+    ...payments(asset),
   }))
+}
 
 /** Lists the assets that can be transacted. The list is the single source of truth. */
 export const getAssets = endpoint({
@@ -92,5 +110,5 @@ export const getAssets = endpoint({
   summary: 'List assets',
   access: 'public',
   response: z.array(assetShape).max(ASSETS_MAX),
-  handler: async (_context, services: Services) => ({ body: assetsForCallers(services) }),
+  handler: async (_context, services: Services) => ({ body: await assetsForCallers(services) }),
 })

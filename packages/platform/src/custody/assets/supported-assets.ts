@@ -4,10 +4,12 @@ import { endpoint } from '../../core/http/endpoint.ts'
 import { assetShape, assetsForCallers } from './list-assets.ts'
 import type { Settings } from '../../core/settings/settings.ts'
 import type { Registry } from '@custody/chains'
+import type { Database } from '../../core/database/pool.ts'
 import type { Networks } from '../../core/engine/networks.ts'
 
 interface Services {
   settings: Pick<Settings, 'allowDeprecated'>
+  database: Database
   registry: Registry
   networks: Networks
 }
@@ -23,5 +25,5 @@ export const getSupportedAssets = endpoint({
   access: 'read',
   query: z.strictObject({}),
   response: z.array(assetShape).max(ASSETS_MAX),
-  handler: async (_context, services: Services) => ({ body: assetsForCallers(services) }),
+  handler: async (_context, services: Services) => ({ body: await assetsForCallers(services) }),
 })

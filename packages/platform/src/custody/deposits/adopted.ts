@@ -1,4 +1,10 @@
-import type { Asset, ChainTip, Network, Registry } from '@custody/chains'
+import {
+  RpcUnavailable,
+  type Asset,
+  type ChainTip,
+  type Network,
+  type Registry,
+} from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import type { Queryable, Database } from '../../core/database/pool.ts'
 import type { Chain } from '../../core/engine/chain.ts'
@@ -243,6 +249,24 @@ async function adoptIfSame(
 }
 
 /**
+ * Returns what the chain holds at an address; with a quorum an amount that as many endpoints reach, so
+ * that one which invents coins is not believed.
+ */
+async function heldAt(chain: Chain, address: string, asset: Asset): Promise<bigint> {
+  const { agreement, client, network } = chain
+  if (!agreement || !client.balances) return chain.balance(address, asset)
+  const amounts: bigint[] = []
+  const read = async (each: typeof client) => (await each.balances?.([address], asset))?.[0] ?? 0n
+  for await (const { answer } of agreement.votes(read)) amounts.push(answer)
+  const reached = amounts.sort((a, b) => (a > b ? -1 : a < b ? 1 : 0))[agreement.quorum - 1]
+  if (reached === undefined)
+    throw new RpcUnavailable(
+      `${network.code}: ${amounts.length} of its endpoints return a balance, and ${agreement.quorum} must`,
+    )
+  return reached
+}
+
+/**
  * Creates a deposit without a known sender for the balance that an address of an account-based
  * network holds in excess of the ledger. The deposit is bound to a block in which the chain held
  * it, waits for that block's depth, is then checked again and is screened like any deposit.
@@ -262,7 +286,7 @@ export async function adoptSurplus(
   for (let look = 0; look < LOOKS_MAX && alike < OTHER_LOOKS; look++) {
     if (look > 0) await services.environment.sleep(PAUSE_MS)
     const before = await readBooks(services.database, services, network, place)
-    const balance = await chain.balance(owner.address, asset)
+    const balance = await heldAt(chain, owner.address, asset)
     // Everything in the balance is in a block up to this one, which the scanner must have read.
     const tip = await client.tip()
     await awaitScan(services, network, tip.height)
@@ -340,7 +364,7 @@ async function isStillHeld(
   const address = row.destination_id as string
   const place = { workspace, address, asset }
   const before = await readBooks(database, services, chain.network, place)
-  const held = await chain.balance(address, asset)
+  const held = await heldAt(chain, address, asset)
   const unread = await unreadAt(chain, scanned, address, asset)
   if (unread === null) return false
   const after = await readBooks(database, services, chain.network, place)
@@ -358,12 +382,12 @@ async function isStillHeld(
         services,
         tx,
         fresh,
-        'the address no longer has the amount that the operator adopted; see "custody audit"',
+        'the address no longer has the amount that was adopted; see "custody audit"',
       )
   })
   services.log.warn(
     { transaction: id, address, asset: row.asset },
-    'a deposit that the operator adopted is no longer on its address; it was not credited',
+    'an adopted deposit is no longer on its address; it was not credited',
   )
   return false
 }
@@ -386,7 +410,7 @@ export async function* stillHeld<T extends { workspace_id: string; id: string }>
       const err = reasonOf(error)
       services.log.warn(
         { network: network.code, transaction: each.id, err },
-        'a deposit that the operator adopted cannot be compared with the chain yet; this is retried',
+        'an adopted deposit cannot be compared with the chain yet; this is retried',
       )
       return
     }

@@ -39,7 +39,23 @@ export async function expectedBalances(
     [network.code, assets, workspace],
   )
   for (const row of accounts) add(row.address, row.asset, BigInt(row.balance))
-  for (const row of await includedTransactions(database, network, workspace)) {
+  await addUnbooked(database, network, { workspace, height: null }, add)
+  return expected
+}
+
+/**
+ * Adds what blocks have changed at our addresses and no entry of the ledger contains yet: the effects of
+ * our own transactions, and deposits that are not deep enough.
+ * @param o.workspace id; null: all workspaces
+ * @param o.height highest block that counts; null: all that were read
+ */
+export async function addUnbooked(
+  database: Queryable,
+  network: Network,
+  { workspace, height }: { workspace: string | null; height: number | null },
+  add: (address: string | null, asset: string, amount: bigint) => void,
+): Promise<void> {
+  for (const row of await includedTransactions(database, network, workspace, height)) {
     // Of the staking calls, only freezing reduces the balance, and withdrawn stake increases it.
     if (row.succeeded) {
       add(
@@ -62,11 +78,11 @@ export async function expectedBalances(
       where t.network = $1 and t.state in ('CONFIRMING', 'SCREENING')
         and not t.plan ? 'frozen_wallet' and t.kind in ('DEPOSIT',
       'TANK_DEPOSIT') and d.block_height is not null and t.status = 'pending'
-        and ($2::uuid is null or t.workspace_id = $2)`,
-    [network.code, workspace],
+        and ($2::uuid is null or t.workspace_id = $2)
+        and ($3::bigint is null or d.block_height <= $3)`,
+    [network.code, workspace, height],
   )
   for (const row of arriving) add(row.destination_id, row.asset, BigInt(row.amount))
-  return expected
 }
 
 /** One of our own transactions in a block, with amounts in the smallest unit. */
@@ -92,6 +108,7 @@ async function includedTransactions(
   database: Queryable,
   network: Network,
   workspace: string | null,
+  height: number | null,
 ): Promise<IncludedTransaction[]> {
   return database.query<IncludedTransaction>(
     `select c.step, coalesce(c.withdrawn, 0)::text withdrawn, t.plan ? 'fee_wallet' receiver_pays,
@@ -100,7 +117,8 @@ async function includedTransactions(
      from chain_transactions c join transactions t on t.workspace_id = c.workspace_id
        and t.id = c.transaction_id
      where c.network = $1 and c.state = 'INCLUDED' and (t.kind <> 'FUEL' or $2)
-       and ($3::uuid is null or c.workspace_id = $3)`,
-    [network.code, traitsOf(network).nothingExcludes === true, workspace],
+       and ($3::uuid is null or c.workspace_id = $3)
+       and ($4::bigint is null or c.block_height <= $4)`,
+    [network.code, traitsOf(network).nothingExcludes === true, workspace, height],
   )
 }

@@ -23,6 +23,7 @@ import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { presentTransaction } from '../../core/engine/present.ts'
 import { valueNow } from '../prices/value.ts'
 import { occurrences, tagOf } from './identity.ts'
+import { noteUnrecorded, ownSendersOf } from '../addresses/unrecorded.ts'
 
 interface Services {
   environment: Environment
@@ -122,36 +123,19 @@ async function findOwned(
     [network.code, hits.map(({ transfer }) => transfer.txid)],
   )
   const kinds = new Map(own.map(({ hash, kind }) => [hash, kind]))
-  const senders = [
-    ...new Set(
-      hits.flatMap(({ transfer }) =>
-        transfer.sender !== null && !kinds.has(transfer.txid) ? [transfer.sender] : [],
-      ),
-    ),
-  ]
-  const ownSenders = new Set(
-    (senders.length === 0
-      ? []
-      : await services.database.query<{ address: string }>(
-          `select address from chain_addresses where network = $1 and address = any($2)
-            and kind in ('tank', 'deposit')`,
-          [network.code, senders],
-        )
-    ).map((row) => row.address),
-  )
-  const matches = hits.filter(({ transfer, owner }) => {
+  const ownSenders = await ownSendersOf(services, network, hits, kinds)
+  const matches: typeof hits = []
+  for (const hit of hits) {
+    const { transfer, owner } = hit
     const kind = kinds.get(transfer.txid)
-    if (kind === undefined && transfer.sender !== null && ownSenders.has(transfer.sender)) {
-      // Only the platform sends from its own addresses, so a database without this transaction is
-      // older than the chain.
-      services.log.error(
-        { network: network.code, txid: transfer.txid, sender: transfer.sender },
-        'a transaction of one of our own addresses is not in this database and is not credited; check whether an old backup was restored',
-      )
-      return false
+    const workspace = ownSenders.get(transfer.sender ?? '')
+    if (kind === undefined && workspace !== undefined) {
+      await noteUnrecorded(services, network, transfer, workspace)
+      continue
     }
-    return kind !== 'FUEL' && kind !== 'SWEEP' && !(owner.kind === 'change' && kind !== undefined)
-  })
+    if (kind !== 'FUEL' && kind !== 'SWEEP' && !(owner.kind === 'change' && kind !== undefined))
+      matches.push(hit)
+  }
   const real: typeof matches = []
   for (const hit of matches) {
     // Native value on an account-based chain only moves if the transaction succeeded.
@@ -365,8 +349,8 @@ async function restoreDeposit(
 }
 
 /**
- * A deposit to insert. `hash`: the transaction to show for it, if any. `isAdopted`: the operator
- * created it from a balance in excess of the ledger.
+ * A deposit to insert. `hash`: the transaction to show for it, if any. `isAdopted`: it was created
+ * from a balance in excess of the ledger.
  */
 interface NewDeposit extends Omit<DetectedDeposit, 'block'> {
   asset: Asset
@@ -471,7 +455,7 @@ async function isInAdopted(
       amount: amount.toString(),
       transaction: adopted.transaction_id,
     },
-    'a transfer that the scan missed is part of a surplus that the operator adopted; it is not credited again',
+    'a transfer that the scan missed is part of an adopted surplus; it is not credited again',
   )
   return true
 }

@@ -2,6 +2,7 @@ import type { FamilyName, Fetch, Network } from '@custody/chains'
 import { inSpan } from '@custody/tracing'
 import type { Logger } from 'pino'
 import type { Chain, ChainContext, Connect } from '../../core/engine/chain.ts'
+import { BALANCE_REQUESTS } from '../../core/settings/configuration.ts'
 import { BlockAges, type Contradiction } from '../../core/engine/endpoints/belief.ts'
 import { EndpointGroup, type EndpointWatch } from '../../core/engine/endpoints/group.ts'
 import { HeadPolling } from '../../core/engine/endpoints/head-polling.ts'
@@ -43,7 +44,7 @@ export function connectAll(
 function connected(
   context: ChainContext,
   network: Network,
-  { endpoints, quorum }: NetworkEndpoints,
+  { endpoints, quorum, balanceRequests = BALANCE_REQUESTS }: NetworkEndpoints,
   {
     connect,
     fetch,
@@ -96,6 +97,7 @@ function connected(
       watched?.metrics.endpointDisagreements.labels(network.code, name).inc(0)
   return Object.defineProperties(chain, {
     belief: { value: group.belief, enumerable: true },
+    balanceRequests: { value: balanceRequests, enumerable: true },
     ...(watched ? { pace: { get: () => paces[group.inUse], enumerable: true } } : {}),
     ...(voters ? { voters: { value: voters, enumerable: true } } : {}),
     ...(agreement ? { agreement: { value: agreement, enumerable: true } } : {}),

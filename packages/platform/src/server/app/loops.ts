@@ -1,9 +1,12 @@
+import { traitsOf } from '@custody/chains'
 import { judgeRulesLoop } from '../../custody/auto-forwarding/judge-rules.ts'
 import { autoForwardingLoop } from '../../custody/auto-forwarding/loop.ts'
 import type { HeldNetworks } from '../../custody/deposits/hold-networks.ts'
+import { hasBalances, watchLoop } from '../../custody/contract-payments/watch.ts'
 import { compareLoop } from '../../custody/deposits/compare-blocks.ts'
 import { scanLoop } from '../../custody/deposits/scanner.ts'
 import { requeueSweepsLoop } from '../../custody/deposits/sweeps.ts'
+import type { Chain } from '../../core/engine/chain.ts'
 import type { Loop } from '../../core/engine/loops/loop.ts'
 import { headLoop } from '../../core/engine/endpoints/head-loop.ts'
 import { transactionLoop } from '../../core/engine/run.ts'
@@ -13,6 +16,7 @@ import { reconcileLoop } from '../../commerce/exchanges/reconcile.ts'
 import { fillTanksLoop } from '../../custody/gas-tanks/ensure-tank.ts'
 import { watchTanksLoop } from '../../custody/gas-tanks/watch-tanks.ts'
 import { invoiceLoop } from '../../commerce/invoices/loop.ts'
+import { awaitedAddresses } from '../../commerce/invoices/awaited-addresses.ts'
 import { awaitedNetworksShared, mempoolLoop } from '../../commerce/invoices/mempool.ts'
 import { policyChangesLoop } from '../../custody/policies/changes/loop.ts'
 import { policyStopsLoop } from '../../custody/policies/emergency/stops.ts'
@@ -25,6 +29,8 @@ import { isScanner, isWorker } from './health/role-duties.ts'
 import { announceAddressesLoop } from '../../custody/wallets/announce-addresses.ts'
 import { auditLoop } from '../audit/loop.ts'
 import { foldLoop, housekeepingLoop } from './housekeeping.ts'
+
+const MINUTES_A_DAY = 1440
 
 /**
  * Returns the background loops of a process, depending on its role. Several workers share due work
@@ -87,8 +93,29 @@ function scanLoops(services: Application, held: HeldNetworks): Loop[] {
         ? [compareLoop(services, { network, agreement }, () => held.holds(network.code))]
         : [],
     ),
+    ...chains.flatMap((chain) => watchLoopOf(services, chain, held)),
     ...chains.flatMap((chain) =>
       chain.mempool ? [mempoolLoop(services, chain, chain.mempool, awaitedHere)] : [],
     ),
+  ]
+}
+
+/**
+ * Returns the loop that finds what contracts paid on a network whose blocks do not list it. It uses at
+ * most a tenth of an endpoint's quota.
+ */
+function watchLoopOf(services: Application, chain: Chain, held: HeldNetworks): Loop[] {
+  const { network, balanceRequests: most = 0 } = chain
+  if (!hasBalances(chain) || most === 0 || traitsOf(network).contractPayments === 'listed')
+    return []
+  const perDay = chain.pace?.perDay ?? null
+  const calls =
+    perDay === null ? most : Math.min(most, Math.max(1, Math.floor(perDay / MINUTES_A_DAY / 10)))
+  return [
+    watchLoop(services, chain, {
+      calls,
+      awaited: (code, limit) => awaitedAddresses(services, code, limit),
+      follows: () => held.holds(network.code),
+    }),
   ]
 }

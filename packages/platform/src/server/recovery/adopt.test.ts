@@ -276,10 +276,7 @@ test('credits a payment once if its surplus is adopted before the scan reads its
   const row = await fixture.read(String(id))
   assert.deepEqual(
     [row.status, row.failure_reason],
-    [
-      'failed',
-      'the address no longer has the amount that the operator adopted; see "custody audit"',
-    ],
+    ['failed', 'the address no longer has the amount that was adopted; see "custody audit"'],
   )
   assert.equal((await fixture.available()) - before, ahead)
   await fixture.check()

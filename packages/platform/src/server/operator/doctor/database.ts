@@ -9,6 +9,7 @@ import { excessOf, roleFacts } from '../../../core/database/table-rights.ts'
 import type { Command } from '../command.ts'
 import { contradictionText } from '../../../core/engine/endpoints/belief.ts'
 import { contradictionsOf } from '../../../custody/deposits/contradiction.ts'
+import { contractPayments } from '../../../custody/assets/contract-payments.ts'
 import { unpricedCoins } from '../../../custody/prices/coverage.ts'
 import { ok, problem, warning, type Finding } from './findings.ts'
 
@@ -17,6 +18,15 @@ interface Services {
   registry: Registry
   networks: Networks
   prices: Prices
+}
+
+/** How coins that contracts pay are credited on a network. */
+export interface ContractPaymentFacts {
+  network: string
+  contract_payments: 'credited' | 'watched' | 'by hand'
+  watched_within_s: number | null
+  /** Workspaces in which they are not credited now. */
+  paused: { workspace: string; reason: string }[]
 }
 
 const VERSION_MIN = 150_000
@@ -70,10 +80,42 @@ async function databaseFacts(database: Queryable): Promise<DatabaseFacts> {
   }
 }
 
+/** Returns how coins that contracts pay are credited on each network in use. */
+async function contractPaymentFacts({
+  database,
+  registry,
+  networks,
+}: Services): Promise<ContractPaymentFacts[]> {
+  const payments = await contractPayments({ database, registry })
+  const paused = new Map(
+    (
+      await database.query<{ network: string; paused: { workspace: string; reason: string }[] }>(
+        `select network, (select coalesce(json_agg(json_build_object('workspace', w.name,
+           'reason', p.reason)), '[]') from jsonb_to_recordset(c.paused) p(workspace uuid, reason text)
+           join workspaces w on w.id = p.workspace) paused from contract_watches c`,
+      )
+    ).map((row) => [row.network, row.paused]),
+  )
+  return networks.all().flatMap(({ network }) => {
+    const native = registry.asset(network.native_asset)
+    if (!native) return []
+    const { contract_payments, watched_within_s } = payments(native)
+    return [
+      {
+        network: network.code,
+        contract_payments,
+        watched_within_s,
+        paused: paused.get(network.code) ?? [],
+      },
+    ]
+  })
+}
+
 /** Returns the state of a running platform's database, prices and final blocks, for the doctor. */
 export const doctorFacts: Command<Services> = async (services) => ({
   database: await databaseFacts(services.database),
   unpriced: unpricedCoins(services),
+  contract_payments: await contractPaymentFacts(services),
   contradicted: [...(await contradictionsOf(services.database))].map(
     ([network, contradiction]) => ({
       network,

@@ -21,7 +21,12 @@ import {
   diagnoseCertificates,
   type CertificateDiagnosis,
 } from './certificates.ts'
-import { askDatabase, databaseFindings, type DatabaseFacts } from './database.ts'
+import {
+  askDatabase,
+  databaseFindings,
+  type ContractPaymentFacts,
+  type DatabaseFacts,
+} from './database.ts'
 import { diagnoseDisk } from './disk.ts'
 import { findingLine, ok, problem, type Finding } from './findings.ts'
 import { askLocalChains, notRunning } from './local.ts'
@@ -50,6 +55,7 @@ interface PlatformFacts {
   database: DatabaseFacts | { error: unknown }
   unpriced: string[]
   contradicted: { network: string; reason: string }[]
+  contract_payments: ContractPaymentFacts[]
 }
 
 /**
@@ -62,7 +68,7 @@ async function readPlatformFacts(home: string): Promise<PlatformFacts | null> {
   } catch (error) {
     return error instanceof PlatformAway
       ? null
-      : { database: { error }, unpriced: [], contradicted: [] }
+      : { database: { error }, unpriced: [], contradicted: [], contract_payments: [] }
   }
 }
 
@@ -110,6 +116,15 @@ async function diagnoseHosts(
         'compare the block with a block explorer (docs/mainnet.md)',
       ),
     ),
+    ...(platform?.contract_payments ?? []).flatMap(({ network, paused }) =>
+      paused.map(({ workspace, reason }) =>
+        problem(
+          'platform',
+          `${network}: coins that contracts paid to ${workspace} are not credited: ${reason}`,
+          'end the cause (docs/production/runbooks.md)',
+        ),
+      ),
+    ),
   ]
 }
 
@@ -122,6 +137,8 @@ interface Diagnoses {
   loops: FailingLoop[]
   prices: PriceDiagnosis
   unpriced: string[]
+  /** Of the running platform. */
+  contract_payments: ContractPaymentFacts[]
 }
 
 /** Returns the results without those of networks that are not configured or are retired. */
@@ -207,7 +224,8 @@ async function diagnose(settings: Settings): Promise<Diagnoses> {
   const [certificates, bans, loops, prices, ofHosts] = await diagnosing
   const findings = local?.state === 'away' ? [notRunning(), ...ofHosts] : ofHosts
   const unpriced = platform?.unpriced ?? []
-  return { networks, findings, certificates, bans, loops, prices, unpriced }
+  const { contract_payments = [] } = platform ?? {}
+  return { networks, findings, certificates, bans, loops, prices, unpriced, contract_payments }
 }
 
 /**

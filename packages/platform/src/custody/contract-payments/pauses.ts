@@ -1,0 +1,87 @@
+import { BALANCES_MAX, type Network, type Registry } from '@custody/chains'
+import type { Database } from '../../core/database/pool.ts'
+import type { Environment } from '../../core/environment.ts'
+import type { OwnAddress } from '../deposits/record.ts'
+import { addressesAfter } from './addresses.ts'
+import { look, type Balances } from './look.ts'
+
+interface Services {
+  environment: Pick<Environment, 'now'>
+  database: Database
+  registry: Registry
+}
+
+/** Time in milliseconds for which a workspace without a deficit is not compared as a whole again. */
+const COMPARED_MS = 600_000
+/** Number of addresses that are read and compared at a time. */
+const PART = BALANCES_MAX * 8
+
+/**
+ * Decides for which workspaces a surplus is not credited now. A surplus is not always a stranger's coin:
+ * in a database that lacks a transaction of ours, its coins are a surplus where they went.
+ */
+export class Pauses {
+  readonly #services: Services
+  readonly #network: Network
+  readonly #balances: Balances
+  /** When each workspace was found without a deficit, by its id. */
+  readonly #comparedAt = new Map<string, number>()
+
+  constructor(services: Services, network: Network, balances: Balances) {
+    this.#services = services
+    this.#network = network
+    this.#balances = balances
+  }
+
+  /**
+   * Returns why surpluses of a workspace are not credited now; null: they are.
+   * @param height a block that the scan has read
+   */
+  async reasonFor(workspace: string, height: number): Promise<string | null> {
+    const { database, environment } = this.#services
+    const known = await database.one<{ unadopted: boolean; unrecorded: boolean }>(
+      `select exists (select 1 from unadopted_steps where matters) unadopted,
+         exists (select 1 from unrecorded_transfers u where u.workspace_id = $1 and u.network = $2
+           and not exists (select 1 from chain_transactions c where c.workspace_id = $1
+             and c.network = $2 and c.hash = u.txid)) unrecorded`,
+      [workspace, this.#network.code],
+    )
+    if (known?.unadopted) return 'records of the signer nodes are not adopted (custody reconcile)'
+    if (known?.unrecorded)
+      return 'the chain has a transaction of one of our own addresses that this database lacks (custody reconcile)'
+    const comparedAt = this.#comparedAt.get(workspace)
+    if (comparedAt !== undefined && Math.abs(environment.now() - comparedAt) < COMPARED_MS)
+      return null
+    const short = await this.#deficit(workspace, height)
+    if (short !== null)
+      return `the address ${short} holds less than the books, so the coins may only have moved (custody audit)`
+    this.#comparedAt.set(workspace, environment.now())
+    return null
+  }
+
+  /** Notes that an address of a workspace holds less than the books. */
+  differs(workspace: string): void {
+    this.#comparedAt.delete(workspace)
+  }
+
+  /** Returns an address of the workspace that holds less than the books in two looks; null: none. */
+  async #deficit(workspace: string, height: number): Promise<string | null> {
+    const { database } = this.#services
+    for (let after = ''; ;) {
+      const owners = await addressesAfter(database, this.#network, { after, workspace, most: PART })
+      const last = owners.at(-1)
+      if (!last) return null
+      const short = await this.#short(await this.#short(owners, height), height)
+      if (short[0]) return short[0].address
+      after = last.address
+    }
+  }
+
+  async #short(owners: readonly OwnAddress[], height: number): Promise<OwnAddress[]> {
+    if (owners.length === 0) return []
+    const chain = { network: this.#network, balances: this.#balances }
+    return (await look(this.#services, chain, owners, height)).flatMap(({ owner, deficit }) =>
+      deficit > 0n ? [owner] : [],
+    )
+  }
+}
