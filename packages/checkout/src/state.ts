@@ -58,7 +58,7 @@ export interface Selected {
 }
 
 export interface Payment {
-  hash: string
+  hash: string | null
   asset: string
   ticker: string
   amount: string

@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document ff7a41fc4fb5dae45ca4a2c5484f0351d61142d3f98cf676333b2c8faf61d37e
-// types b1155c34a7da8b253dcd1a04d745a75a417a980f14283a2458a4f2c1e8b173e1
+// document 2030126d38606b47f608a29b4de3c562bcb3a0e343dc0de56a862caa4e613f02
+// types 0063d7b7a589bf0bf34ee3b53455bcca3efa36808e996ce3eea48d92b397249b
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -414,7 +414,7 @@ export interface components {
                 rate_at: string | null;
             } | null;
             payments: {
-                hash: string;
+                hash: string | null;
                 asset: string;
                 ticker: string;
                 /** @description Exact decimal as a string, because browsers parse numbers as doubles */
@@ -1441,7 +1441,8 @@ export interface components {
         InvoicePayment: {
             /** @description Null until the payment is in a block */
             transaction_id: string | null;
-            hash: string;
+            /** @description Null if a contract paid, so that no transaction lists the payment */
+            hash: string | null;
             asset: string;
             /**
              * Format: decimal

@@ -12,6 +12,7 @@ import {
   type Transfer,
   type User,
 } from '../testing/harness.ts'
+import { contractPays } from '../testing/contract-payer.ts'
 import { testEmittedEvents } from '../testing/event-assertions.ts'
 import { waitFor } from '../../../testing/wait-for.ts'
 
@@ -372,6 +373,24 @@ test('on a network with tags, only a payment with the invoice’s tag pays the i
   assert.deepEqual(
     [paid['excess'], paid.payments[0]?.amount],
     [[{ asset: 'XRP', amount: '1' }], '41'],
+  )
+})
+
+test('an invoice that a contract pays is paid, also if it expires before the coins are found', async () => {
+  const invoice = await create({
+    fiat: 'USD',
+    fiat_amount: 60,
+    assets: ['ETH'],
+    expires_in: 5,
+  })
+  await contractPays(platform, String(invoice.address), String(invoice.crypto_amount))
+  await waitFor('the payment', async () => (await read(invoice.inv_id)).payments.length > 0)
+  await platform.operator('devnet', { command: 'mine', network: 'ETH', blocks: 80 })
+  await waitFor('Paid', async () => (await read(invoice.inv_id)).inv_status === 'Paid')
+  const { payments, exception } = await read(invoice.inv_id)
+  assert.deepEqual(
+    [payments.map(({ hash, amount, status }) => [hash, amount, status]), exception],
+    [[[null, invoice.crypto_amount, 'confirmed']], null],
   )
 })
 

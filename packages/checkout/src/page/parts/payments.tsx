@@ -15,10 +15,23 @@ const LOOKS = {
   dropped: { shape: 'slash', tone: 'bad', words: 'dropped' },
 } as const satisfies Record<Payment['status'], { shape: Shape; tone: Tone; words: keyof Catalogue }>
 
+/** The transaction of a payment; nothing if none lists it, because a contract paid. */
+function Hash({ hash, link }: { hash: string | null; link: string | null }) {
+  const { words } = useSpeech()
+  if (hash === null) return null
+  if (link === null) return <ShortCode text={hash} />
+  return (
+    <a class="payment-link" href={link} target="_blank" rel="noopener noreferrer">
+      <span class="sr-only">{words.viewTransaction}</span>
+      <ShortCode text={hash} />
+      <OutIcon />
+    </a>
+  )
+}
+
 function Line({ payment }: { payment: Payment }) {
   const { words, count } = useSpeech()
   const { shape, tone, words: status } = LOOKS[payment.status]
-  const link = webLink(payment.explorer_url)
   const { confirmations, required } = payment
   const isCounting = payment.status === 'detected'
   return (
@@ -37,15 +50,7 @@ function Line({ payment }: { payment: Payment }) {
           {payment.counts || tone === 'bad' ? null : ` · ${words.notCounted}`}
         </p>
       </div>
-      {link === null ? (
-        <ShortCode text={payment.hash} />
-      ) : (
-        <a class="payment-link" href={link} target="_blank" rel="noopener noreferrer">
-          <span class="sr-only">{words.viewTransaction}</span>
-          <ShortCode text={payment.hash} />
-          <OutIcon />
-        </a>
-      )}
+      <Hash hash={payment.hash} link={webLink(payment.explorer_url)} />
     </li>
   )
 }
@@ -60,8 +65,8 @@ export function Payments({ payments }: { payments: readonly Payment[] }) {
         {words.payments}
       </h3>
       <ul>
-        {payments.map((payment) => (
-          <Line key={payment.hash + payment.asset} payment={payment} />
+        {payments.map((payment, at) => (
+          <Line key={`${at} ${payment.hash}`} payment={payment} />
         ))}
       </ul>
     </section>

@@ -46,7 +46,9 @@ function Receipt({ state }: { state: CheckoutState }) {
         {line(words.date, <bdi>{moment(new Date(last))}</bdi>)}
         {state.order_id === null ? null : line(words.order, <bdi>{state.order_id}</bdi>)}
         {line(words.invoice, <Code text={state.inv_id} />)}
-        {counted.map(({ hash }) => line(words.transaction, <Code text={hash} />, hash))}
+        {counted.map(({ hash }) =>
+          hash === null ? null : line(words.transaction, <Code text={hash} />, hash),
+        )}
       </dl>
     </section>
   )

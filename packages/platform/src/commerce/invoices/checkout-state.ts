@@ -87,7 +87,7 @@ export const checkoutShape = z
     payments: z
       .array(
         z.object({
-          hash: z.string().max(HASH_MAX),
+          hash: z.string().max(HASH_MAX).nullable(),
           asset: z.string().max(WORD_MAX),
           ticker: z.string().max(WORD_MAX),
           amount,

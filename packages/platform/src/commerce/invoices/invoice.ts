@@ -61,11 +61,11 @@ export interface OfferRow {
 /**
  * A payment to an invoice's address: a deposit, or, if `transaction_id` is null, a payment that is
  * or was in a mempool. `confirmations` as of the scan; 0 if it is in no block. `required`: number
- * of confirmations before it counts as settled.
+ * of confirmations before it counts as settled. `hash`: null if no transaction lists the payment.
  */
 export interface PaymentRow {
   transaction_id: string | null
-  hash: string
+  hash: string | null
   asset: string
   network: string
   amount: string
@@ -151,7 +151,7 @@ const REFUNDS = `select r.invoice_id, r.transaction_id, t.asset, t.amount::text,
 
 interface PaymentMatchRow {
   transaction_id: string | null
-  hash: string
+  hash: string | null
   asset: string
   network: string
   amount: string

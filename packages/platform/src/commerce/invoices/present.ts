@@ -44,7 +44,11 @@ const paymentShape = z
       .max(ID_MAX)
       .nullable()
       .meta({ description: 'Null until the payment is in a block' }),
-    hash: z.string().max(HASH_MAX),
+    hash: z
+      .string()
+      .max(HASH_MAX)
+      .nullable()
+      .meta({ description: 'Null if a contract paid, so that no transaction lists the payment' }),
     asset: z.string().max(WORD_MAX),
     amount: coins,
     status: z.enum(PAYMENT_STATUSES),
@@ -174,7 +178,7 @@ export const explorerUrl = (
   { network, hash }: Pick<PaymentRow, 'network' | 'hash'>,
 ): string | null => {
   const base = registry.network(network)?.explorer_transaction_url
-  return base === undefined ? null : `${base}${hash}`
+  return base === undefined || hash === null ? null : `${base}${hash}`
 }
 
 /**

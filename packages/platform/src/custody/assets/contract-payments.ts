@@ -1,9 +1,11 @@
+import { hasLocalChains } from '@custody/chains/mode'
 import { formatAmount, traitsOf, type Asset, type Registry } from '@custody/chains'
 import type { Database } from '../../core/database/pool.ts'
 import { exact } from '../../core/decimals.ts'
 
-/** Interval of the comparison in seconds. */
-const EVERY_S = 60
+/** Returns the interval in seconds at which balances are compared; local chains are compared often. */
+export const comparedEveryS = ({ mode }: Pick<Registry, 'mode'>): number =>
+  hasLocalChains(mode) ? 5 : 60
 
 /** How amounts that contracts pay are credited; see {@link assetShape}. */
 interface ContractPayments {
@@ -49,7 +51,7 @@ export async function contractPayments({
     const lasting = Math.ceil((database.now().getTime() - began.getTime()) / 1000)
     return {
       contract_payments: 'watched',
-      watched_within_s: Math.max(round, lasting, 0) + EVERY_S,
+      watched_within_s: Math.max(round, lasting, 0) + comparedEveryS(registry),
       min_contract_payment: exact(formatAmount(BigInt(minimum), decimals)),
     }
   }

@@ -3,13 +3,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
-import { createWalletClient, defineChain, http, parseEther } from 'viem'
-import { privateKeyToAccount } from 'viem/accounts'
+import { parseEther } from 'viem'
 import { stringifyJson } from '@custody/request-auth'
 import { Devnet } from '../../../../devnet/src/devnet.ts'
 import type { Application } from '../../server/app/application.ts'
 import { audit } from '../../server/audit/audit.ts'
 import { contractPayments } from '../assets/contract-payments.ts'
+import { CONTRACT_PAYER, payByContract } from '../../../testing/contract-payer.ts'
 import { useDatabase } from '../../../testing/deposits-support.ts'
 import { FamilyFixture } from '../../../testing/chains/family-fixture.ts'
 import { takeSnapshot } from '../../../testing/database-snapshot.ts'
@@ -18,14 +18,12 @@ import { adoptIntoBooks } from '../../server/operator/books/adopt.ts'
 import { hasBalances, watchLoop } from './watch.ts'
 
 /**
- * Tests of native coins that contracts pay. A contract that destroys itself moves its coins without a
- * transfer in the block, as a smart wallet, a batch payer or a router does within a call.
+ * Tests of native coins that contracts pay, as smart wallets, batch payers and routers do within a call.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-watch-'))
 const PLACE = { code: 'ETH', to: `0x${'ab'.repeat(20)}`, held: '1', amount: '0.5' }
-const stranger = privateKeyToAccount(`0x${'a9'.repeat(32)}`)
 const FINAL_BLOCKS = 80
 let devnet: Devnet
 let fixture: FamilyFixture
@@ -65,7 +63,12 @@ beforeEach(async () => {
       'delete from contract_watches; delete from unrecorded_transfers; delete from unadopted_steps',
     )
   await open()
-  await fixture.control({ command: 'fund', asset: 'ETH', address: stranger.address, amount: '50' })
+  await fixture.control({
+    command: 'fund',
+    asset: 'ETH',
+    address: CONTRACT_PAYER.address,
+    amount: '50',
+  })
   await fixture.scan()
 })
 
@@ -99,23 +102,12 @@ async function mine(blocks: number): Promise<void> {
   await fixture.scan()
 }
 
-/** Pays an address by a contract that destroys itself (PUSH20 address, SELFDESTRUCT). */
-async function contractPays(address: string, wei: bigint): Promise<void> {
-  const chain = defineChain({
-    id: 31337,
-    name: 'local',
-    nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
-    rpcUrls: { default: { http: [`${devnet.url}/eth`] } },
-  })
-  await createWalletClient({
-    chain,
-    transport: http(`${devnet.url}/eth`),
-    account: stranger,
-  }).sendTransaction({
-    data: `0x73${address.slice(2).toLowerCase()}ff`,
-    value: wei,
-    gas: 200_000n,
-  })
+async function contractPays(
+  address: string,
+  wei: bigint,
+  by?: 'call' | 'selfdestruct',
+): Promise<void> {
+  await payByContract(`${devnet.url}/eth`, address, wei, by)
   await mine(1)
 }
 
@@ -167,7 +159,7 @@ test('a gas tank is filled by a contract', async () => {
   const tank = await database
     .get()
     .one<{ address: string }>(`select address from chain_addresses where kind = 'tank'`)
-  await contractPays(String(tank?.address), parseEther('2'))
+  await contractPays(String(tank?.address), parseEther('2'), 'selfdestruct')
   await pass()
   await mine(FINAL_BLOCKS)
   await fixture.run()
@@ -183,7 +175,7 @@ test('amounts below the minimum are credited when their sum reaches it', async (
   const shown = await contractPayments(services())
   const asset = fixture.asset
   const { contract_payments, watched_within_s, min_contract_payment } = shown(asset)
-  assert.deepEqual([contract_payments, watched_within_s], ['watched', 60])
+  assert.deepEqual([contract_payments, watched_within_s], ['watched', 5])
   const minimum = parseEther(stringifyJson(min_contract_payment))
   assert.ok(minimum > 0n)
   await contractPays(fixture.source, minimum - 1n)

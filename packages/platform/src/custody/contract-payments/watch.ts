@@ -5,6 +5,7 @@ import type { Database } from '../../core/database/pool.ts'
 import type { Chain } from '../../core/engine/chain.ts'
 import type { Loop } from '../../core/engine/loops/loop.ts'
 import type { Metrics } from '../../core/metrics.ts'
+import { comparedEveryS } from '../assets/contract-payments.ts'
 import { adoptSurplus, NotAdoptable } from '../deposits/adopted.ts'
 import { Contradicted } from '../deposits/contradiction.ts'
 import type { OwnAddress } from '../deposits/record.ts'
@@ -19,7 +20,6 @@ type Services = Parameters<typeof adoptSurplus>[0] & {
   metrics: Metrics
 }
 
-const EVERY_MS = 60_000
 /** Number of blocks that the scan may be behind: the state of older ones is not read. */
 const BEHIND_MAX = 16
 /** Share of a pass for addresses of the round, if the first ones would fill it: one in this many lots. */
@@ -62,7 +62,7 @@ export function watchLoop(
   const pauses = new Pauses(services, network, chain.balances)
   return {
     name: `watch ${network.code}`,
-    everyMs: EVERY_MS,
+    everyMs: comparedEveryS(services.registry) * 1000,
     async run(signal) {
       if (o.follows()) await watch(services, chain, pauses, { ...o, signal })
       return false
@@ -95,7 +95,12 @@ async function watch(
   const looks = await look(services, chain, found.owners, height)
   for (const { owner, deficit } of looks) if (deficit > 0n) pauses.differs(owner.workspace_id)
   const surpluses = looks.filter(({ surplus }) => surplus >= minimum)
-  const { recorded, paused } = await record(services, chain, pauses, { surpluses, height, signal })
+  const { recorded, paused } = await record(services, chain, pauses, {
+    surpluses,
+    height,
+    knownAt: lastRead(found.before),
+    signal,
+  })
   await save(services, network, { ...found, minimum, paused })
   return recorded
 }
@@ -136,6 +141,13 @@ async function chosen(
   return { owners: [...owners.values()], before, cursor, isRoundOver }
 }
 
+/**
+ * Returns when each address was read before, at the earliest: an invoice that expired since then may have
+ * been paid in time.
+ */
+const lastRead = ({ round_began_at: began, round_s: tookS }: Watch): Date =>
+  new Date(tookS === null ? 0 : began.getTime() - tookS * 1000)
+
 /** Records surpluses as deposits, unless those of their workspace are not credited now. */
 async function record(
   services: Services,
@@ -144,8 +156,9 @@ async function record(
   {
     surpluses,
     height,
+    knownAt,
     signal,
-  }: { surpluses: readonly Look[]; height: number; signal: AbortSignal },
+  }: { surpluses: readonly Look[]; height: number; knownAt: Date; signal: AbortSignal },
 ): Promise<{ recorded: number; paused: Paused[] }> {
   const workspaces = new Set(surpluses.map(({ owner }) => owner.workspace_id))
   const reasons = new Map<string, string>()
@@ -158,13 +171,18 @@ async function record(
   await Promise.all(
     Array.from({ length: ADOPTED_AT_ONCE }, async () => {
       for (let next = left.shift(); next && !signal.aborted; next = left.shift())
-        if (await adopt(services, chain, next)) recorded++
+        if (await adopt(services, chain, next, knownAt)) recorded++
     }),
   )
   return { recorded, paused: [...reasons].map(([workspace, reason]) => ({ workspace, reason })) }
 }
 
-async function adopt(services: Services, chain: Chain, { owner, surplus }: Look): Promise<boolean> {
+async function adopt(
+  services: Services,
+  chain: Chain,
+  { owner, surplus }: Look,
+  knownAt: Date,
+): Promise<boolean> {
   const { network } = chain
   const asset = services.registry.asset(network.native_asset) as Asset
   const details = { network: network.code, address: owner.address, amount: surplus.toString() }
@@ -174,6 +192,7 @@ async function adopt(services: Services, chain: Chain, { owner, surplus }: Look)
       asset,
       amount: surplus,
       hash: null,
+      knownAt,
     })
     services.log.info(
       { ...details, transaction: id },

@@ -178,6 +178,8 @@ interface Surplus {
   asset: Asset
   amount: bigint
   hash: string | null
+  /** When the address was last known not to have it; absent: now, so that it pays no expired invoice. */
+  knownAt?: Date
   /** Called last in the commit that stores the deposit. */
   adopted?: (tx: Queryable, row: TransactionRow) => Promise<void>
 }
@@ -201,7 +203,7 @@ async function adoptIfSame(
   services: Services,
   tx: Queryable,
   network: Network,
-  { owner, asset, amount, hash, adopted }: Surplus,
+  { owner, asset, amount, hash, knownAt, adopted }: Surplus,
   { before, balance, tip, previous }: Check,
 ): Promise<Look | TransactionRow | null> {
   // The lock of this check also keeps the scanner and a rescan from writing deposits concurrently.
@@ -240,7 +242,7 @@ async function adoptIfSame(
     asset,
     block: tip,
     match: { transfer, owner, occurrence: 0 },
-    knownAt: tx.now(),
+    knownAt: knownAt ?? tx.now(),
     hash,
     isAdopted: true,
   })

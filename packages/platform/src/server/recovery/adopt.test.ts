@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
 import { formatAmount, parseAmount, type ChainBlock } from '@custody/chains'
-import { createWalletClient, defineChain, http, parseEther } from 'viem'
-import { privateKeyToAccount } from 'viem/accounts'
+import { parseEther } from 'viem'
 import { Devnet } from '../../../../devnet/src/devnet.ts'
 import { createAddress } from '../../custody/addresses/create-address.ts'
 import { audit } from '../audit/audit.ts'
@@ -17,6 +16,7 @@ import { rescanProgress, startRescan } from '../operator/books/rescan.ts'
 import { sealToken } from '../../custody/aml/policy.ts'
 import { Secrets } from '../../core/secrets.ts'
 import { sweepRules } from '../../core/settings/sweep-rules.ts'
+import { CONTRACT_PAYER, payByContract } from '../../../testing/contract-payer.ts'
 import { useDatabase } from '../../../testing/deposits-support.ts'
 import { FamilyFixture } from '../../../testing/chains/family-fixture.ts'
 import { ManualClock } from '../../../testing/manual-clock.ts'
@@ -29,7 +29,6 @@ const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-adopt-'))
 const PLACE = { code: 'ETH', to: `0x${'ab'.repeat(20)}`, held: '1', amount: '0.5' }
-const stranger = privateKeyToAccount(`0x${'a9'.repeat(32)}`)
 /** Number of blocks after which a block is final on the local chain. */
 const FINAL_BLOCKS = 80
 let devnet: Devnet
@@ -67,7 +66,12 @@ beforeEach(async () => {
   await database.admin().query('delete from rescans')
   fixture = new FamilyFixture(database.get(), devnet, PLACE, clock, ask)
   await fixture.open()
-  await fixture.control({ command: 'fund', asset: 'ETH', address: stranger.address, amount: '5' })
+  await fixture.control({
+    command: 'fund',
+    asset: 'ETH',
+    address: CONTRACT_PAYER.address,
+    amount: '5',
+  })
   await fixture.scan()
 })
 after(() => {
@@ -89,24 +93,9 @@ async function mine(blocks: number): Promise<void> {
   await fixture.scan()
 }
 
-/** Deploys a contract that self-destructs to an address (PUSH20 address, SELFDESTRUCT). */
+/** Pays an address by a contract that destroys itself. */
 async function destroyTo(address: string, ether: string): Promise<string> {
-  const chain = defineChain({
-    id: 31337,
-    name: 'local',
-    nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
-    rpcUrls: { default: { http: [`${devnet.url}/eth`] } },
-  })
-  const wallet = createWalletClient({
-    chain,
-    transport: http(`${devnet.url}/eth`),
-    account: stranger,
-  })
-  const hash = await wallet.sendTransaction({
-    data: `0x73${address.slice(2).toLowerCase()}ff`,
-    value: parseEther(ether),
-    gas: 200_000n,
-  })
+  const hash = await payByContract(`${devnet.url}/eth`, address, parseEther(ether), 'selfdestruct')
   await mine(1)
   return hash
 }
