@@ -14,21 +14,46 @@ interface Services {
 }
 
 /**
- * Compares the balance of each of our addresses on an account-based network with the ledger.
- * @param only restricts the comparison to the addresses of one workspace and one asset
+ * What is compared on a network, and until when. `balances`: only these, as `ADDRESS ASSET`. Without
+ * `workspace`, stakes are compared too.
+ */
+interface Options extends Pick<Scope, 'workspace' | 'asset'> {
+  balances?: ReadonlySet<string>
+  signal?: AbortSignal | undefined
+}
+
+/**
+ * Compares the balance of each of our addresses on an account-based network with the ledger, and
+ * adds the differences in the order of the addresses.
+ * @returns the number of addresses, coins that are not counted, and the balances that differ, as
+ *   `ADDRESS ASSET`
  */
 export async function accountDifferences(
   services: Services,
   chain: Chain,
   differences: Difference[],
-  only: Scope | null = null,
-): Promise<{ addresses: number; coins: number; notCounted: NotCounted[] }> {
+  { balances, signal, ...scope }: Options = {},
+): Promise<{ addresses: number; coins: number; notCounted: NotCounted[]; differing: string[] }> {
   const { network } = chain
   const expected = await expectedBalances(services.database, services.registry, network)
-  const addresses = new Set<string>()
   const notCounted: NotCounted[] = []
-  for await (const { row, asset, amount, elsewhere } of accountBalances(services, chain, only)) {
-    addresses.add(row.address)
+  const differing: string[] = []
+  let addresses = 0
+  let last = ''
+  const only: Scope = {
+    ...scope,
+    ...(balances && { addresses: [...new Set([...balances].map((each) => each.split(' ')[0]!))] }),
+  }
+  for await (const { row, asset, amount, elsewhere } of accountBalances(
+    services,
+    chain,
+    only,
+    signal,
+  )) {
+    if (row.address !== last) addresses++
+    last = row.address
+    const name = `${row.address} ${asset.asset_name}`
+    if (balances && !balances.has(name)) continue
     notCounted.push(
       ...elsewhere.map(({ place, amount: more, reason }) => ({
         network: network.code,
@@ -40,8 +65,9 @@ export async function accountDifferences(
         reason,
       })),
     )
-    const books = expected.get(`${row.address} ${asset.asset_name}`) ?? 0n
+    const books = expected.get(name) ?? 0n
     if (books !== amount) {
+      differing.push(name)
       differences.push({
         kind: kindOf(books, amount),
         network: network.code,
@@ -53,6 +79,7 @@ export async function accountDifferences(
       })
     }
   }
-  if (chain.stakes && only === null) await stakingDifferences(services, network, differences)
-  return { addresses: addresses.size, coins: 0, notCounted }
+  if (chain.stakes && scope.workspace === undefined)
+    await stakingDifferences(services, network, differences)
+  return { addresses, coins: 0, notCounted, differing }
 }

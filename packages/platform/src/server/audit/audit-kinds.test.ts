@@ -138,7 +138,7 @@ test('while the endpoint contradicts a final block, its differences are neither,
 test('a network that cannot be queried is reported as neither surplus nor deficit', async () => {
   const services = patient()
   const [chain] = services.networks.all()
-  const away = { ...chain, balance: () => Promise.reject(new Error('away')) }
+  const away = { ...chain, balances: () => Promise.reject(new Error('away')) }
   Object.assign(services, { networks: { all: () => [away], has: () => true } })
   const report = await audit(services)
   assert.ok(
