@@ -4,6 +4,7 @@ import type { Chain } from '../../core/engine/chain.ts'
 import type { Database } from '../../core/database/pool.ts'
 import type { Networks } from '../../core/engine/networks.ts'
 import { accountBalances, type Scope } from './balances.ts'
+import { addDust, isDust, type Dust } from './dust.ts'
 import { kindOf, type Difference, type NotCounted } from './report.ts'
 import { stakingDifferences } from './staking.ts'
 
@@ -22,22 +23,31 @@ interface Options extends Pick<Scope, 'workspace' | 'asset'> {
   signal?: AbortSignal | undefined
 }
 
+interface ComparedAccounts {
+  addresses: number
+  coins: number
+  notCounted: NotCounted[]
+  differing: string[]
+  dust: Dust
+}
+
 /**
  * Compares the balance of each of our addresses on an account-based network with the ledger, and
  * adds the differences in the order of the addresses.
- * @returns the number of addresses, coins that are not counted, and the balances that differ, as
- *   `ADDRESS ASSET`
+ * @returns the number of addresses, coins that are not counted, the balances that differ, as
+ *   `ADDRESS ASSET`, and surpluses that are dust and no differences
  */
 export async function accountDifferences(
   services: Services,
   chain: Chain,
   differences: Difference[],
   { balances, signal, ...scope }: Options = {},
-): Promise<{ addresses: number; coins: number; notCounted: NotCounted[]; differing: string[] }> {
+): Promise<ComparedAccounts> {
   const { network } = chain
   const expected = await expectedBalances(services.database, services.registry, network)
   const notCounted: NotCounted[] = []
   const differing: string[] = []
+  let dust: Dust = new Map()
   let addresses = 0
   let last = ''
   const only: Scope = {
@@ -66,7 +76,10 @@ export async function accountDifferences(
       })),
     )
     const books = expected.get(name) ?? 0n
-    if (books !== amount) {
+    if (isDust(services.registry, asset, amount - books)) {
+      const one = { addresses: 1, amount: amount - books }
+      dust = addDust(dust, new Map([[asset.asset_name, one]]))
+    } else if (books !== amount) {
       differing.push(name)
       differences.push({
         kind: kindOf(books, amount),
@@ -81,5 +94,5 @@ export async function accountDifferences(
   }
   if (chain.stakes && scope.workspace === undefined)
     await stakingDifferences(services, network, differences)
-  return { addresses, coins: 0, notCounted, differing }
+  return { addresses, coins: 0, notCounted, differing, dust }
 }

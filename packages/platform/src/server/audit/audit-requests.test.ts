@@ -7,6 +7,7 @@ import type { Networks } from '../../core/engine/networks.ts'
 import { useDatabase } from '../../../testing/deposits-support.ts'
 import { accountDifferences } from './accounts.ts'
 import { atMost } from './at-most.ts'
+import { isDust, reportDust } from './dust.ts'
 import { coinsOnChain } from './utxo.ts'
 import { compareNetworks } from './networks.ts'
 import type { Difference } from './report.ts'
@@ -160,6 +161,38 @@ test('a repeated comparison reads only what differed', async () => {
   requests = []
   assert.deepEqual(await compareNetworks(all, third, undefined), third)
   assert.deepEqual(requests, [])
+})
+
+test('dust is counted once for each balance, also if others are compared again', async () => {
+  const networks = { all: () => [chainOf('ETH', together)] } as unknown as Networks
+  const all = { ...services(), networks }
+  held.set(`${addressAt(5)} ETH`, 1n)
+  held.set(`${addressAt(5)} USDC_ETH`, 10n ** 6n)
+  held.set(`${addressAt(600)} ETH`, 2n)
+  held.set(`${addressAt(601)} USDT_ETH`, 10n ** 6n)
+  const [first] = await compareNetworks(all, [], undefined)
+  assert.deepEqual([...first!.dust], [['ETH', { addresses: 2, amount: 3n }]])
+  assert.deepEqual(first!.differing, [`${addressAt(5)} USDC_ETH`, `${addressAt(601)} USDT_ETH`])
+  held.set(`${addressAt(601)} USDT_ETH`, 4n)
+  const [second] = await compareNetworks(all, [first!], undefined)
+  assert.deepEqual(second!.differing, [`${addressAt(5)} USDC_ETH`])
+  assert.deepEqual(reportDust(registry, 'ETH', second!.dust), [
+    { kind: 'dust', network: 'ETH', asset: 'ETH', addresses: 2, amount: '0.000000000000000003' },
+    { kind: 'dust', network: 'ETH', asset: 'USDT_ETH', addresses: 1, amount: '0.000004' },
+  ])
+})
+
+test('every asset has a minimum of dust, in every mode', () => {
+  for (const mode of ['mainnet', 'local'] as const) {
+    const loaded = loadRegistry(mode)
+    for (const asset of loaded.assets) {
+      const whole = 10n ** BigInt(asset.decimals)
+      assert.equal(isDust(loaded, asset, 0n), false, asset.asset_name)
+      assert.equal(isDust(loaded, asset, -1n), false, asset.asset_name)
+      assert.equal(isDust(loaded, asset, 1n), true, asset.asset_name)
+      assert.equal(isDust(loaded, asset, whole), false, asset.asset_name)
+    }
+  }
 })
 
 test('a network that failed is compared again completely, and others are unaffected', async () => {

@@ -7,6 +7,7 @@ import type { Aml } from '../../custody/aml/aml.ts'
 import type { Venues } from '../../commerce/exchanges/venues.ts'
 import { contradictionText } from '../../core/engine/endpoints/belief.ts'
 import { contradictionsOf } from '../../custody/deposits/contradiction.ts'
+import { reportDust } from './dust.ts'
 import { compareExchanges } from './exchanges.ts'
 import { compareNetworks, type ComparedNetwork } from './networks.ts'
 import type { AuditReport, Difference } from './report.ts'
@@ -90,8 +91,9 @@ async function attempt(
     0,
   )
   const notCounted = networks.flatMap((each) => each.notCounted)
+  const dust = networks.flatMap((each) => reportDust(services.registry, each.code, each.dust))
   return {
-    report: { compared, networks: counts, books, differences, not_counted: notCounted },
+    report: { compared, networks: counts, books, differences, dust, not_counted: notCounted },
     networks,
   }
 }

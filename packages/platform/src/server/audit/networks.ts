@@ -5,6 +5,7 @@ import type { Chain } from '../../core/engine/chain.ts'
 import type { Networks } from '../../core/engine/networks.ts'
 import { accountDifferences } from './accounts.ts'
 import { atMost } from './at-most.ts'
+import { addDust, type Dust } from './dust.ts'
 import type { Difference, NotCounted } from './report.ts'
 import { utxoDifferences } from './utxo.ts'
 
@@ -28,6 +29,7 @@ export interface ComparedNetwork {
   differences: Difference[]
   /** Balances that differ, as `ADDRESS ASSET`; null: everything must be compared again. */
   differing: readonly string[] | null
+  dust: Dust
 }
 
 /**
@@ -60,19 +62,20 @@ async function compare(
   const counted = last?.counts && last.differing && last.differing.length <= AGAIN_MAX
   try {
     if (counted) {
-      const { differing } = await accountDifferences(services, chain, differences, {
+      const { differing, dust } = await accountDifferences(services, chain, differences, {
         balances: new Set(last.differing),
         signal,
       })
-      return { ...last, differences, differing }
+      return { ...last, differences, differing, dust: addDust(last.dust, dust) }
     }
-    const { notCounted, differing, ...counts } = chain.coins
+    const { notCounted, differing, dust, ...counts } = chain.coins
       ? {
           ...(await utxoDifferences(services, network, chain.coins, differences)),
           differing: null,
+          dust: new Map(),
         }
       : await accountDifferences(services, chain, differences, { signal })
-    return { code: network.code, counts, notCounted, differences, differing }
+    return { code: network.code, counts, notCounted, differences, differing, dust }
   } catch (error) {
     signal?.throwIfAborted()
     differences.push({
@@ -85,6 +88,13 @@ async function compare(
       chain: '',
       note: reasonOf(error),
     })
-    return { code: network.code, counts: null, notCounted: [], differences, differing: null }
+    return {
+      code: network.code,
+      counts: null,
+      notCounted: [],
+      differences,
+      differing: null,
+      dust: new Map(),
+    }
   }
 }
