@@ -318,8 +318,9 @@ try {
     ended.abort()
     throw error
   })
-  const { ok, differences } = await platform.operator('audit')
-  if (ok !== true) throw new Error(`books and chains differ: ${JSON.stringify(differences)}`)
+  const { ok, differences, dust } = await platform.operator('audit')
+  if (ok !== true || JSON.stringify(dust) !== '[]')
+    throw new Error(`books and chains differ: ${JSON.stringify([differences, dust])}`)
   const { count, perSecond, signatures, waits } = await measured(
     workspace,
     posted,

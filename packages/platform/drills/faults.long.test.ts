@@ -240,4 +240,5 @@ test('SIGTERM completes running requests and exits 0 in time, and the next start
 test('after all faults, the ledger agrees with the chains', async () => {
   const audit = await platform.cli('audit', '--json')
   assert.equal(audit.status, 0, audit.stdout + audit.stderr)
+  assert.match(audit.stdout, /"dust":\s*\[\]/)
 })

@@ -103,4 +103,5 @@ test('a process killed at each commit of a transfer loses nothing and pays once'
   )
   const audit = await platform.cli('audit', '--json')
   assert.equal(audit.status, 0, audit.stdout + audit.stderr)
+  assert.match(audit.stdout, /"dust":\s*\[\]/)
 })

@@ -104,6 +104,7 @@ const waits = (user: User, id: string, amount: string) =>
 async function audited(): Promise<void> {
   const audit = await platform.cli('audit', '--json')
   assert.equal(audit.status, 0, audit.stdout + audit.stderr)
+  assert.match(audit.stdout, /"dust":\s*\[\]/)
 }
 /** Creates a user in a new sub-account, so that tests do not share rules. */
 const newUser = (name: string) => platform.user('shop', { subAccount: name })

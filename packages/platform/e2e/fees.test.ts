@@ -104,8 +104,12 @@ const priceIs = (user: User, coin: string, price: string) =>
     async () => (await prices(user, coin)).body[0]?.price_usd === price,
   )
 const audit = async () => {
-  const report = (await platform.operator('audit')) as { ok: boolean; differences: unknown }
-  assert.equal(report.ok, true, JSON.stringify(report.differences))
+  const report = (await platform.operator('audit')) as {
+    ok: boolean
+    differences: unknown
+    dust: unknown
+  }
+  assert.deepEqual([report.ok, report.dust], [true, []], JSON.stringify(report.differences))
 }
 /** Asserts that the entries sum to the balance, to the last digit. */
 const explains = async (user: User) => {

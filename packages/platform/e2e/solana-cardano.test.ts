@@ -34,8 +34,8 @@ before(() => platform.start())
 after(() => platform.remove())
 
 const audited = async () => {
-  const { ok, differences } = await platform.operator('audit')
-  assert.ok(ok, JSON.stringify(differences))
+  const { ok, differences, dust } = await platform.operator('audit')
+  assert.deepEqual([ok, dust], [true, []], JSON.stringify(differences))
 }
 
 describe('Cardano', () => {

@@ -480,6 +480,7 @@ test('after these transfers, the ledger agrees with the chains', async () => {
   await platform.atRest()
   const audit = await platform.cli('audit', '--json')
   assert.equal(audit.status, 0, audit.stdout + audit.stderr)
+  assert.match(audit.stdout, /"dust":\s*\[\]/)
 })
 
 test('a transfer is one trace from its request to its end, across platform and nodes', async () => {

@@ -512,7 +512,8 @@ export class FamilyFixture {
   /** Asserts that ledger and chain agree, and that nothing is reserved or pending. */
   async check(): Promise<void> {
     assert.deepEqual(await this.pending(), [])
-    assert.deepEqual((await audit(this.services)).differences, [])
+    const { differences, dust } = await audit(this.services)
+    assert.deepEqual([differences, dust], [[], []])
     assert.deepEqual(
       await this.database.query(
         `select kind, balance::text from ledger_accounts where kind in ('reserved', 'tank_reserved',

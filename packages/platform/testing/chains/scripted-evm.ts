@@ -53,6 +53,8 @@ export class ScriptedEvm {
     nonce: async (address: string) => BigInt(this.nonces.get(address) ?? 0),
     balance: async (address: string, asset: Asset) =>
       asset.type === 'native' ? (this.balances.get(address) ?? 0n) : 0n,
+    balances: async (addresses: readonly string[], asset: Asset) =>
+      addresses.map((each) => (asset.type === 'native' ? (this.balances.get(each) ?? 0n) : 0n)),
     gasLimit: async () => GAS,
     status: async (hash: string) => {
       const result = this.mined.get(hash)

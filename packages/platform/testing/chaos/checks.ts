@@ -68,17 +68,19 @@ async function askedAgain(installation: Installation, payments: Payments): Promi
     for (const id of own) problems.push(`${subAccount}: the list lacks ${id}`)
   }
   const audit = await installation.cli('audit', '--json')
-  const { compared } = parsed(audit.text)
+  const { compared, dust } = parsed(audit.text)
   if (audit.status !== 0)
     problems.push(`the audit: exit ${String(audit.status)}: ${audit.text.slice(0, 2000)}`)
   else if (!(Number(compared) > 0))
     problems.push(`the audit compared nothing: ${audit.text.slice(0, 500)}`)
+  else if (JSON.stringify(dust) !== '[]')
+    problems.push(`the audit: dust that no stranger sent: ${JSON.stringify(dust)}`)
   return problems
 }
 
-function parsed(text: string): { compared?: number } {
+function parsed(text: string): { compared?: number; dust?: unknown } {
   try {
-    return JSON.parse(text) as { compared?: number }
+    return JSON.parse(text) as { compared?: number; dust?: unknown }
   } catch {
     return {}
   }

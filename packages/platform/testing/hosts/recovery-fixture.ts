@@ -97,6 +97,8 @@ export class RecoveryFixture {
       },
       balance: async (address: string, asset: Asset) =>
         asset.type === 'native' ? (this.balances.get(address) ?? 0n) : 0n,
+      balances: async (addresses: readonly string[], asset: Asset) =>
+        addresses.map((each) => (asset.type === 'native' ? (this.balances.get(each) ?? 0n) : 0n)),
     }
     const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
     this.services = fixtureServices(

@@ -35,6 +35,7 @@ export async function check(
   }
   const report = await withSchedule(environment, audit(eyes as typeof services))
   if (!report.ok) problems.push(`the audit: ${JSON.stringify(report.differences).slice(0, 1500)}`)
+  if (report.dust.length > 0) problems.push(`the audit: ${JSON.stringify(report.dust)}`)
   problems.push(...(await withSchedule(environment, asBooked(eyes as typeof services))))
   problems.push(
     ...(await wrongInBooks(database)),

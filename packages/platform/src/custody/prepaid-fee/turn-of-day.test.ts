@@ -191,7 +191,8 @@ test('a new day sets the tier by the last 30 days and charges the monthly subscr
       0n,
     )
     assert.equal(explained, micro((await account()).balance), 'the entries explain the balance')
-    assert.deepEqual((await audit(services)).differences, [])
+    const { differences, dust } = await audit(services)
+    assert.deepEqual([differences, dust], [[], []])
   } finally {
     await fixture.close()
   }

@@ -10,6 +10,7 @@ import { audit } from './audit.ts'
 import { auditLoop } from './loop.ts'
 import { latestAudit, recordedAudit } from './recorded.ts'
 import type { Application } from '../app/application.ts'
+import type { Chain } from '../../core/engine/chain.ts'
 import { adoptIntoBooks } from '../operator/books/adopt.ts'
 import { showAudit } from '../operator/show-audit.ts'
 import { useDatabase } from '../../../testing/deposits-support.ts'
@@ -47,6 +48,58 @@ const patient = (): Application => ({
   ...fixture.services,
   environment: { ...fixture.services.environment, sleep: async () => undefined },
 })
+
+/** Services for which the chain holds more, or less, of an asset at the wallet's address. */
+function holding(name: string, more: bigint): Application {
+  const [chain] = fixture.services.networks.all()
+  const changed: Chain = {
+    ...chain!,
+    balances: async (addresses, asset) =>
+      (await chain!.balances!(addresses, asset)).map((amount, at) =>
+        asset.asset_name === name && addresses[at] === fixture.source ? amount + more : amount,
+      ),
+  }
+  return Object.assign(patient(), { networks: { all: () => [changed], has: () => true } })
+}
+
+// A thousandth of the fee cap of ETH, and what it is worth at least in a token that is worth most.
+for (const [name, minimum, unit, below] of [
+  ['ETH', 10n ** 14n, '0.000000000000000001', '0.000099999999999999'],
+  ['USDT_ETH', 10_000n, '0.000001', '0.009999'],
+] as const) {
+  test(`a surplus of ${name} below the cost of a sweep is dust, which leaves the audit green`, async () => {
+    await fixture.check()
+    for (const [more, amount] of [
+      [1n, unit],
+      [minimum - 1n, below],
+    ] as const) {
+      const report = await recordedAudit(holding(name, more))
+      assert.deepEqual([report.ok, report.differences], [true, []])
+      assert.deepEqual(report.dust, [
+        { kind: 'dust', network: 'ETH', asset: name, addresses: 1, amount },
+      ])
+      const { differences, surpluses } = (await latestAudit(database.get())) ?? {}
+      assert.deepEqual([differences, surpluses], [0, 0])
+      assert.deepEqual(showAudit(report).slice(-2), [
+        `DUST ${name}: 1 addresses hold ${amount} more than the ledger records, each less than a sweep costs`,
+        'the ledger agrees with the chains',
+      ])
+    }
+  })
+
+  test(`a surplus of ${name} of the cost of a sweep, and a deficit of one unit, are differences`, async () => {
+    const surplus = await audit(holding(name, minimum))
+    assert.deepEqual(
+      [surplus.ok, surplus.dust, surplus.differences.map(({ kind, asset }) => [kind, asset])],
+      [false, [], [['surplus', name]]],
+    )
+    const deficit = await audit(holding(name, -1n))
+    assert.deepEqual(
+      [deficit.ok, deficit.dust, deficit.differences.map(({ kind, asset }) => [kind, asset])],
+      [false, [], [['deficit', name]]],
+    )
+  })
+}
 
 test('Ether from a self-destructed contract is a surplus: exit code 1, but withdrawals continue', async () => {
   await fixture.check()
@@ -138,7 +191,7 @@ test('while the endpoint contradicts a final block, its differences are neither,
 test('a network that cannot be queried is reported as neither surplus nor deficit', async () => {
   const services = patient()
   const [chain] = services.networks.all()
-  const away = { ...chain, balance: () => Promise.reject(new Error('away')) }
+  const away = { ...chain, balances: () => Promise.reject(new Error('away')) }
   Object.assign(services, { networks: { all: () => [away], has: () => true } })
   const report = await audit(services)
   assert.ok(

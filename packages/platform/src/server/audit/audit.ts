@@ -1,5 +1,4 @@
 import { formatAmount, type Registry } from '@custody/chains'
-import { reasonOf } from '@custody/chains/reason'
 import { USD_DECIMALS } from '../../core/decimals.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { Database } from '../../core/database/pool.ts'
@@ -8,10 +7,10 @@ import type { Aml } from '../../custody/aml/aml.ts'
 import type { Venues } from '../../commerce/exchanges/venues.ts'
 import { contradictionText } from '../../core/engine/endpoints/belief.ts'
 import { contradictionsOf } from '../../custody/deposits/contradiction.ts'
-import { accountDifferences } from './accounts.ts'
-import type { AuditReport, Difference, DifferenceKind, NotCounted } from './report.ts'
+import { reportDust } from './dust.ts'
 import { compareExchanges } from './exchanges.ts'
-import { utxoDifferences } from './utxo.ts'
+import { compareNetworks, type ComparedNetwork } from './networks.ts'
+import type { AuditReport, Difference } from './report.ts'
 
 interface Services {
   environment: Environment
@@ -28,15 +27,16 @@ const PAUSE_MS = 1000
 /**
  * Compares the ledger with the chains, for each address and each coin. Amounts that move during the
  * comparison settle within a few seconds, so only differences that remain are reported.
- * @param signal ends the audit between two networks
+ * @param signal ends the audit between two networks, or lots of addresses
  * @throws the signal's reason after it was aborted
  */
 export async function audit(services: Services, signal?: AbortSignal): Promise<AuditReport> {
-  let report = await attempt(services, signal)
-  for (let count = 1; report.differences.length > 0 && count < ATTEMPTS_MAX; count++) {
+  let last = await attempt(services, signal, null)
+  for (let count = 1; last.report.differences.length > 0 && count < ATTEMPTS_MAX; count++) {
     await services.environment.sleep(PAUSE_MS, signal)
-    report = await attempt(services, signal)
+    last = await attempt(services, signal, last)
   }
+  const { report } = last
   // Exchanges are compared separately, so that a difference there, which a customer can cause,
   // neither repeats the comparison with the chains nor changes its result.
   const { counts, differences: atExchanges } = await compareExchanges(services, {
@@ -53,52 +53,49 @@ export async function audit(services: Services, signal?: AbortSignal): Promise<A
   }
 }
 
-/** Compares the ledger with itself and with the chains. */
+interface Attempt {
+  report: Omit<AuditReport, 'ok' | 'exchanges' | 'exchange_differences'>
+  networks: ComparedNetwork[]
+}
+
+/**
+ * Compares the ledger with itself and with the chains.
+ * @param before the previous attempt; of the chains, only what differed there is compared again
+ */
 async function attempt(
   services: Services,
   signal: AbortSignal | undefined,
-): Promise<Omit<AuditReport, 'ok' | 'exchanges' | 'exchange_differences'>> {
+  before: Attempt | null,
+): Promise<Attempt> {
   const differences: Difference[] = []
-  const networks: AuditReport['networks'] = {}
-  const notCounted: NotCounted[] = []
   const books = await checkBooks(services, differences)
   const contradictions = await contradictionsOf(services.database)
-  for (const chain of services.networks.all()) {
-    signal?.throwIfAborted()
-    const { network } = chain
-    const before = differences.length
-    try {
-      const { notCounted: more, ...counts } = chain.coins
-        ? await utxoDifferences(services, network, chain.coins, differences)
-        : await accountDifferences(services, chain, differences)
-      networks[network.code] = counts
-      notCounted.push(...more)
-    } catch (error) {
-      differences.push({
-        kind: 'unknown',
-        network: network.code,
-        workspace: '',
-        subject: 'endpoint',
-        asset: '',
-        ledger: '',
-        chain: '',
-        note: reasonOf(error),
-      })
-    }
-    const contradiction = contradictions.get(network.code)
-    if (contradiction)
-      for (const each of differences.slice(before))
-        Object.assign(each, {
-          kind: 'reorganised' satisfies DifferenceKind,
-          note: contradictionText(network.code, contradiction),
-        })
+  const networks = await compareNetworks(services, before?.networks ?? [], signal)
+  for (const { code, differences: found } of networks) {
+    const contradiction = contradictions.get(code)
+    differences.push(
+      ...(contradiction
+        ? found.map((each) => ({
+            ...each,
+            kind: 'reorganised' as const,
+            note: contradictionText(code, contradiction),
+          }))
+        : found),
+    )
   }
   await networksNotCompared(services, differences)
-  const compared = Object.values(networks).reduce(
+  const counted = networks.filter(({ counts }) => counts !== null)
+  const counts = Object.fromEntries(counted.map(({ code, counts: each }) => [code, each!]))
+  const compared = Object.values(counts).reduce(
     (sum, { addresses, coins }) => sum + addresses + coins,
     0,
   )
-  return { compared, networks, books, differences, not_counted: notCounted }
+  const notCounted = networks.flatMap((each) => each.notCounted)
+  const dust = networks.flatMap((each) => reportDust(services.registry, each.code, each.dust))
+  return {
+    report: { compared, networks: counts, books, differences, dust, not_counted: notCounted },
+    networks,
+  }
 }
 
 /**

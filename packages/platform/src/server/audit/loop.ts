@@ -58,6 +58,7 @@ function report({ log }: Pick<Services, 'log'>, found: AuditReport): void {
       compared: found.compared,
       deficits: deficits.length,
       differences: found.differences.length,
+      dust: found.dust.reduce((sum, { addresses }) => sum + addresses, 0),
       exchange_differences: found.exchange_differences.length,
     },
     'the audit was completed',

@@ -4,16 +4,20 @@ import type { AsideReason } from '@custody/chains'
  * Kind of a difference. `surplus`: the chain or exchange holds more than the ledger, which harms no
  * customer and can be caused by anyone. `deficit`: the ledger promises more than exists, or
  * contradicts itself. `reorganised`: the endpoint contradicts a final block, so it may be on another
- * chain than the ledger. `unknown`: nothing could be compared.
+ * chain than the ledger. `unknown`: nothing could be compared. `dust`: a surplus on an account-based
+ * network that is less than a sweep costs; only the sums are reported.
  */
-export type DifferenceKind = 'surplus' | 'deficit' | 'reorganised' | 'unknown'
+type DifferenceKind = 'surplus' | 'deficit' | 'reorganised' | 'unknown' | 'dust'
+
+/** Kinds of the differences that are listed one by one. */
+export type ListedKind = Exclude<DifferenceKind, 'dust'>
 
 /** Returns the kind of a difference between two amounts that differ. */
-export const kindOf = (books: bigint, chain: bigint): DifferenceKind =>
+export const kindOf = (books: bigint, chain: bigint): 'surplus' | 'deficit' =>
   chain > books ? 'surplus' : 'deficit'
 
 export interface Difference {
-  kind: DifferenceKind
+  kind: ListedKind
   network: string
   workspace: string
   subject: string
@@ -50,9 +54,20 @@ export interface NotCounted {
   reason: AsideReason
 }
 
+/** Surpluses of one asset that are less than a sweep costs. They do not change `ok`. */
+export interface DustTotal {
+  kind: Extract<DifferenceKind, 'dust'>
+  network: string
+  asset: string
+  /** Number of addresses with such a surplus. */
+  addresses: number
+  /** Sum of the surpluses. */
+  amount: string
+}
+
 /**
  * `ok` is true only if something was compared and neither a chain nor the ledger itself differs.
- * Differences at exchanges do not change it: the account belongs to the customer, who can trade
+ * Dust does not change it. Differences at exchanges do not either: the account belongs to the customer, who can trade
  * there or revoke its key at any time, and its coins are on no chain of the platform. `compared`: number of addresses
  * and coins compared with a chain, and of balances compared with an exchange.
  */
@@ -64,6 +79,8 @@ export interface AuditReport {
   books: { entries: number; balanced: boolean }
   /** Differences from the chains, and of the ledger itself. */
   differences: Difference[]
+  /** Surpluses that are less than a sweep costs, by asset. */
+  dust: DustTotal[]
   /** Coins that are in no balance. They do not change `ok`. */
   not_counted: NotCounted[]
   /** Differences from exchanges, and accounts that could not be compared. */

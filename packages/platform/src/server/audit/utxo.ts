@@ -1,12 +1,17 @@
 import { formatAmount, type Network, type Registry } from '@custody/chains'
 import type { Coins } from '../../core/engine/chain.ts'
 import type { Database } from '../../core/database/pool.ts'
+import { atMost } from './at-most.ts'
+import { SINGLE_AT_ONCE } from './balances.ts'
 import { kindOf, type Difference, type NotCounted } from './report.ts'
 
 interface Services {
   database: Database
   registry: Registry
 }
+
+/** Number of coins that are read before they are compared. */
+const LOT = 500
 
 /** SQL condition: screening holds the coin's deposit, so it is booked but must not be spent. */
 const FROZEN = `exists (select 1 from deposits d join transactions t on t.workspace_id = d.workspace_id and t.id = d.transaction_id
@@ -136,5 +141,9 @@ export async function* coinsOnChain(
       join workspaces s on s.id = w.workspace_id where u.network = $1 and ${where}`,
     [network.code],
   )
-  for (const coin of coins) yield { ...coin, there: await chainCoins.unspent(coin.txid, coin.vout) }
+  for (let at = 0; at < coins.length; at += LOT)
+    yield* await atMost(SINGLE_AT_ONCE, coins.slice(at, at + LOT), async (coin) => ({
+      ...coin,
+      there: await chainCoins.unspent(coin.txid, coin.vout),
+    }))
 }

@@ -1,6 +1,6 @@
-import type { AuditReport, Difference, DifferenceKind, NotCounted } from '../audit/report.ts'
+import type { AuditReport, Difference, DustTotal, ListedKind, NotCounted } from '../audit/report.ts'
 
-const KINDS: Readonly<Record<DifferenceKind, string>> = {
+const KINDS: Readonly<Record<ListedKind, string>> = {
   surplus: 'surplus',
   deficit: 'DEFICIT',
   reorganised: 'reorganised',
@@ -12,7 +12,7 @@ const REASONS: Readonly<Record<NotCounted['reason'], string>> = {
   TOKEN_ACCOUNT: 'another token account than the usual one of the address',
 }
 
-const KINDS_AT_EXCHANGE: Readonly<Record<DifferenceKind, string>> = {
+const KINDS_AT_EXCHANGE: Readonly<Record<ListedKind, string>> = {
   surplus: 'more at the exchange',
   deficit: 'less at the exchange',
   reorganised: 'not compared',
@@ -33,6 +33,7 @@ const NOT_COUNTED_LINES_MAX = 50
  */
 export function showAudit({
   differences,
+  dust,
   exchange_differences: atExchanges,
   not_counted: notCounted,
   networks,
@@ -66,10 +67,17 @@ export function showAudit({
     `${books.entries} ledger entries; ${looked}${claims}${uncounted}`,
     ...exchangeLines(atExchanges),
     ...notCountedLines(notCounted),
+    ...dustLines(dust),
     ...lines,
     lines.length > 0 ? verdictOn(differences) : agreement,
   ]
 }
+
+const dustLines = (totals: readonly DustTotal[]): string[] =>
+  totals.map(
+    ({ asset, addresses, amount }) =>
+      `DUST ${asset}: ${addresses} addresses hold ${amount} more than the ledger records, each less than a sweep costs`,
+  )
 
 function notCountedLines(coins: readonly NotCounted[]): string[] {
   const lines = coins
@@ -101,7 +109,7 @@ function exchangeLines(differences: readonly Difference[]): string[] {
 }
 
 function verdictOn(differences: readonly Difference[]): string {
-  const count = (kind: DifferenceKind) => differences.filter((each) => each.kind === kind).length
+  const count = (kind: ListedKind) => differences.filter((each) => each.kind === kind).length
   const [deficits, surpluses, unknown] = [count('deficit'), count('surplus'), count('unknown')]
   const reorganised = count('reorganised')
   const advice = [

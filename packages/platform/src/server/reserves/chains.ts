@@ -44,9 +44,9 @@ export async function heightOf({ client }: Chain): Promise<Height> {
  */
 export async function heldOn(services: Services, chain: Chain): Promise<HeldAt[]> {
   const { network } = chain
-  const rows = new Map(
-    (await ownAddresses(services, network.code)).map((row) => [row.address, row]),
-  )
+  const rows = new Map<string, OwnAddress>()
+  for await (const page of ownAddresses(services, network.code))
+    for (const row of page) rows.set(row.address, row)
   const matches = new Map<string, HeldAt>()
   const add = (address: string, asset: string, form: 'balance' | 'staked', amount: bigint) => {
     if (amount === 0n) return

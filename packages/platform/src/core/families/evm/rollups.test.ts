@@ -132,7 +132,8 @@ async function swept(fixture: FamilyFixture, amounts: Record<string, string>): P
       `not swept: ${JSON.stringify(await fixture.pending())}`,
     )
   }
-  assert.deepEqual((await audit(fixture.services)).differences, [])
+  const { differences, dust } = await audit(fixture.services)
+  assert.deepEqual([differences, dust], [[], []])
 }
 
 test('ARB: a native withdrawal is sent after the tank has also paid for its L1 data gas', () =>
@@ -344,7 +345,8 @@ test('a native sweep refused for too little gas is rebuilt with the same amount'
           ['CONFIRMED', '0'],
         ],
       )
-      assert.deepEqual((await audit(fixture.services)).differences, [])
+      const { differences, dust } = await audit(fixture.services)
+      assert.deepEqual([differences, dust], [[], []])
     },
     { ask, isLeftOpen: true },
   )

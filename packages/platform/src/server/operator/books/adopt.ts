@@ -55,7 +55,8 @@ function amountOf(typed: string, { asset_name: name, decimals }: Asset): bigint 
 }
 
 /**
- * Checks that no other address of the workspace has a deficit.
+ * Checks that no other address of the workspace has a deficit. After a deficit only the balances
+ * that differed are read again, until it is gone; then all are.
  * @throws OperatorError if other addresses hold less than the ledger states, because then coins
  *   moved between the workspace's own addresses
  */
@@ -65,16 +66,23 @@ async function assertNoDeficit(
   workspace: string,
   asset: string,
 ): Promise<void> {
+  let again: { balances?: ReadonlySet<string> } = {}
   for (let attempt = 1; ; attempt++) {
     const differences: Difference[] = []
-    await accountDifferences(services, chain, differences, { workspace, asset })
+    const scope = { workspace, asset, ...again }
+    const { differing } = await accountDifferences(services, chain, differences, scope)
     const deficit = differences.find(({ kind }) => kind === 'deficit')
-    if (!deficit) return
-    if (attempt === ATTEMPTS_MAX) {
+    if (!deficit) {
+      if (again.balances === undefined) return
+      again = {}
+      continue
+    }
+    if (attempt >= ATTEMPTS_MAX) {
       throw new OperatorError(
         `${workspace} also has a deficit of ${asset}, at ${deficit.subject}, so the coins may only have moved between its addresses. Explain the deficit first ("npx custody audit" lists it)`,
       )
     }
+    again = { balances: new Set(differing) }
     await services.environment.sleep(PAUSE_MS)
   }
 }
