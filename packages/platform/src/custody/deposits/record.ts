@@ -331,7 +331,7 @@ export async function recordDeposit(
       block,
       match,
       knownAt,
-      hash: transfer.txid,
+      hash: transfer.withoutTransaction ? null : transfer.txid,
     })
   }
   if (traitsOf(network).deposits === 'spendable')
