@@ -445,6 +445,11 @@ export interface ChainClient {
   ): Promise<TransactionStatus>
   broadcast(raw: string): Promise<BroadcastResult>
   /**
+   * Returns what an address has, in the asset's smallest unit; absent: the network's balances are
+   * sets of coins.
+   */
+  balance?(address: string, asset: Asset): Promise<bigint>
+  /**
    * Lists the methods and fields that the endpoint does not serve and that the client can do
    * without, one sentence for each.
    * @throws if a required one is missing
