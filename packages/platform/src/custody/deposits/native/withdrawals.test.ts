@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { assignSuspense, listSuspense } from '../../../server/operator/books/suspense.ts'
 import { presentTransaction } from '../../../core/engine/present.ts'
 import {
   DEPTH,
@@ -91,4 +92,23 @@ test('withdrawals of equal amount to one address are separate deposits', async (
   await fixture.settle()
   assert.deepEqual(await fixture.books(alice), { ETH: '14' })
   assert.equal((await fixture.deposits()).length, 2)
+})
+
+test('a withdrawal to an address without a wallet waits in suspense until it is assigned', async () => {
+  const { fixture, alice } = await opened()
+  await database.admin().query('delete from wallet_addresses')
+  await database.admin().query(`delete from wallets where asset = 'ETH'`)
+  withdraw(fixture, alice)
+  fixture.chain.bury()
+  await fixture.settle()
+  const [row] = await fixture.deposits()
+  assert.deepEqual([row?.state, row?.hash], ['SUSPENSE', null])
+  const { suspense } = (await listSuspense(fixture.services, {})) as { suspense: object[] }
+  assert.equal(suspense.length, 1)
+  await fixture.database.query(
+    `insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, 'ETH', 'ETH')`,
+    [alice.workspace, alice.subAccount],
+  )
+  await assignSuspense(fixture.services, { id: row?.id })
+  assert.equal((await fixture.deposits())[0]?.state, 'CREDITED')
 })
