@@ -39,6 +39,7 @@ const isWhole: Check = (value) => {
  * `sender` and `senders` are getters that encode addresses on first read, so they are not read
  * here.
  */
+const isTrueOrAbsent: Check = (value) => value === undefined || value === true
 const transfer = has({
   txid: isName,
   position: (value) => Number.isSafeInteger(value),
@@ -46,6 +47,8 @@ const transfer = has({
   address: isName,
   amount: isAmount,
   coinbase: isBoolean,
+  withoutTransaction: isTrueOrAbsent,
+  frame: isTrueOrAbsent,
 })
 const isDigits: Check = (value) => typeof value === 'string' && /^\d{1,19}$/.test(value)
 const isAsideReason: Check = (value) => value === 'CASH_TOKENS' || value === 'TOKEN_ACCOUNT'

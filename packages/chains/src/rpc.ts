@@ -270,9 +270,11 @@ export function sendersOf(addresses: readonly (string | null | undefined)[]): Se
 
 /** A movement of coins to an address in a block. */
 export interface ChainTransfer {
+  /** Id of the transaction; if there is none, a name that is unique on the network. */
   txid: string
   /**
-   * Output index (UTXO), log index (tokens), or -1 for an account-based transaction's native value.
+   * Output index (UTXO), log index (tokens), or -1 for an account-based transaction's native value;
+   * 0 for a payment without a transaction, and -2, -3, … for what contracts paid in it (`frame`).
    * It is a position and does not identify the transfer: EVM numbers logs through the block.
    */
   position: number
@@ -286,7 +288,18 @@ export interface ChainTransfer {
   sender: string | null
   /** Null if the block does not contain them (UTXO, Cardano); then the client must be queried. */
   senders: Senders | null
+  /**
+   * The block itself creates or releases these coins, so there is no sender to screen. A coinbase of
+   * a UTXO network also matures before it can be spent.
+   */
   coinbase: boolean
+  /** The payment is in no transaction (validator withdrawals); absent: `txid` is its transaction. */
+  withoutTransaction?: true
+  /**
+   * Value that a contract paid within the transaction. The endpoint's tracer reports it, and the
+   * block does not prove it, so it is a claim that only the balance of the address confirms.
+   */
+  frame?: true
   /** Destination tag or memo in the form of `address_tag`; absent if the network has none. */
   tag?: string | null
   /** Cardano: tokens and reference script that the output contains in addition to its lovelace. */
@@ -431,6 +444,11 @@ export interface ChainClient {
     wants?: { fee: boolean },
   ): Promise<TransactionStatus>
   broadcast(raw: string): Promise<BroadcastResult>
+  /**
+   * Returns what an address has, in the asset's smallest unit; absent: the network's balances are
+   * sets of coins.
+   */
+  balance?(address: string, asset: Asset): Promise<bigint>
   /**
    * Lists the methods and fields that the endpoint does not serve and that the client can do
    * without, one sentence for each.

@@ -267,6 +267,7 @@ test('the modes of some families exist on the networks whose nodes can lack them
   assert.deepEqual(await offering('no-estimate'), ['BTC', 'LTC', 'DASH', ...evm])
   assert.deepEqual(await offering('no-final'), evm)
   assert.deepEqual(await offering('no-index'), utxo)
+  assert.deepEqual(await offering('no-internal'), ['TRX'])
   assert.deepEqual(await offering('price'), [...utxo, ...evm, 'XRP', 'XLM'])
   await devnet.control({ command: 'fault', network: 'BTC', mode: 'no-estimate' })
   assert.deepEqual(await devnet.call('btc', 'estimatesmartfee', 6), {

@@ -4,9 +4,9 @@ const COMMON_MODES = ['heal', 'drop-answer', 'reject', 'lag', 'down'] as const
 /**
  * Modes of some families: `no-final`: the node knows no final block yet; `no-estimate`: it has no
  * fee estimate yet; `no-index`: it builds its index of transactions; `price`: its pool requires a
- * higher fee than usual.
+ * higher fee than usual; `no-internal`: it does not store the payments of contracts.
  */
-type FamilyMode = 'no-final' | 'no-estimate' | 'no-index' | 'price'
+type FamilyMode = 'no-final' | 'no-estimate' | 'no-index' | 'price' | 'no-internal'
 export type FaultMode = (typeof COMMON_MODES)[number] | FamilyMode
 export const LAG_MS = 15_000
 

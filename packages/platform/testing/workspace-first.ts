@@ -182,7 +182,7 @@ export const UNNAMED: Readonly<Record<string, readonly [count: number, why: stri
   'custody/deposits/record.ts': [1, SCAN],
   'custody/deposits/utxo-tokens.ts': [1, SCAN],
   'custody/deposits/confirmed-by-quorum.ts': [1, SCAN],
-  'custody/deposits/compare-blocks.ts': [1, SCAN],
+  'custody/deposits/compare-blocks.ts': [2, SCAN],
   'custody/deposits/credit-ready.ts': [2, SCAN],
   'custody/deposits/contradiction.ts': [1, SCAN],
   'custody/deposits/scanner.ts': [3, SCAN],

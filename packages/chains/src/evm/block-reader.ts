@@ -27,6 +27,7 @@ import {
   type RpcReceipt,
   type RpcTransaction,
 } from './rpc-types.ts'
+import { withdrawalsOf } from './withdrawals.ts'
 
 /** Number of receipts that are queried concurrently if each needs its own request. */
 const RECEIPTS_AT_ONCE = 8
@@ -64,6 +65,7 @@ export class EvmBlockReader {
     checkBlock(this.#network.code, block, height)
     if (mayHideTransactions(block)) await this.#checkEmpty(block)
     const transfers: ChainTransfer[] = block.transactions.flatMap((each) => this.#native(each))
+    transfers.push(...withdrawalsOf(this.#network.code, this.#network.native_asset, block))
     const tokens = new Map(
       this.#assets
         .filter((asset) => asset.type === 'token')

@@ -30,6 +30,7 @@ export interface RpcBlock {
   baseFeePerGas?: string | null
   transactionsRoot?: string
   transactions: RpcTransaction[]
+  withdrawals?: unknown
 }
 export interface RpcReceipt {
   transactionHash?: string
@@ -116,6 +117,15 @@ export class Answer {
   hash(value: unknown, field: string): string {
     const text = this.text(value, field)
     return text.startsWith('0x') ? text : this.refuse(`returned a ${field} that is not hexadecimal`)
+  }
+
+  /**
+   * Reads an address, with or without a checksum.
+   * @throws RpcUnavailable if it is not one
+   */
+  address(value: unknown, field: string): string {
+    const text = this.text(value, field)
+    return ADDRESS.test(text) ? text : this.refuse(`returned a ${field} that is not an address`)
   }
 
   /**

@@ -46,6 +46,8 @@ export interface Info {
   result?: string
   receipt?: { result?: string }
   log?: Log[]
+  /** Only at nodes that store them (`vm.saveInternalTx`). */
+  internal_transactions?: unknown
 }
 export interface Account {
   address?: string

@@ -1,6 +1,7 @@
 import { RpcUnavailable, sendersOf, type ChainBlock, type ChainTransfer } from '../rpc.ts'
 import type { Asset, Network } from '../types.ts'
 import { addressHex } from './address.ts'
+import { framesOf } from './frames.ts'
 import { addressIn, callerOf, transferOf } from './logs.ts'
 import {
   SUCCESS,
@@ -13,6 +14,8 @@ import {
 
 /** Contract types from which payments are read. */
 const READ_TYPES = new Set(['TransferContract', 'TriggerSmartContract'])
+/** Contract types that execute contracts, which may pay TRX or emit logs of tokens. */
+const EXECUTING_TYPES = new Set(['TriggerSmartContract', 'CreateSmartContract'])
 /** Selectors of transfer(address,uint256) and transferFrom(address,address,uint256). */
 const MOVES = /^(?:a9059cbb|23b872dd)/i
 
@@ -54,12 +57,8 @@ export class TronBlockReader {
         .filter((asset) => asset.type === 'token')
         .map((asset) => [addressHex(asset.contract_address as string).slice(2), asset]),
     )
-    if (
-      tokens.size > 0 &&
-      transactions.some(({ raw_data }) => raw_data.contract[0]?.type === 'TriggerSmartContract')
-    ) {
-      transfers.push(...(await this.#tokens(height, transactions, tokens)))
-    }
+    if (transactions.some(({ raw_data }) => EXECUTING_TYPES.has(raw_data.contract[0]?.type ?? '')))
+      transfers.push(...(await this.#executed(height, transactions, tokens)))
     return {
       height,
       hash: block.blockID,
@@ -156,10 +155,10 @@ export class TronBlockReader {
   }
 
   /**
-   * Reads logs by height. A response that does not cover the same transactions belongs to another
-   * branch, or is incomplete.
+   * Reads by height what contracts did: logs of tokens, and TRX that contracts paid. A response that
+   * does not cover the same transactions belongs to another branch, or is incomplete.
    */
-  async #tokens(
+  async #executed(
     height: number,
     transactions: readonly Transaction[],
     tokens: ReadonlyMap<string, Asset>,
@@ -176,7 +175,15 @@ export class TronBlockReader {
         )
       }
       if (ret?.[0]?.contractRet !== SUCCESS || info.result === 'FAILED') continue
-      const caller = callerOf(raw_data.contract[0]?.parameter?.value?.owner_address)
+      const owner = raw_data.contract[0]?.parameter?.value?.owner_address
+      const caller = callerOf(owner)
+      matches.push(
+        ...framesOf(this.#network.native_asset, {
+          txid: txID,
+          owner,
+          internal: info.internal_transactions,
+        }),
+      )
       const logs = await this.#logsOf(height, each, info, tokens)
       matches.push(
         ...logs.flatMap((log, position): ChainTransfer[] => {

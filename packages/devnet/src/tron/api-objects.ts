@@ -7,6 +7,7 @@ import {
   type Included,
   type TronChain,
 } from './chain.ts'
+import { sha256 } from './address.ts'
 import { slotOf, usedOf, type Account } from './rules.ts'
 import { transactionJson } from './transaction.ts'
 
@@ -81,6 +82,13 @@ export function infoJson(block: Block, { tx, outcome }: Included): Record<string
       result: isCall ? outcome.contractRet : undefined,
     }),
     log: outcome.logs,
+    internal_transactions: outcome.internal.map(({ from, to, amount }, at) => ({
+      hash: sha256(Buffer.from(`${tx.id} ${at}`)).toString('hex'),
+      caller_address: from,
+      transferTo_address: to,
+      callValueInfo: [{ callValue: amount }],
+      note: hexText('call'),
+    })),
     result: outcome.contractRet === 'SUCCESS' ? undefined : 'FAILED',
     resMessage: hexText(outcome.message),
     withdraw_expire_amount: outcome.withdrawn,

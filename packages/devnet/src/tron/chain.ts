@@ -8,6 +8,7 @@ import { endLeftover } from '../processes.ts'
 import { Producer } from '../producer.ts'
 import { REAL_TIME, type Timing } from '../timing.ts'
 import { addressOfSecret, recover, sha256, sign, toHex } from './address.ts'
+import { FORWARDER, forwardData } from './forwarder.ts'
 import { apply, Draft, Refusal, SLOT_MS, type Outcome, type Run } from './rules.ts'
 import { writeBytes, writeNumber } from './protobuf.ts'
 import { readTransaction, signedHex, writeRaw, type Tx, type Value } from './transaction.ts'
@@ -275,6 +276,29 @@ export class TronChain {
         throw new Error(`the funding transaction of ${asset} was not executed`)
       return unsigned.id
     })
+  }
+
+  /**
+   * Lets a contract pay TRX in the next block.
+   * @returns the id of the transaction that calls the contract
+   */
+  async payByContract(address: unknown, amount: unknown): Promise<string> {
+    const to = toHex(address)
+    if (to === undefined)
+      throw new RequestError(`address ${JSON.stringify(address)} is not an address of TRX`)
+    const value = {
+      owner_address: RICH,
+      contract_address: FORWARDER,
+      data: forwardData(to),
+      call_value: parseAmount(amount, 6),
+    }
+    const { raw } = this.build('TriggerSmartContract', value, FUND_FEE_LIMIT)
+    try {
+      return (await this.broadcast(signedHex(raw, [sign(sha256(raw), RICH_SECRET)]))).id
+    } catch (error) {
+      if (error instanceof Refusal) throw new RequestError(error.message)
+      throw error
+    }
   }
 
   async mine(count: number): Promise<Block> {

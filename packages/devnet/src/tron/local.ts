@@ -1,4 +1,6 @@
+import { RequestError } from '../errors.ts'
 import { getExample } from '../examples.ts'
+import { Faults } from '../faults.ts'
 import type { RpcApi } from '../http-server.ts'
 import type {
   Endpoint,
@@ -7,6 +9,7 @@ import type {
   LocalChain,
   LocalContract,
   Payment,
+  SpecialOrder,
 } from '../local-chain.ts'
 import { LazyChain, type ChainOptions } from '../lazy-chain.ts'
 import type { Timing } from '../timing.ts'
@@ -26,6 +29,7 @@ export function localTronChains(place: ChainOptions): LocalChain[] {
 class LocalTronChain extends LazyChain<TronChain> implements LocalChain {
   readonly code = 'TRX'
   readonly engine = 'own ledger, contracts in anvil'
+  override readonly faults = new Faults('no-internal')
   override readonly tokens: readonly LocalContract[] = TRON_TOKENS.map(
     ({ asset, address, decimals }) => ({ asset, address: toBase58(address), decimals }),
   )
@@ -85,6 +89,15 @@ class LocalTronChain extends LazyChain<TronChain> implements LocalChain {
   async advance(ms: number): Promise<Head & { time: number }> {
     const block = await (await this.chain()).advance(ms)
     return { ...headOf(block), time: block.time }
+  }
+
+  /** Kind `contract`: a contract pays TRX in the next block. */
+  async special({ kind, address, amount, ...more }: SpecialOrder): Promise<{ hash: string }> {
+    if (kind !== 'contract')
+      throw new RequestError(`kind ${JSON.stringify(kind)} is unknown on TRX: only contract`)
+    if (Object.values(more).some((each) => each !== undefined))
+      throw new RequestError('tokens, nft and commitment are not supported on TRX')
+    return { hash: await (await this.chain()).payByContract(address, amount) }
   }
 
   tokenAddress(asset: string): string {

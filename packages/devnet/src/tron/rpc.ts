@@ -7,6 +7,15 @@ import { toJson, withBase58 } from './transaction.ts'
 
 const BROADCASTS = new Set(['broadcasttransaction', 'broadcasthex'])
 
+/** Removes internal transactions, as of a node that does not store them. */
+function withoutInternal(answer: unknown): unknown {
+  if (Array.isArray(answer)) return answer.map(withoutInternal)
+  if (typeof answer !== 'object' || answer === null) return answer
+  return Object.fromEntries(
+    Object.entries(answer).filter(([name]) => name !== 'internal_transactions'),
+  )
+}
+
 /**
  * Handles one request of java-tron's HTTP API. Undefined closes the connection without a response.
  */
@@ -32,7 +41,8 @@ export async function tronRpc(
       }
     }
     const visible = body['visible'] === true || body['visible'] === 'true'
-    const answer = await chain.lock.read(async () => method({ chain, body, visible, solid }))
+    const result = await chain.lock.read(async () => method({ chain, body, visible, solid }))
+    const answer = faults.mode === 'no-internal' ? withoutInternal(result) : result
     if (BROADCASTS.has(name) && faults.mode === 'drop-answer') return undefined
     return { status: 200, body: toJson(visible ? withBase58(answer) : answer) }
   } catch (error) {

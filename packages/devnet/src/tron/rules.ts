@@ -1,3 +1,4 @@
+import { FORWARDER, FORWARDER_ENERGY, forwardedTo, type Internal } from './forwarder.ts'
 import type { Call, Log, TvmResult } from './tvm.ts'
 import { RESOURCE_NAMES, type Tx } from './transaction.ts'
 
@@ -187,6 +188,8 @@ export type Outcome = {
   energyTotal: bigint
   energyPenalty: bigint
   logs: Log[]
+  /** TRX that contracts paid. */
+  internal: Internal[]
   output: string
   message: string
   withdrawn: bigint
@@ -229,6 +232,7 @@ export async function apply(
     energyTotal: 0n,
     energyPenalty: 0n,
     logs: [],
+    internal: [],
     output: '',
     message: '',
     withdrawn: 0n,
@@ -294,17 +298,34 @@ function payBandwidth({ draft, owner, tx, slot, outcome }: Execution, creates: b
   outcome.fee += fee
 }
 
-async function trigger(
-  { draft, owner, tx, slot, isContract, outcome }: Execution,
-  run: Run,
-): Promise<void> {
+/** Returns what a call of the forwarder does. Its TRX moves only if it does not revert. */
+function forwarding(data: string): TvmResult {
+  const reverted = forwardedTo(data) === undefined
+  return { energy: FORWARDER_ENERGY, penalty: 0, output: '', logs: [], reverted }
+}
+
+/** Moves the TRX of a call to the address in its data. */
+function forward({ draft, owner, tx, time, outcome }: Execution): void {
+  const [amount, address] = [number(tx, 'call_value'), forwardedTo(text(tx, 'data')) as string]
+  if (amount === 0n) return
+  burn(owner, amount)
+  const to = draft.account(address) ?? draft.create(address, time)
+  to.balance += amount
+  outcome.internal.push({ from: FORWARDER, to: address, amount })
+}
+
+async function trigger(execution: Execution, run: Run): Promise<void> {
+  const { draft, owner, tx, slot, isContract, outcome } = execution
   const to = text(tx, 'contract_address')
+  const isForwarder = to === FORWARDER
   if (!isContract(to)) throw invalid('No contract or not a smart contract')
   if (tx.feeLimit < 0n || tx.feeLimit > BigInt(PARAMETERS.getMaxFeeLimit)) {
     throw invalid(`feeLimit must be >= 0 and <= ${PARAMETERS.getMaxFeeLimit}`)
   }
-  if (number(tx, 'call_value') !== 0n || number(tx, 'call_token_value') !== 0n)
+  if ((number(tx, 'call_value') !== 0n && !isForwarder) || number(tx, 'call_token_value') !== 0n)
     throw invalid('contracts of this chain take no value')
+  if (number(tx, 'call_value') > owner.balance)
+    throw invalid('Validate InternalTransfer error, balance is not sufficient.')
   const price = BigInt(PARAMETERS.getEnergyFee)
   const usage = owner.usage[ENERGY]
   const rest = limitOf(draft, owner, ENERGY) - usedOf(usage, slot)
@@ -313,8 +334,8 @@ async function trigger(
   const affordable = staked + owner.balance / price
   const limit = affordable < tx.feeLimit / price ? affordable : tx.feeLimit / price
   const call = { from: owner.address, to, data: text(tx, 'data') }
-  const result = await run(call, limit)
-  outcome.tvm = result
+  const result = isForwarder ? forwarding(call.data) : await run(call, limit)
+  if (!isForwarder) outcome.tvm = result
   const isOut = BigInt(result.energy) > limit
   const energy = isOut ? limit : BigInt(result.energy)
   outcome.energyTotal = energy
@@ -334,7 +355,8 @@ async function trigger(
   } else {
     outcome.output = result.output
     outcome.logs = result.logs
-    outcome.call = call
+    if (isForwarder) forward(execution)
+    else outcome.call = call
   }
 }
 

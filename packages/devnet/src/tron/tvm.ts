@@ -5,6 +5,7 @@ import { Anvil, type Machine } from '../evm/anvil.ts'
 import { artefact, deployedAddress, deployerKey } from '../evm/contracts.ts'
 import { localTokens, REGISTRY, type RegistryData } from '../registry.ts'
 import { toBase58, toHex } from './address.ts'
+import { FORWARDER } from './forwarder.ts'
 
 /** A call of a contract. Addresses have 42 digits. */
 export type Call = { from: string; to: string; data: string }
@@ -101,7 +102,7 @@ export class Tvm {
   }
 
   isContract(address: string): boolean {
-    return this.#tokens.some((token) => token.address === address)
+    return address === FORWARDER || this.#tokens.some((token) => token.address === address)
   }
 
   /** Returns the result that a call would have now. */

@@ -1,6 +1,7 @@
 import {
   RpcUnavailable,
   type Asset,
+  type ChainClient,
   type ChainTip,
   type Network,
   type Registry,
@@ -49,14 +50,15 @@ const SCAN_PAUSES_MAX = 30
 const UNREAD_MAX = 16
 
 /**
- * Minimum number of blocks on top of an adopted deposit, and the minimum block time in milliseconds
- * that they must represent: no endpoint stays ahead of the scanner for that long.
+ * Minimum number of blocks on top of an adopted or claimed deposit, and the minimum block time in
+ * milliseconds that they must represent: no endpoint stays ahead of the scanner for that long.
  */
 const BLOCKS_LEAST = 20
 const BURIED_MS_LEAST = 60_000
 
 /**
- * Returns the highest block whose adopted deposits may now be compared with the chain and credited.
+ * Returns the highest block whose adopted and claimed deposits may now be compared with the chain
+ * and credited.
  */
 export const adoptedDue = (
   { block_ms: blockMs }: Network,
@@ -105,22 +107,34 @@ interface Books {
 const IN_FLIGHT = `c.state in ('BUILT', 'SIGNED', 'EXPIRED')`
 
 /**
+ * An address whose balance is compared. `claim`: id of the claimed deposit for which it is compared;
+ * null: there is none.
+ */
+interface Place {
+  workspace: string
+  address: string
+  asset: Asset
+  claim: string | null
+}
+
+/**
  * Returns the maximum balance of an address that the ledger can explain, including all of our own
  * transactions that pay it and may have been included since the last check. `quiet`: none of our
- * transactions is pending there, and all deposits except adopted ones are at their depth.
+ * transactions is pending there, and all deposits except adopted ones are at their depth. For a
+ * claim, the other claims of the address do not count, because they may be false.
  */
 async function readBooks(
   tx: Queryable,
   services: Services,
   network: Network,
-  { workspace, address, asset }: { workspace: string; address: string; asset: Asset },
+  { workspace, address, asset, claim }: Place,
 ): Promise<Books> {
   const only = { workspace, asset: asset.asset_name }
   const expected =
     (await expectedBalances(tx, services.registry, network, only)).get(
       `${address} ${asset.asset_name}`,
     ) ?? 0n
-  const row = await tx.one<{ arriving: string; busy: boolean; quiet: boolean }>(
+  const row = await tx.one<{ arriving: string; busy: boolean; quiet: boolean; claimed: string }>(
     `select coalesce(sum(t.amount) filter (where t.destination_id = $2 and t.asset = $3),
        0)::text arriving,
        coalesce(bool_or(t.kind in ('STAKE', 'UNSTAKE', 'RELEASE')), false) busy, count(*) = 0
@@ -128,16 +142,20 @@ async function readBooks(
          select 1 from transactions a join deposits d on d.workspace_id = a.workspace_id
            and d.transaction_id = a.id
          where a.network = $1 and a.status = 'pending' and a.state = 'CONFIRMING' and d.address = $2
-           and d.asset = $3 and not d.adopted
-       ) quiet
+           and d.asset = $3 and not d.adopted and not (d.claimed and $4::uuid is not null)
+       ) quiet,
+       (select coalesce(sum(d.amount), 0)::text from transactions a join deposits d
+           on d.workspace_id = a.workspace_id and d.transaction_id = a.id
+         where a.network = $1 and a.status = 'pending' and a.state = 'CONFIRMING' and d.address = $2
+           and d.asset = $3 and d.claimed and d.block_height is not null and a.id <> $4) claimed
      from transactions t where t.network = $1 and t.status = 'pending'
        and (t.source_id = $2 or t.destination_id = $2)
        and exists (select 1 from chain_transactions c where c.workspace_id = t.workspace_id
          and c.transaction_id = t.id and ${IN_FLIGHT})`,
-    [network.code, address, asset.asset_name],
+    [network.code, address, asset.asset_name, claim],
   )
   return {
-    atMost: expected + BigInt(row?.arriving ?? 0),
+    atMost: expected + BigInt(row?.arriving ?? 0) - BigInt(row?.claimed ?? 0),
     busy: row?.busy ?? false,
     quiet: row?.quiet ?? true,
   }
@@ -218,7 +236,7 @@ async function adoptIfSame(
   )
   if (Number(scan?.height ?? -1) < tip.height || block?.hash !== tip.hash) return null
   const { address } = owner
-  const place = { workspace: owner.workspace_id, address, asset }
+  const place = { workspace: owner.workspace_id, address, asset, claim: null }
   const after = await readBooks(tx, services, network, place)
   const result = {
     surplus: balance - larger(before.atMost, after.atMost),
@@ -255,10 +273,10 @@ async function adoptIfSame(
  * that one which invents coins is not believed.
  */
 async function heldAt(chain: Chain, address: string, asset: Asset): Promise<bigint> {
-  const { agreement, client, network } = chain
-  if (!agreement || !client.balances) return chain.balance(address, asset)
+  const { agreement, network } = chain
+  if (!agreement) return chain.balance(address, asset)
   const amounts: bigint[] = []
-  const read = async (each: typeof client) => (await each.balances?.([address], asset))?.[0] ?? 0n
+  const read = async (each: ChainClient) => (await each.balance?.(address, asset)) ?? 0n
   for await (const { answer } of agreement.votes(read)) amounts.push(answer)
   const reached = amounts.sort((a, b) => (a > b ? -1 : a < b ? 1 : 0))[agreement.quorum - 1]
   if (reached === undefined)
@@ -282,7 +300,7 @@ export async function adoptSurplus(
 ): Promise<TransactionRow> {
   const { network, client } = chain
   const { owner, asset } = surplus
-  const place = { workspace: owner.workspace_id, address: owner.address, asset }
+  const place = { workspace: owner.workspace_id, address: owner.address, asset, claim: null }
   let last: Look | null = null
   let alike = 0
   for (let look = 0; look < LOOKS_MAX && alike < OTHER_LOOKS; look++) {
@@ -321,10 +339,9 @@ export async function adoptSurplus(
  * current head.
  */
 async function unreadAt(
-  { client }: Chain,
+  client: ChainClient,
   scanned: ScannedTo,
-  address: string,
-  asset: Asset,
+  { address, asset }: Place,
 ): Promise<bigint | null> {
   const tip = await client.tip()
   if (tip.height < scanned.height || tip.height - scanned.height > UNREAD_MAX) return null
@@ -344,15 +361,70 @@ async function unreadAt(
 type ScannedTo = Pick<ChainTip, 'height' | 'hash'>
 
 /**
- * Whether the chain still holds an adopted deposit in addition to everything that was booked since,
- * now that its block is final: an endpoint ahead of the scanner may have shown another deposit
- * twice. If the chain does not hold it, the deposit is reverted. Amounts in blocks that the scanner
- * has not read are not booked yet and do not count.
+ * A deposit that the balance of its address must confirm: it was adopted, or (`claimed`) an endpoint's
+ * tracer reported it.
+ */
+interface Unproven {
+  workspace_id: string
+  id: string
+  claimed: boolean
+}
+
+/** Balance of an address, and the part of it that it received in blocks the scanner has not read. */
+interface Reading {
+  held: bigint
+  unread: bigint
+}
+
+async function readingOf(
+  client: ChainClient,
+  balance: Chain['balance'],
+  scanned: ScannedTo,
+  place: Place,
+): Promise<Reading | null> {
+  const held = await balance(place.address, place.asset)
+  const unread = await unreadAt(client, scanned, place)
+  return unread === null ? null : { held, unread }
+}
+
+/**
+ * Reads the balance of an address: at every endpoint if several must agree, because the endpoint that
+ * reports a false payment can also report a false balance.
+ * @returns the readings, and how many of them must be alike; null: they were read a moment ago
+ */
+async function readingsAt(
+  chain: Chain,
+  scanned: ScannedTo,
+  { id, ...place }: Place & { id: string },
+): Promise<{ readings: Reading[]; quorum: number } | null> {
+  const { client, agreement } = chain
+  if (!agreement) {
+    const reading = await readingOf(client, (...of) => chain.balance(...of), scanned, place)
+    return { readings: reading ? [reading] : [], quorum: 1 }
+  }
+  if (!agreement.isDue(`balance for ${id}`, true)) return null
+  const readings: Reading[] = []
+  const votes = agreement.votes((each) =>
+    readingOf(
+      each,
+      (...of) => (each.balance ? each.balance(...of) : chain.balance(...of)),
+      scanned,
+      place,
+    ),
+  )
+  for await (const { answer } of votes) if (answer) readings.push(answer)
+  return { readings, quorum: agreement.quorum }
+}
+
+/**
+ * Whether the chain holds a deposit in addition to everything that was booked since, now that its
+ * block is final: an endpoint ahead of the scanner may have shown another deposit twice, or a tracer
+ * may report a payment that was not made. If the chain does not hold it, the deposit is reverted.
+ * Amounts in blocks that the scanner has not read are not booked yet and do not count.
  */
 async function isStillHeld(
   services: Services,
-  workspace: string,
-  id: string,
+  { workspace_id: workspace, id, claimed }: Unproven,
   scanned: ScannedTo,
 ): Promise<boolean> {
   const { database, registry } = services
@@ -364,16 +436,31 @@ async function isStillHeld(
   if (!row || !asset) return false
   const chain = services.networks.get(row.network)
   const address = row.destination_id as string
-  const place = { workspace, address, asset }
+  const place = { workspace, address, asset, claim: claimed ? id : null }
   const before = await readBooks(database, services, chain.network, place)
-  const held = await heldAt(chain, address, asset)
-  const unread = await unreadAt(chain, scanned, address, asset)
-  if (unread === null) return false
+  const result = await readingsAt(chain, scanned, { ...place, id })
+  if (result === null) return false
+  const { readings, quorum } = result
   const after = await readBooks(database, services, chain.network, place)
-  // The bounds of the ledger include the adopted deposit itself.
-  if (held - unread >= larger(before.atMost, after.atMost)) return true
-  if (!before.quiet || !after.quiet || unread > 0n) return false
-  await database.transaction(async (tx) => {
+  // The bounds of the ledger include the deposit itself.
+  const least = larger(before.atMost, after.atMost)
+  const [holding, lacking] = [
+    readings.filter(({ held, unread }) => held - unread >= least),
+    readings.filter(({ held, unread }) => held < least && unread === 0n),
+  ]
+  if (holding.length >= quorum) return true
+  if (before.quiet && after.quiet && lacking.length >= quorum)
+    await revertUnheld(services, row, claimed)
+  return false
+}
+
+/** Reverts a deposit that its address does not hold. */
+async function revertUnheld(
+  services: Services,
+  { workspace_id: workspace, id, destination_id: address, asset }: TransactionRow,
+  isClaimed: boolean,
+): Promise<void> {
+  await services.database.transaction(async (tx) => {
     const fresh = await tx.one<TransactionRow>(
       `select * from transactions where workspace_id = $1 and id = $2 and state = 'CONFIRMING'
         for update`,
@@ -384,35 +471,44 @@ async function isStillHeld(
         services,
         tx,
         fresh,
-        'the address no longer has the amount that was adopted; see "custody audit"',
+        isClaimed
+          ? 'the address does not have the amount that an endpoint reported; see "custody audit"'
+          : 'the address no longer has the amount that was adopted; see "custody audit"',
       )
   })
-  services.log.warn(
-    { transaction: id, address, asset: row.asset },
-    'an adopted deposit is no longer on its address; it was not credited',
-  )
-  return false
+  const details = { transaction: id, address, asset }
+  if (isClaimed)
+    services.log.error(
+      details,
+      'an endpoint reported a payment of a contract that its address does not hold; it was not credited',
+    )
+  else
+    services.log.warn(
+      details,
+      'an adopted deposit is no longer on its address; it was not credited',
+    )
 }
 
 /**
- * Yields those adopted deposits at their depth that the chain still holds. If the endpoint does not
- * respond, the rest waits for the next pass; an adopted deposit delays nothing else on its network.
+ * Yields those adopted and claimed deposits at their depth that the chain holds. If the endpoint
+ * does not respond, the rest waits for the next pass; such a deposit delays nothing else on its
+ * network.
  */
-export async function* stillHeld<T extends { workspace_id: string; id: string }>(
+export async function* stillHeld<T extends Unproven>(
   services: Services,
   network: Network,
-  adopted: readonly T[],
+  unproven: readonly T[],
   scanned: ScannedTo,
 ): AsyncGenerator<T> {
-  for (const each of adopted) {
+  for (const each of unproven) {
     let isHeld
     try {
-      isHeld = await isStillHeld(services, each.workspace_id, each.id, scanned)
+      isHeld = await isStillHeld(services, each, scanned)
     } catch (error) {
       const err = reasonOf(error)
       services.log.warn(
         { network: network.code, transaction: each.id, err },
-        'an adopted deposit cannot be compared with the chain yet; this is retried',
+        'a deposit cannot be compared with the balance of its address yet; this is retried',
       )
       return
     }

@@ -17,7 +17,7 @@ import type { Metrics } from '../../core/metrics.ts'
 import type { Prices } from '../prices/prices.ts'
 import type { Logger } from 'pino'
 import { nameInBlock, recordedName, type RecordedPayment } from './identity.ts'
-import { findPayments } from './record.ts'
+import { findPayments, type MatchedTransfer } from './record.ts'
 import { missedIn } from './rescan.ts'
 
 interface Services {
@@ -52,7 +52,7 @@ interface ScannedBlock {
 
 /**
  * What one endpoint returns for a block. `block`: null if it does not return it; `payments`: the
- * deposits by name, with their transaction.
+ * deposits by name, with their transaction; `claims`: what contracts paid, by name.
  */
 interface Reading {
   endpoint: string
@@ -60,6 +60,7 @@ interface Reading {
   height: number
   block: ChainBlock | null
   payments: ReadonlyMap<string, string>
+  claims: ReadonlySet<string>
 }
 
 type WholeReading = Reading & { block: ChainBlock }
@@ -69,7 +70,8 @@ type WholeReading = Reading & { block: ChainBlock }
  * scanner reads each block from one endpoint, which may omit a deposit or report it as failed. If a
  * quorum returns a deposit that is not recorded, it is recorded. If no quorum agrees on the block,
  * what any of its endpoints returns is recorded: such a deposit waits until a quorum returns it.
- * Nothing waits for this comparison.
+ * What contracts paid is not compared, because not every endpoint has a tracer: each endpoint's
+ * claims are recorded. Nothing waits for this comparison.
  * @param follows whether this process reads the blocks of the network
  */
 export function compareLoop(
@@ -161,7 +163,8 @@ async function scannedBlocks(
   const deposits = await database.query<RecordedPayment & { height: string }>(
     `select block_height::text height, txid, position, address, asset, amount::text, tag, occurrence,
        coinbase
-     from deposits where network = $1 and block_height between $2 and $3 and not adopted`,
+     from deposits where network = $1 and block_height between $2 and $3 and not adopted
+       and not claimed`,
     [network.code, from, to],
   )
   return Array.from({ length: to - from + 1 }, (_, at) => {
@@ -205,6 +208,7 @@ async function compareOnce(
   for await (const { answer } of votes) {
     for (const reading of answer) {
       const scanned = blocks.find(({ height }) => height === reading.height)
+      if (reading.block?.hash === scanned?.hash) await recordClaims(services, network, reading)
       const count = (counts.get(reading.height) ?? 0) + 1
       counts.set(reading.height, count)
       if (
@@ -247,19 +251,44 @@ async function readingsOf(
   return read.map(({ height, block }) => {
     const own = block ? (payments[whole.indexOf(block)] ?? []) : []
     const known = own.filter(({ transfer }) => services.registry.asset(transfer.asset))
+    const [claims, plain] = [
+      known.filter(({ transfer }) => transfer.frame),
+      known.filter(({ transfer }) => !transfer.frame),
+    ]
+    const nameOf = ({ transfer, occurrence }: MatchedTransfer) =>
+      nameInBlock(network, transfer, occurrence)
     return {
       endpoint,
       client,
       height,
       block,
-      payments: new Map(
-        known.map(({ transfer, occurrence }) => [
-          nameInBlock(network, transfer, occurrence),
-          transfer.txid,
-        ]),
-      ),
+      payments: new Map(plain.map((each) => [nameOf(each), each.transfer.txid])),
+      claims: new Set(claims.map(nameOf)),
     }
   })
+}
+
+/**
+ * Records what contracts paid in a block that the scanner has read, if a payment that this endpoint
+ * reports was never recorded. A claim that its address did not hold is not recorded again.
+ */
+async function recordClaims(
+  services: Services,
+  network: Network,
+  { block, client, claims }: Reading,
+): Promise<void> {
+  if (block === null || claims.size === 0) return
+  const frames = block.transfers.filter(({ frame }) => frame)
+  const recorded = await services.database.query<RecordedPayment>(
+    `select txid, position, address, asset, amount::text, tag, occurrence, coinbase
+     from deposits where network = $1 and claimed and txid = any($2)`,
+    [network.code, frames.map(({ txid }) => txid)],
+  )
+  const names = new Set(recorded.map((deposit) => recordedName(network, deposit)))
+  if ([...claims].every((name) => names.has(name))) return
+  const record = await missedIn(services, network, [{ ...block, transfers: frames }], client)
+  await services.database.transaction(record)
+  services.work.ring()
 }
 
 /**

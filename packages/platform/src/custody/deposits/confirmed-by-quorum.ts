@@ -105,10 +105,13 @@ async function shownBy(
   return { held, refuted, block }
 }
 
-/** Returns the names of a block's transfers, with the address that each pays. */
+/**
+ * Returns the names of a block's transfers, with the address that each pays. Payments of contracts
+ * are left out: an endpoint without a tracer does not dispute them, and balances confirm them.
+ */
 const namesIn = (network: Network, { transfers }: ChainBlock): Map<string, string> =>
   new Map(
-    [...occurrences(transfers)].map(([transfer, occurrence]) => [
+    [...occurrences(transfers.filter(({ frame }) => !frame))].map(([transfer, occurrence]) => [
       nameInBlock(network, transfer, occurrence),
       transfer.address,
     ]),

@@ -1,4 +1,4 @@
-import { RpcUnavailable, type Registry } from '@custody/chains'
+import { RpcUnavailable, type Network, type Registry } from '@custody/chains'
 import type { Environment } from '../../core/environment.ts'
 import type { Database } from '../../core/database/pool.ts'
 import type { Networks } from '../../core/engine/networks.ts'
@@ -46,11 +46,22 @@ type Row = ConfirmedDeposit &
     block_hash: string
     coinbase: boolean
     adopted: boolean
+    claimed: boolean
   }
 const blockOf = ({ block_height: height, block_hash: hash }: Row) => ({
   height: Number(height),
   hash,
 })
+
+/** Whether the balance of its address must confirm a deposit before it is credited. */
+const isUnproven = ({ adopted, claimed }: Row): boolean => adopted || claimed
+
+/** Returns the highest block whose deposits of this kind are at their depth. */
+function dueHeight(network: Network, row: Row, final: number, scanned: number): number {
+  // A coinbase output is credited once the next block may spend it.
+  if (row.coinbase) return Math.min(final, scanned + 1 - (network.utxo?.coinbase_maturity ?? 0))
+  return isUnproven(row) ? adoptedDue(network, final, scanned) : final
+}
 
 /**
  * Passes every deposit at or below the final height on to screening, and updates the confirmations
@@ -65,7 +76,7 @@ export async function creditReady(
   const { network } = chain
   const rows = await services.database.query<Row>(
     `select t.id, t.workspace_id, t.confirmations, d.block_height::text, d.block_hash, d.coinbase,
-       d.adopted,
+       d.adopted, d.claimed,
        d.txid, d.position, d.address, d.asset, d.amount::text, d.tag, d.occurrence,
        d.refuted_at
      from transactions t join deposits d on d.workspace_id = t.workspace_id
@@ -75,7 +86,7 @@ export async function creditReady(
     [network.code],
   )
   const shown: { workspace: string; id: string; confirmations: number }[] = []
-  const adopted: Row[] = []
+  const unproven: Row[] = []
   const due: Row[] = []
   const confirmationsOf = (row: Row) => scanned - Number(row.block_height) + 1
   const deep = async (row: Row) => {
@@ -93,18 +104,12 @@ export async function creditReady(
   }
   for (const row of rows) {
     const confirmations = confirmationsOf(row)
-    // A coinbase output is credited once the next block may spend it.
-    const least = row.coinbase
-      ? Math.min(final, scanned + 1 - (network.utxo?.coinbase_maturity ?? 0))
-      : row.adopted
-        ? adoptedDue(network, final, scanned)
-        : final
-    if (Number(row.block_height) > least) {
+    if (Number(row.block_height) > dueHeight(network, row, final, scanned)) {
       if (confirmations !== row.confirmations)
         shown.push({ workspace: row.workspace_id, id: row.id, confirmations })
       continue
     }
-    if (row.adopted) adopted.push(row)
+    if (isUnproven(row)) unproven.push(row)
     else due.push(row)
   }
   let failed: unknown
@@ -125,7 +130,7 @@ export async function creditReady(
   if (shown.length > 0) await showConfirmations(services, shown)
   // This is done last, because it queries the chain.
   if (hash !== undefined)
-    for await (const row of stillHeld(services, network, adopted, { height: scanned, hash }))
+    for await (const row of stillHeld(services, network, unproven, { height: scanned, hash }))
       await deep(row)
   if (failed !== undefined) throw failed
 }

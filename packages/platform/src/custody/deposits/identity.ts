@@ -46,21 +46,29 @@ export const recordedName = (network: Network, deposit: RecordedPayment): string
   nameInBlock(network, { ...deposit, amount: BigInt(deposit.amount) }, deposit.occurrence)
 
 /**
- * Numbers equal transfers of one transaction, in the order of their positions. Together with
- * transaction, address, asset, amount and tag, the number identifies a deposit. A position alone
- * does not: on EVM chains it is the index of a log in its block, so after a reorganisation another
- * customer's transfer may have it.
+ * First number of what contracts paid. These payments are numbered separately from the plain
+ * transfers of their transaction, because not every endpoint reports them: the identity of a plain
+ * deposit must not depend on it. No transaction has as many plain transfers.
+ */
+export const FRAMES_FROM = 1_000_000
+
+/**
+ * Numbers equal transfers of one transaction, in the order of their positions, and equal payments
+ * of contracts from {@link FRAMES_FROM}. Together with transaction, address, asset, amount and tag,
+ * the number identifies a deposit. A position alone does not: on EVM chains it is the index of a log
+ * in its block, so after a reorganisation another customer's transfer may have it.
  */
 export function occurrences(transfers: readonly ChainTransfer[]): Map<ChainTransfer, number> {
-  const seen = new Map<string, number>()
+  const [plain, frames] = [new Map<string, number>(), new Map<string, number>()]
   return new Map(
     [...transfers]
       .sort((a, b) => a.position - b.position)
       .map((transfer) => {
         const content = contentOf(transfer)
+        const seen = transfer.frame ? frames : plain
         const number = seen.get(content) ?? 0
         seen.set(content, number + 1)
-        return [transfer, number]
+        return [transfer, transfer.frame ? FRAMES_FROM + number : number]
       }),
   )
 }

@@ -315,7 +315,7 @@ export async function recordDeposit(
       block,
       match,
       knownAt,
-      hash: transfer.txid,
+      hash: transfer.withoutTransaction ? null : transfer.txid,
     })
   }
   if (traitsOf(network).deposits === 'spendable')
@@ -400,8 +400,8 @@ export async function insertDeposit(
     `insert into deposits (transaction_id, network, txid, position, address, sender, senders,
        senders_complete,
        block_height, block_hash, coinbase, asset, amount, tag, occurrence, known_at, workspace_id,
-         adopted)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
+         adopted, claimed)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
     [
       id,
       network.code,
@@ -419,6 +419,7 @@ export async function insertDeposit(
       knownAt,
       owner.workspace_id,
       isAdopted,
+      transfer.frame === true,
     ],
   )
   if (!tank) await emitDetected(services, tx, owner, row)

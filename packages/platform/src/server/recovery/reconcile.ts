@@ -264,7 +264,8 @@ async function unscanned(services: Services): Promise<string[]> {
        join deposits d on d.workspace_id = t.workspace_id and d.transaction_id = t.id
        where t.network = s.network and t.state = 'CONFIRMING'
          and t.kind in ('DEPOSIT', 'TANK_DEPOSIT')
-         and d.block_height <= s.final_height and not d.coinbase and not d.adopted) due
+         and d.block_height <= s.final_height and not d.coinbase and not d.adopted
+         and not d.claimed) due
            from network_scans s where s.height is not null`,
   )
   const waiting: string[] = []

@@ -43,7 +43,8 @@ export const DEVNET_COMMANDS: readonly Definition[] = [
         'price source or exchange (COINGECKO, KRAKEN, BINANCE; PRICES: all price sources)',
       MODE:
         'for a network: drop-answer, reject, lag, down, heal; ' +
-        'no-final: EVM networks know no final block; no-estimate: BTC, LTC and DASH have no fee estimate. ' +
+        'no-final: EVM networks know no final block; no-estimate: BTC, LTC and DASH have no fee estimate; ' +
+        'no-internal: TRX does not report the payments of contracts. ' +
         'For a screening provider: down, drop-answer, lag, reject, malformed, empty, unknown, rate-limited, revoked, heal. ' +
         'For a price source: down, lag, malformed, stale, rate-limited, heal. ' +
         'For KRAKEN and BINANCE also: drop-answer, unknown-answer, stalled-answer, duplicate-fill, clock-skew, stuck-withdrawal, ' +
