@@ -4,6 +4,7 @@ import {
   ChainError,
   RpcRefused,
   RpcUnavailable,
+  type Asset,
   type BroadcastResult,
   type ChainClient,
   type ChainTip,
@@ -59,6 +60,12 @@ class Endpoint implements ChainClient {
   }
   async status() {
     return this.#answer('status', this.state)
+  }
+  async balances(addresses: readonly string[]) {
+    return this.#answer(
+      'balances',
+      addresses.map(() => 1n),
+    )
   }
   async broadcast() {
     return this.#answer('broadcast', this.sent)
@@ -123,6 +130,17 @@ test('a single endpoint is neither probed, compared nor replaced', async () => {
   const { client, group, took } = staged(['a'])
   assert.deepEqual(await took(() => client.tip()), ['a tip'])
   assert.equal(group.agreement, null)
+})
+
+test('balances of many addresses are those of the first endpoint that answers, also with a quorum', async () => {
+  for (const quorum of [1, 2]) {
+    const { client, endpoints, took } = staged(['a', 'b', 'c'], quorum)
+    const ask = async () =>
+      assert.deepEqual(await client.balances?.(['x', 'y'], {} as Asset), [1n, 1n])
+    assert.deepEqual(await took(ask), ['a balances'])
+    endpoints[0].isAway = true
+    assert.deepEqual(await took(ask), ['a balances', 'b balances'])
+  }
 })
 
 test('queries the next endpoint if the first fails, and the first again once it answers', async () => {
