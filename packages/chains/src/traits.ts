@@ -93,10 +93,10 @@ export interface Traits {
    */
   staking: boolean
   /**
-   * Native coins that a contract pays: `listed` in the blocks as they are read, or `hidden`, so that only
-   * a balance shows them.
+   * Native coins that a contract pays: `listed` in the blocks as they are read; `claimed` by nodes that
+   * are configured to report them; or `hidden`, so that only a balance shows them.
    */
-  contractPayments: 'listed' | 'hidden'
+  contractPayments: 'listed' | 'claimed' | 'hidden'
   /** Number of decimals of `fee_rate_unit`, and therefore of a caller's fee_rate. */
   feeRateDecimals: number
   /** Returns the smallest rate that the network accepts, as the chain's integer. */

@@ -26,7 +26,7 @@ export const traits: Traits = {
   cancellation: null,
   feePayer: false,
   staking: true,
-  contractPayments: 'hidden',
+  contractPayments: 'claimed',
   // All transactions have the same price, so a caller's rate is only a limit. It is per point of
   // bandwidth for TRX, and per energy for tokens.
   feeRateDecimals: 0,

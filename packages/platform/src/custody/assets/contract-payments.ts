@@ -1,7 +1,15 @@
 import { hasLocalChains } from '@custody/chains/mode'
-import { formatAmount, traitsOf, type Asset, type Registry } from '@custody/chains'
-import type { Database } from '../../core/database/pool.ts'
+import {
+  formatAmount,
+  traitsOf,
+  type Asset,
+  type ChainBlock,
+  type Network,
+  type Registry,
+} from '@custody/chains'
+import type { Database, Queryable } from '../../core/database/pool.ts'
 import { exact } from '../../core/decimals.ts'
+import { usualSweepCost } from './dust.ts'
 
 /** Returns the interval in seconds at which balances are compared; local chains are compared often. */
 export const comparedEveryS = ({ mode }: Pick<Registry, 'mode'>): number =>
@@ -30,29 +38,40 @@ export async function contractPayments({
 }): Promise<(asset: Asset) => ContractPayments> {
   const rows = await database.query<{
     network: string
-    round_began_at: Date
+    round_began_at: Date | null
     round_s: number | null
-    minimum: string | null
-  }>('select network, round_began_at, round_s, minimum::text from contract_watches')
+    traced: boolean
+  }>('select network, round_began_at, round_s, traced from contract_watches')
   const watches = new Map(rows.map((row) => [row.network, row]))
-  return ({ type, network: code, decimals }) => {
-    const network = registry.network(code)
-    if (type === 'token' || !network || traitsOf(network).contractPayments === 'listed')
-      return CREDITED
-    const { round_s: round, round_began_at: began, minimum } = watches.get(code) ?? {}
-    if (
-      round === undefined ||
-      round === null ||
-      !began ||
-      minimum === undefined ||
-      minimum === null
+  return (asset) => {
+    const network = registry.networkOf(asset)
+    const { contractPayments: shown } = traitsOf(network)
+    if (asset.type === 'token' || shown === 'listed') return CREDITED
+    const { round_s: round = null, round_began_at: began, traced } = watches.get(network.code) ?? {}
+    const min_contract_payment = exact(
+      formatAmount(usualSweepCost(registry, asset), asset.decimals),
     )
-      return { ...CREDITED, contract_payments: 'by hand' }
+    if (shown === 'claimed' && traced) return { ...CREDITED, min_contract_payment }
+    if (round === null || !began) return { ...CREDITED, contract_payments: 'by hand' }
     const lasting = Math.ceil((database.now().getTime() - began.getTime()) / 1000)
     return {
       contract_payments: 'watched',
       watched_within_s: Math.max(round, lasting, 0) + comparedEveryS(registry),
-      min_contract_payment: exact(formatAmount(BigInt(minimum), decimals)),
+      min_contract_payment,
     }
   }
+}
+
+/** Notes that an endpoint of a network reports what contracts pay, if these blocks show it. */
+export async function noteClaims(
+  database: Queryable,
+  { code }: Network,
+  blocks: readonly ChainBlock[],
+): Promise<void> {
+  if (!blocks.some(({ transfers }) => transfers.some(({ frame }) => frame))) return
+  await database.query(
+    `insert into contract_watches as w (network, traced) values ($1, true)
+     on conflict (network) do update set traced = true where not w.traced`,
+    [code],
+  )
 }

@@ -1,4 +1,4 @@
-import { BALANCES_MAX, traitsOf, type Asset, type Network, type Registry } from '@custody/chains'
+import { BALANCES_MAX, type Asset, type Network, type Registry } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import type { Logger } from 'pino'
 import type { Database } from '../../core/database/pool.ts'
@@ -6,6 +6,7 @@ import type { Chain } from '../../core/engine/chain.ts'
 import type { Loop } from '../../core/engine/loops/loop.ts'
 import type { Metrics } from '../../core/metrics.ts'
 import { comparedEveryS } from '../assets/contract-payments.ts'
+import { isDust } from '../assets/dust.ts'
 import { adoptSurplus, NotAdoptable } from '../deposits/adopted.ts'
 import { Contradicted } from '../deposits/contradiction.ts'
 import type { OwnAddress } from '../deposits/record.ts'
@@ -90,28 +91,21 @@ async function watch(
   const height = Number(scan?.height ?? -1)
   if (height < 0 || scan?.halted || Number(scan?.tip) - height > BEHIND_MAX) return 0
   const native = registry.asset(network.native_asset) as Asset
-  const minimum = minimumOf(network, (await chain.rates(native)).medium)
   const found = await chosen(services, network, { calls, awaited, height })
   const looks = await look(services, chain, found.owners, height)
   for (const { owner, deficit } of looks) if (deficit > 0n) pauses.differs(owner.workspace_id)
-  const surpluses = looks.filter(({ surplus }) => surplus >= minimum)
+  // Less than that is credited once the sum at the address is more.
+  const surpluses = looks.filter(
+    ({ surplus }) => surplus > 0n && !isDust(registry, native, surplus),
+  )
   const { recorded, paused } = await record(services, chain, pauses, {
     surpluses,
     height,
     knownAt: lastRead(found.before),
     signal,
   })
-  await save(services, network, { ...found, minimum, paused })
+  await save(services, network, { ...found, paused })
   return recorded
-}
-
-/**
- * Returns the smallest amount that is credited when a contract pays it: the fee of one transfer at the
- * medium rate, so that it is worth its sweep. Smaller amounts of an address are credited once their sum is.
- */
-const minimumOf = (network: Network, rate: bigint): bigint => {
-  const fee = traitsOf(network).leastFee(rate)
-  return fee > 0n ? fee : 1n
 }
 
 /** Returns the addresses of this pass, and where the round of all addresses stands afterwards. */
@@ -122,7 +116,8 @@ async function chosen(
 ): Promise<{ owners: OwnAddress[]; before: Watch; cursor: string; isRoundOver: boolean }> {
   const before = (await database.one<Watch>(
     `insert into contract_watches (network, round_began_at) values ($1, $2)
-     on conflict (network) do update set network = excluded.network
+     on conflict (network) do update
+       set round_began_at = coalesce(contract_watches.round_began_at, excluded.round_began_at)
      returning cursor, round_began_at, round_s`,
     [network.code, database.now()],
   )) as Watch
@@ -217,7 +212,6 @@ async function save(
     before: Watch
     cursor: string
     isRoundOver: boolean
-    minimum: bigint
     paused: readonly Paused[]
   },
 ): Promise<void> {
@@ -228,18 +222,10 @@ async function save(
     .labels(network.code)
     .set(o.isRoundOver ? tookS : Math.max(o.before.round_s ?? 0, tookS))
   await database.query(
-    `update contract_watches set cursor = $2, looked_at = $3, minimum = $4, paused = $5,
-       round_s = case when $6 then $7 else round_s end,
-       round_began_at = case when $6 then $3 else round_began_at end
+    `update contract_watches set cursor = $2, looked_at = $3, paused = $4,
+       round_s = case when $5 then $6 else round_s end,
+       round_began_at = case when $5 then $3 else round_began_at end
      where network = $1`,
-    [
-      network.code,
-      o.cursor,
-      now,
-      o.minimum.toString(),
-      JSON.stringify(o.paused),
-      o.isRoundOver,
-      tookS,
-    ],
+    [network.code, o.cursor, now, JSON.stringify(o.paused), o.isRoundOver, tookS],
   )
 }

@@ -22,6 +22,7 @@ import type { Prices } from '../prices/prices.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { presentTransaction } from '../../core/engine/present.ts'
 import { valueNow } from '../prices/value.ts'
+import { isDust } from '../assets/dust.ts'
 import { occurrences, tagOf } from './identity.ts'
 import { noteUnrecorded, ownSendersOf } from '../addresses/unrecorded.ts'
 
@@ -267,6 +268,8 @@ export async function recordDeposit(
   const { transfer, owner, occurrence } = match
   const asset = services.registry.asset(transfer.asset)
   if (!asset) return false
+  // A stranger's contract can pay crumbs to many addresses for almost nothing.
+  if (transfer.frame && isDust(services.registry, asset, transfer.amount)) return false
   const tag = tagOf(transfer)
   const existing = await tx.one<{ transaction_id: string; block_hash: string | null }>(
     `select transaction_id, block_hash from deposits

@@ -26,6 +26,7 @@ import { undoAbove } from '../../core/engine/outcomes/undo.ts'
 import { AWAITS_CHAIN, wake } from '../../core/engine/lease.ts'
 import type { Loop } from '../../core/engine/loops/loop.ts'
 import { BlocksAhead, following } from './blocks-ahead.ts'
+import { noteClaims } from '../assets/contract-payments.ts'
 import { findAside, recordAside, takeBackAside } from './coins-aside.ts'
 import { revert } from './credit.ts'
 import { creditReady, WAITS_FOR_DEPTH } from './credit-ready.ts'
@@ -271,6 +272,7 @@ async function scanOnce(
     }
     mayBeReady = await writeBlocks(services, chain, scan, { blocks, newest, tip, ...times })
     moved = true
+    await noteClaims(services.database, network, blocks)
     services.metrics.scanned.labels(network.code).set(scan.height)
     const passed = blocks.find(({ height }) => height % BLOCKS_FORGOTTEN === 0)
     if (passed)

@@ -1,10 +1,11 @@
 import { formatAmount, type Registry } from '@custody/chains'
+import { isDust } from '../../custody/assets/dust.ts'
 import { expectedBalances } from '../../custody/deposits/expected.ts'
 import type { Chain } from '../../core/engine/chain.ts'
 import type { Database } from '../../core/database/pool.ts'
 import type { Networks } from '../../core/engine/networks.ts'
 import { accountBalances, type Scope } from './balances.ts'
-import { addDust, isDust, type Dust } from './dust.ts'
+import { addDust, type Dust } from './dust.ts'
 import { kindOf, type Difference, type NotCounted } from './report.ts'
 import { stakingDifferences } from './staking.ts'
 

@@ -1,15 +1,15 @@
 -- How far the balances of a network's addresses are compared with the books, to find native coins that
 -- contracts paid (custody/contract-payments). cursor: the last address of the round in progress.
--- round_s: duration of the last complete round. minimum: amount below which a surplus is not credited,
--- in the smallest unit. paused: workspaces whose surpluses are not credited now, as [{workspace, reason}].
+-- round_s: duration of the last complete round. paused: workspaces whose surpluses are not credited now,
+-- as [{workspace, reason}]. traced: whether an endpoint has reported what contracts pay, as claims.
 create table contract_watches (
   network text primary key,
   cursor text not null default '',
-  round_began_at timestamptz not null,
+  round_began_at timestamptz,
   round_s integer,
-  minimum numeric(78, 0),
   looked_at timestamptz,
-  paused jsonb not null default '[]'
+  paused jsonb not null default '[]',
+  traced boolean not null default false
 );
 
 -- Transfers from one of our own addresses that are on a chain and in no transaction of this database.

@@ -3,9 +3,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
+import { formatAmount } from '@custody/chains'
 import { parseJson, stringifyJson } from '@custody/request-auth'
 import { Devnet } from '../../../../../devnet/src/devnet.ts'
 import { toHex } from '../../../../../devnet/src/tron/address.ts'
+import { contractPayments } from '../../assets/contract-payments.ts'
+import { usualSweepCost } from '../../assets/dust.ts'
+import { audit } from '../../../server/audit/audit.ts'
 import { createInvoice } from '../../../commerce/invoices/create-invoice.ts'
 import { lookAtDue } from '../../../commerce/invoices/loop.ts'
 import { getInvoice } from '../../../commerce/invoices/read-invoice.ts'
@@ -57,7 +61,7 @@ before(async () => {
 })
 beforeEach(async () => {
   lie = (_path, text) => text
-  await database.admin().query('delete from rescans')
+  await database.admin().query('delete from rescans; delete from contract_watches')
 })
 after(() => {
   devnet.close()
@@ -174,6 +178,23 @@ test('credits TRX that a contract pays once its address proves it, with both sen
   )
   assert.deepEqual([deposit?.senders.length, deposit?.senders_complete], [2, true])
   await fixture.check()
+})
+
+test('TRX of contracts below what a sweep costs is not recorded, and GET /assets says from when it is', async () => {
+  const fixture = await opened()
+  const { asset, services } = fixture
+  assert.equal((await contractPayments(services))(asset).contract_payments, 'by hand')
+  const least = usualSweepCost(services.registry, asset)
+  await payByContract(fixture, formatAmount(least - 1n, asset.decimals))
+  assert.deepEqual(await claims(fixture), [])
+  assert.deepEqual((await audit(services)).differences, [])
+  await payByContract(fixture, formatAmount(least, asset.decimals))
+  assert.equal((await claims(fixture)).length, 1)
+  const { contract_payments, min_contract_payment } = (await contractPayments(services))(asset)
+  assert.deepEqual(
+    [contract_payments, stringifyJson(min_contract_payment)],
+    ['credited', formatAmount(least, asset.decimals)],
+  )
 })
 
 test('sweeps TRX that a contract paid to a deposit address, and a transfer spends it', async () => {
