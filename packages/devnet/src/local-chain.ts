@@ -1,3 +1,4 @@
+import { RequestError } from './errors.ts'
 import type { Faults } from './faults.ts'
 import type { RpcApi } from './http-server.ts'
 
@@ -34,6 +35,17 @@ export interface SpecialOrder {
   tokens: unknown
   nft: unknown
   commitment: unknown
+}
+
+/**
+ * Checks an order of a chain whose only special payments are those of contracts.
+ * @throws RequestError
+ */
+export function onlyOfContract(code: string, kind: unknown, more: object): void {
+  if (kind !== 'contract')
+    throw new RequestError(`kind ${JSON.stringify(kind)} is unknown on ${code}: only contract`)
+  if (Object.values(more).some((each) => each !== undefined))
+    throw new RequestError(`tokens, nft and commitment are not supported on ${code}`)
 }
 
 /**

@@ -12,7 +12,6 @@ import {
   type Transfer,
   type User,
 } from '../testing/harness.ts'
-import { contractPays } from '../testing/contract-payer.ts'
 import { testEmittedEvents } from '../testing/event-assertions.ts'
 import { waitFor } from '../../../testing/wait-for.ts'
 
@@ -383,7 +382,13 @@ test('an invoice that a contract pays is paid, also if it expires before the coi
     assets: ['ETH'],
     expires_in: 5,
   })
-  await contractPays(platform, String(invoice.address), String(invoice.crypto_amount))
+  await platform.operator('devnet', {
+    command: 'special',
+    network: 'ETH',
+    kind: 'contract',
+    address: invoice.address,
+    amount: String(invoice.crypto_amount),
+  })
   await waitFor('the payment', async () => (await read(invoice.inv_id)).payments.length > 0)
   await platform.operator('devnet', { command: 'mine', network: 'ETH', blocks: 80 })
   await waitFor('Paid', async () => (await read(invoice.inv_id)).inv_status === 'Paid')

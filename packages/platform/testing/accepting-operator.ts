@@ -10,7 +10,11 @@ import { acceptBlock, contradictionsOf } from '../src/custody/deposits/contradic
 export async function acceptReorgs(database: Database): Promise<boolean> {
   const contradictions = await contradictionsOf(database)
   for (const [network, contradiction] of contradictions)
-    await acceptBlock(database, network, contradiction)
+    await database.transaction(async (tx) => {
+      // In a simulation, a transaction that holds the row ends only after this returns.
+      const free = 'select 1 from network_scans where network = $1 for update skip locked'
+      if (await tx.one(free, [network])) await acceptBlock(tx, network, contradiction)
+    })
   return contradictions.size > 0
 }
 

@@ -6,7 +6,15 @@ import { Faults } from '../faults.ts'
 import { tokenAddress } from '../evm/contracts.ts'
 import { jsonRpcExample } from '../examples.ts'
 import type { RpcApi } from '../http-server.ts'
-import type { Endpoint, FundOrder, Head, LocalChain, Payment } from '../local-chain.ts'
+import {
+  onlyOfContract,
+  type Endpoint,
+  type FundOrder,
+  type Head,
+  type LocalChain,
+  type Payment,
+  type SpecialOrder,
+} from '../local-chain.ts'
 import { LazyChain, type ChainOptions } from '../lazy-chain.ts'
 import type { Timing } from '../timing.ts'
 import { EthereumChain } from './chain.ts'
@@ -91,6 +99,12 @@ class LocalEvmChain extends LazyChain<EthereumChain> implements LocalChain {
 
   async fund({ asset, address, amount }: FundOrder): Promise<string> {
     return (await this.chain()).fund(asset, address, amount)
+  }
+
+  /** Kind `contract`: a contract pays native coins. */
+  async special({ kind, address, amount, ...more }: SpecialOrder): Promise<{ hash: string }> {
+    onlyOfContract(this.code, kind, more)
+    return { hash: await (await this.chain()).payByContract(address, amount) }
   }
 
   async mine(blocks: number): Promise<Head> {

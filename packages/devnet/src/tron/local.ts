@@ -1,15 +1,15 @@
-import { RequestError } from '../errors.ts'
 import { getExample } from '../examples.ts'
 import { Faults } from '../faults.ts'
 import type { RpcApi } from '../http-server.ts'
-import type {
-  Endpoint,
-  FundOrder,
-  Head,
-  LocalChain,
-  LocalContract,
-  Payment,
-  SpecialOrder,
+import {
+  onlyOfContract,
+  type Endpoint,
+  type FundOrder,
+  type Head,
+  type LocalChain,
+  type LocalContract,
+  type Payment,
+  type SpecialOrder,
 } from '../local-chain.ts'
 import { LazyChain, type ChainOptions } from '../lazy-chain.ts'
 import type { Timing } from '../timing.ts'
@@ -93,10 +93,7 @@ class LocalTronChain extends LazyChain<TronChain> implements LocalChain {
 
   /** Kind `contract`: a contract pays TRX in the next block. */
   async special({ kind, address, amount, ...more }: SpecialOrder): Promise<{ hash: string }> {
-    if (kind !== 'contract')
-      throw new RequestError(`kind ${JSON.stringify(kind)} is unknown on TRX: only contract`)
-    if (Object.values(more).some((each) => each !== undefined))
-      throw new RequestError('tokens, nft and commitment are not supported on TRX')
+    onlyOfContract(this.code, kind, more)
     return { hash: await (await this.chain()).payByContract(address, amount) }
   }
 

@@ -29,6 +29,8 @@ export interface SimulatedNetwork {
    * address, or their coins stay where they are.
    */
   isSwept: boolean
+  /** Whether contracts can pay the network's coin to addresses. */
+  hasContracts?: true
 }
 
 const EVM_TO = '0x00000000000000000000000000000000000000AA'
@@ -46,6 +48,7 @@ export const NETWORKS: readonly SimulatedNetwork[] = [
     blockMs: 2000,
     depthMax: 8,
     isSwept: true,
+    hasContracts: true,
   },
   {
     code: 'BTC',
@@ -80,6 +83,7 @@ export const NETWORKS: readonly SimulatedNetwork[] = [
     blockMs: 3000,
     depthMax: 6,
     isSwept: true,
+    hasContracts: true,
   },
   {
     code: 'XLM',

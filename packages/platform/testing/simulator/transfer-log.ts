@@ -16,6 +16,9 @@ export interface SentDeposit {
   units: bigint
 }
 
+/** One in this many deposits that a contract could pay is paid by one. */
+const BY_CONTRACT_ONE_IN = 2
+
 interface Freeze {
   sub_account_id: string
   asset: string
@@ -119,7 +122,36 @@ export class TransferLog {
     const { address, tag } = JSON.parse(
       await this.#callers.until(caller, '/dac/v1/address', { asset }),
     ) as { address: string; tag?: string }
-    await this.#send(asset, address, tag, this.#amount(asset, this.#place(asset).deposit))
+    const amount = this.#amount(asset, this.#place(asset).deposit)
+    if (this.#byContract(asset)) await this.#pay(asset, address, amount.text)
+    else await this.#send(asset, address, tag, amount)
+  }
+
+  /**
+   * Whether a deposit is paid by a contract, so that the blocks do not list it, or only as a claim. An
+   * unknown sender would hold a screened deposit until the operator releases it.
+   */
+  #byContract(asset: string): boolean {
+    const { code, hasContracts } = this.#place(asset)
+    const isPossible = hasContracts === true && asset === code && !this.products.has('screening')
+    return isPossible && this.#environment.random.below(BY_CONTRACT_ONE_IN) === 0
+  }
+
+  /**
+   * Pays an address by a contract. The audit finds it if it is not credited once: a reorganisation may
+   * remove it, and a deposit may contain several.
+   */
+  async #pay(asset: string, address: string, amount: string): Promise<void> {
+    this.#environment.noted('a contract paid')
+    await this.#callers.outside(`contract ${asset} ${amount}`, () =>
+      this.#environment.control({
+        command: 'special',
+        kind: 'contract',
+        network: this.#place(asset).code,
+        address,
+        amount,
+      }),
+    )
   }
 
   async #invoice(caller: Caller, asset: string): Promise<void> {

@@ -3,13 +3,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
-import { parseEther } from 'viem'
+import { formatEther, parseEther } from 'viem'
 import { stringifyJson } from '@custody/request-auth'
 import { Devnet } from '../../../../devnet/src/devnet.ts'
 import type { Application } from '../../server/app/application.ts'
 import { audit } from '../../server/audit/audit.ts'
 import { contractPayments } from '../assets/contract-payments.ts'
-import { CONTRACT_PAYER, payByContract } from '../../../testing/contract-payer.ts'
 import { useDatabase } from '../../../testing/deposits-support.ts'
 import { FamilyFixture } from '../../../testing/chains/family-fixture.ts'
 import { takeSnapshot } from '../../../testing/database-snapshot.ts'
@@ -63,13 +62,6 @@ beforeEach(async () => {
       'delete from contract_watches; delete from unrecorded_transfers; delete from unadopted_steps',
     )
   await open()
-  await fixture.control({
-    command: 'fund',
-    asset: 'ETH',
-    address: CONTRACT_PAYER.address,
-    amount: '50',
-  })
-  await fixture.scan()
 })
 
 /** Opens a platform with these endpoints; without, with the local chain. */
@@ -102,13 +94,9 @@ async function mine(blocks: number): Promise<void> {
   await fixture.scan()
 }
 
-async function contractPays(
-  address: string,
-  wei: bigint,
-  by?: 'call' | 'selfdestruct',
-): Promise<void> {
-  await payByContract(`${devnet.url}/eth`, address, wei, by)
-  await mine(1)
+async function contractPays(address: string, wei: bigint): Promise<void> {
+  await fixture.control({ command: 'special', kind: 'contract', address, amount: formatEther(wei) })
+  await fixture.scan()
 }
 
 /** Returns the loop of a process that has just started. */
@@ -159,7 +147,7 @@ test('a gas tank is filled by a contract', async () => {
   const tank = await database
     .get()
     .one<{ address: string }>(`select address from chain_addresses where kind = 'tank'`)
-  await contractPays(String(tank?.address), parseEther('2'), 'selfdestruct')
+  await contractPays(String(tank?.address), parseEther('2'))
   await pass()
   await mine(FINAL_BLOCKS)
   await fixture.run()

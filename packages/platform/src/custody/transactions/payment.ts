@@ -137,8 +137,8 @@ export async function refusalSoon(
     chain,
     () => chain.refusal(payment),
     (answer) => answer !== null,
-    // The caller waits, and nothing ends by this answer: the request may be repeated.
-    1,
+    // The caller waits, and nothing ends by this answer: fewer rounds are sufficient than for a failure.
+    3,
   )
   return withTimeout(environment, refusal, null)
 }

@@ -16,7 +16,6 @@ import { rescanProgress, startRescan } from '../operator/books/rescan.ts'
 import { sealToken } from '../../custody/aml/policy.ts'
 import { Secrets } from '../../core/secrets.ts'
 import { sweepRules } from '../../core/settings/sweep-rules.ts'
-import { CONTRACT_PAYER, payByContract } from '../../../testing/contract-payer.ts'
 import { useDatabase } from '../../../testing/deposits-support.ts'
 import { FamilyFixture } from '../../../testing/chains/family-fixture.ts'
 import { ManualClock } from '../../../testing/manual-clock.ts'
@@ -66,13 +65,6 @@ beforeEach(async () => {
   await database.admin().query('delete from rescans')
   fixture = new FamilyFixture(database.get(), devnet, PLACE, clock, ask)
   await fixture.open()
-  await fixture.control({
-    command: 'fund',
-    asset: 'ETH',
-    address: CONTRACT_PAYER.address,
-    amount: '5',
-  })
-  await fixture.scan()
 })
 after(() => {
   devnet.close()
@@ -93,11 +85,11 @@ async function mine(blocks: number): Promise<void> {
   await fixture.scan()
 }
 
-/** Pays an address by a contract that destroys itself. */
-async function destroyTo(address: string, ether: string): Promise<string> {
-  const hash = await payByContract(`${devnet.url}/eth`, address, parseEther(ether), 'selfdestruct')
-  await mine(1)
-  return hash
+/** Pays an address by a contract. */
+async function contractPays(address: string, amount: string): Promise<string> {
+  const { hash } = await fixture.control({ command: 'special', kind: 'contract', address, amount })
+  await fixture.scan()
+  return String(hash)
 }
 
 const adopt = (input: Record<string, unknown> = {}, made: Application = services()) =>
@@ -130,7 +122,7 @@ const refused = (what: Promise<unknown>, reason: RegExp) =>
   })
 
 test('a surplus that the operator adopts as a deposit is credited once, after confirmations', async () => {
-  const hash = await destroyTo(fixture.source, '0.25')
+  const hash = await contractPays(fixture.source, '0.25')
   assert.deepEqual(
     (await audit(services())).differences.map(({ kind }) => kind),
     ['surplus'],
@@ -153,7 +145,7 @@ test('a surplus that the operator adopts as a deposit is credited once, after co
 })
 
 test('several concurrent adoptions of one surplus create one deposit', async () => {
-  await destroyTo(fixture.source, '0.25')
+  await contractPays(fixture.source, '0.25')
   const outcomes = await Promise.allSettled([adopt(), adopt(), adopt({}, services()), adopt()])
   assert.equal(
     outcomes.filter(({ status }) => status === 'fulfilled').length,
@@ -166,7 +158,7 @@ test('several concurrent adoptions of one surplus create one deposit', async () 
 })
 
 test("a wrong option value is refused with the option's name, and nothing changes", async () => {
-  await destroyTo(fixture.source, '0.25')
+  await contractPays(fixture.source, '0.25')
   const hash = `0x${'12'.repeat(32)}`
   for (const [input, reason] of [
     [
@@ -236,7 +228,7 @@ test('a rescan that finds the payment behind an adopted surplus does not credit 
 })
 
 test('a reorganisation reverses an adopted surplus, which can then be adopted again', async () => {
-  await destroyTo(fixture.source, '0.25')
+  await contractPays(fixture.source, '0.25')
   const { id } = await adopt()
   await fixture.control({ command: 'reorg', depth: 2, drop: true })
   await mine(3)
@@ -244,7 +236,7 @@ test('a reorganisation reverses an adopted surplus, which can then be adopted ag
   assert.deepEqual([row.state, row.status], ['REORGED', 'failed'])
   await fixture.run()
   await fixture.check()
-  await destroyTo(fixture.source, '0.25')
+  await contractPays(fixture.source, '0.25')
   await adopt()
   await fixture.run()
   await fixture.check()
@@ -302,7 +294,7 @@ test('detects an adopted surplus that was already booked, even if a payment arri
 })
 
 test('adopts and credits a surplus on a chain that advances between all requests', async () => {
-  await destroyTo(fixture.source, '0.25')
+  await contractPays(fixture.source, '0.25')
   const before = await fixture.available()
   meanwhile = async (method) => {
     if (method === 'eth_getBalance') await fixture.control({ command: 'mine', blocks: 1 })
@@ -319,7 +311,7 @@ test('adopts and credits a surplus on a chain that advances between all requests
 })
 
 test('a failing balance query for one adopted surplus does not delay other deposits', async () => {
-  await destroyTo(fixture.source, '0.25')
+  await contractPays(fixture.source, '0.25')
   const { id } = await adopt()
   const before = await fixture.available()
   await fixture.control({ command: 'fund', asset: 'ETH', address: fixture.source, amount: '0.1' })
@@ -445,7 +437,7 @@ test('deposit screening holds an adopted surplus until the operator releases the
        (select workspace_id from sub_accounts where id = $1))`,
     [row.id, sealToken(fixture.services, row.id, 'key'), fixture.database.now()],
   )
-  await destroyTo(fixture.source, '0.25')
+  await contractPays(fixture.source, '0.25')
   const before = await fixture.available()
   const { id } = await adopt()
   await mine(FINAL_BLOCKS)
