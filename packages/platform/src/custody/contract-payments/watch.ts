@@ -23,7 +23,7 @@ type Services = Parameters<typeof adoptSurplus>[0] & {
 
 /** Number of blocks that the scan may be behind: the state of older ones is not read. */
 const BEHIND_MAX = 16
-/** Share of a pass for addresses of the round, if the first ones would fill it: one in this many lots. */
+/** Share of a pass for addresses of the round, if the first ones would fill it: one in this many. */
 const ROUND_SHARE = 4
 /** Number of surpluses that are recorded at the same time. */
 const ADOPTED_AT_ONCE = 4
@@ -71,16 +71,13 @@ export function watchLoop(
   }
 }
 
-/**
- * Looks once at as many addresses as the budget of requests allows, and records surpluses.
- * @returns the number of deposits that were recorded
- */
+/** Looks once at as many addresses as the budget of requests allows, and records surpluses. */
 async function watch(
   services: Services,
   chain: WithBalances,
   pauses: Pauses,
   { calls, awaited, signal }: { calls: number; awaited: Awaited; signal: AbortSignal },
-): Promise<number> {
+): Promise<void> {
   const { database, registry } = services
   const { network } = chain
   const scan = await database.one<{ height: string | null; tip: string | null; halted: boolean }>(
@@ -89,23 +86,23 @@ async function watch(
     [network.code],
   )
   const height = Number(scan?.height ?? -1)
-  if (height < 0 || scan?.halted || Number(scan?.tip) - height > BEHIND_MAX) return 0
+  if (height < 0 || scan?.halted || Number(scan?.tip) - height > BEHIND_MAX) return
   const native = registry.asset(network.native_asset) as Asset
   const found = await chosen(services, network, { calls, awaited, height })
+  if (found.owners.length === 0) return
   const looks = await look(services, chain, found.owners, height)
   for (const { owner, deficit } of looks) if (deficit > 0n) pauses.differs(owner.workspace_id)
   // Less than that is credited once the sum at the address is more.
   const surpluses = looks.filter(
     ({ surplus }) => surplus > 0n && !isDust(registry, native, surplus),
   )
-  const { recorded, paused } = await record(services, chain, pauses, {
+  const paused = await record(services, chain, pauses, {
     surpluses,
     height,
     knownAt: lastRead(found.before),
     signal,
   })
   await save(services, network, { ...found, paused })
-  return recorded
 }
 
 /** Returns the addresses of this pass, and where the round of all addresses stands afterwards. */
@@ -122,11 +119,10 @@ async function chosen(
     [network.code, database.now()],
   )) as Watch
   const most = calls * BALANCES_MAX
-  const ofRound = Math.ceil(calls / ROUND_SHARE) * BALANCES_MAX
   const first = await addressesFirst(database, network, {
     awaited: await awaited(network.code, most),
     height,
-    most: most - ofRound,
+    most: most - Math.ceil(most / ROUND_SHARE),
   })
   const left = most - first.length
   const rest = await addressesAfter(database, network, { after: before.cursor, most: left })
@@ -143,7 +139,10 @@ async function chosen(
 const lastRead = ({ round_began_at: began, round_s: tookS }: Watch): Date =>
   new Date(tookS === null ? 0 : began.getTime() - tookS * 1000)
 
-/** Records surpluses as deposits, unless those of their workspace are not credited now. */
+/**
+ * Records surpluses as deposits, unless those of their workspace are not credited now.
+ * @returns the workspaces where they are not
+ */
 async function record(
   services: Services,
   chain: Chain,
@@ -154,7 +153,7 @@ async function record(
     knownAt,
     signal,
   }: { surpluses: readonly Look[]; height: number; knownAt: Date; signal: AbortSignal },
-): Promise<{ recorded: number; paused: Paused[] }> {
+): Promise<Paused[]> {
   const workspaces = new Set(surpluses.map(({ owner }) => owner.workspace_id))
   const reasons = new Map<string, string>()
   for (const workspace of workspaces) {
@@ -162,14 +161,13 @@ async function record(
     if (reason !== null) reasons.set(workspace, reason)
   }
   const left = surpluses.filter(({ owner }) => !reasons.has(owner.workspace_id))
-  let recorded = 0
   await Promise.all(
     Array.from({ length: ADOPTED_AT_ONCE }, async () => {
       for (let next = left.shift(); next && !signal.aborted; next = left.shift())
-        if (await adopt(services, chain, next, knownAt)) recorded++
+        await adopt(services, chain, next, knownAt)
     }),
   )
-  return { recorded, paused: [...reasons].map(([workspace, reason]) => ({ workspace, reason })) }
+  return [...reasons].map(([workspace, reason]) => ({ workspace, reason }))
 }
 
 async function adopt(
@@ -177,7 +175,7 @@ async function adopt(
   chain: Chain,
   { owner, surplus }: Look,
   knownAt: Date,
-): Promise<boolean> {
+): Promise<void> {
   const { network } = chain
   const asset = services.registry.asset(network.native_asset) as Asset
   const details = { network: network.code, address: owner.address, amount: surplus.toString() }
@@ -193,15 +191,13 @@ async function adopt(
       { ...details, transaction: id },
       'an address holds coins that no transfer in a block explains; they are recorded as a deposit',
     )
-    return true
   } catch (error) {
     // The books or the balance changed meanwhile: the next pass looks again.
-    if (error instanceof NotAdoptable || error instanceof Contradicted) return false
+    if (error instanceof NotAdoptable || error instanceof Contradicted) return
     services.log.warn(
       { ...details, err: reasonOf(error) },
       'coins at an address that no transfer explains could not be recorded; this is retried',
     )
-    return false
   }
 }
 
