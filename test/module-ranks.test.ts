@@ -132,7 +132,7 @@ const RANKS: Record<string, readonly Rank[]> = {
     'fees',
     'staking',
     'deposits',
-    ['contract-payments', 'statements', 'wallets'],
+    ['coins', 'contract-payments', 'statements', 'wallets'],
     'transactions',
     'policies',
     'auto-forwarding',

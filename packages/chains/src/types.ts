@@ -325,6 +325,16 @@ export class ChainError extends Error {
 }
 
 /**
+ * What one transaction can pay from given coins, in the smallest unit. `amount`: the largest amount, and
+ * `fee` of its transaction; `least`: the smallest amount that the chain allows.
+ */
+export interface Payable {
+  amount: bigint
+  fee: bigint
+  least: bigint
+}
+
+/**
  * A payment that cannot be made from the given coins. `most`: the largest amount that one transaction
  * can pay now, in the smallest unit (`TOO_MANY_INPUTS`; otherwise 0).
  */

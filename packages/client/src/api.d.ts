@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 2030126d38606b47f608a29b4de3c562bcb3a0e343dc0de56a862caa4e613f02
-// types 0063d7b7a589bf0bf34ee3b53455bcca3efa36808e996ce3eea48d92b397249b
+// document c1e24c2eca6675dd7a60d4cf0a88cc6190291028f48624627410bc2496adf0d6
+// types ffb96acb576e896be6f60f350ff3d19289485d8fea1455c357acece0e3481b3a
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -440,6 +440,46 @@ export interface components {
              */
             asset: string;
         };
+        Coin: {
+            /**
+             * @description Opaque id of the coin
+             * @example BTC-5f1c8a7d0e3b49d2a6c4f7b8e9d0c1a2b3f4e5d6c7a8b9f0e1d2c3b4a5f6e7d8-1
+             */
+            id: string;
+            /** @example BTC */
+            asset: string;
+            /**
+             * Format: decimal
+             * @description Amount of the coin
+             * @example 0.25
+             */
+            amount: Decimal;
+            /** @description Address of the wallet at which the coin is */
+            address: string;
+            /**
+             * @description Transaction that created the coin
+             * @example 5f1c8a7d0e3b49d2a6c4f7b8e9d0c1a2b3f4e5d6c7a8b9f0e1d2c3b4a5f6e7d8
+             */
+            hash: string;
+            /** @description Index of the output in its transaction */
+            index: number;
+            /**
+             * @description Block of the transaction; null: it is in no block
+             * @example 912345
+             */
+            height: number | null;
+            /**
+             * @description `reserved`: a pending transfer spends it. `frozen`: a request has frozen it. `available`: it can be spent. `held`: screening holds its deposit. `waiting`: its deposit is not credited yet, or it is change that is not certain yet
+             * @enum {string}
+             */
+            state: "reserved" | "frozen" | "available" | "held" | "waiting";
+            /** @description Whether a request has frozen it, whatever its state */
+            frozen: boolean;
+            /** @description Why it cannot be spent, as a sentence that may change; null: it can */
+            reason: string | null;
+            /** @example From the sale of 2025 */
+            label: string | null;
+        };
         CoinAside: {
             id: string;
             /**
@@ -505,6 +545,16 @@ export interface components {
              * @description When the scanner read its block
              */
             found_at: string;
+        };
+        CoinPage: {
+            data: components["schemas"]["Coin"][];
+            /**
+             * @description Cursor of the next page: pass it as `after`; null on the last page
+             * @example 25000000.5f1c8a7d0e3b49d2a6c4f7b8e9d0c1a2b3f4e5d6c7a8b9f0e1d2c3b4a5f6e7d8.1
+             */
+            next: string | null;
+            /** @description Whether there are more records */
+            has_more: boolean;
         };
         CoinsAsidePage: {
             data: components["schemas"]["CoinAside"][];
@@ -2842,7 +2892,7 @@ export interface components {
              * @description Error code; stable, never renamed or reused
              * @enum {string}
              */
-            code: "INVALID_REQUEST" | "UNKNOWN_FIELD" | "INVALID_JSON" | "UNSUPPORTED_ASSET" | "ASSET_CLOSED" | "INVALID_ADDRESS" | "INVALID_AMOUNT" | "INSUFFICIENT_BALANCE" | "CONSOLIDATE_FIRST" | "WALLET_EXISTS" | "WALLET_MISSING" | "WALLET_INACTIVE" | "TRANSACTION_FINAL" | "NOT_REPLACEABLE" | "REPLACEMENT_PENDING" | "RULE_EXISTS" | "RULE_FINAL" | "INVOICE_FINAL" | "INVOICE_CLOSED" | "RESOURCE_MISMATCH" | "INSUFFICIENT_STAKE" | "RELEASE_FIRST" | "UNSTAKE_LIMIT" | "NOTHING_TO_RELEASE" | "APPROVAL_REFUSED" | "NOT_FROZEN" | "WEBHOOK_LIMIT" | "WEBHOOK_DISABLED" | "EXCHANGE_KEY_REFUSED" | "EXCHANGE_ACCOUNT_EXISTS" | "EXCHANGE_UNSUPPORTED" | "ORDER_FINAL" | "UNAUTHORIZED" | "SIGN_IN_REQUIRED" | "SIGN_IN_FAILED" | "FORBIDDEN" | "READ_ONLY" | "IP_NOT_ALLOWED" | "ROLE_REQUIRED" | "RECENT_SIGN_IN_REQUIRED" | "FOREIGN_ORIGIN" | "HTTPS_REQUIRED" | "PREPAID_FEE_EXHAUSTED" | "ADDRESS_FROZEN" | "POLICY_DENIED" | "SANCTIONED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "PASSKEY_UNAVAILABLE" | "LAST_OWNER" | "LAST_FACTOR" | "APPROVAL_CLOSED" | "POLICY_CHANGE_LIMIT" | "QUOTE_EXPIRED" | "CONVERSION_UNAVAILABLE" | "EXCHANGE_ADDRESS_CHANGED" | "EXCHANGE_ACCOUNT_LINKED" | "EXCHANGE_ACCOUNT_BUSY" | "INVITATION_CLOSED" | "CURSOR_EXPIRED" | "PAYLOAD_TOO_LARGE" | "URI_TOO_LONG" | "UNSUPPORTED_MEDIA_TYPE" | "HEADERS_TOO_LARGE" | "RATE_LIMITED" | "CONCURRENT_REQUEST" | "INTERNAL" | "NETWORK_UNAVAILABLE" | "PROVIDER_UNAVAILABLE" | "PRICE_UNAVAILABLE" | "EXCHANGE_UNAVAILABLE" | "SIGNERS_UNAVAILABLE" | "KEY_PENDING" | "UNAVAILABLE";
+            code: "INVALID_REQUEST" | "UNKNOWN_FIELD" | "INVALID_JSON" | "UNSUPPORTED_ASSET" | "ASSET_CLOSED" | "INVALID_ADDRESS" | "INVALID_AMOUNT" | "INSUFFICIENT_BALANCE" | "CONSOLIDATE_FIRST" | "WALLET_EXISTS" | "WALLET_MISSING" | "WALLET_INACTIVE" | "TRANSACTION_FINAL" | "NOT_REPLACEABLE" | "REPLACEMENT_PENDING" | "RULE_EXISTS" | "RULE_FINAL" | "INVOICE_FINAL" | "INVOICE_CLOSED" | "RESOURCE_MISMATCH" | "INSUFFICIENT_STAKE" | "RELEASE_FIRST" | "UNSTAKE_LIMIT" | "NOTHING_TO_RELEASE" | "APPROVAL_REFUSED" | "NOT_FROZEN" | "WEBHOOK_LIMIT" | "WEBHOOK_DISABLED" | "EXCHANGE_KEY_REFUSED" | "EXCHANGE_ACCOUNT_EXISTS" | "EXCHANGE_UNSUPPORTED" | "ORDER_FINAL" | "UNAUTHORIZED" | "SIGN_IN_REQUIRED" | "SIGN_IN_FAILED" | "FORBIDDEN" | "READ_ONLY" | "IP_NOT_ALLOWED" | "ROLE_REQUIRED" | "RECENT_SIGN_IN_REQUIRED" | "FOREIGN_ORIGIN" | "HTTPS_REQUIRED" | "PREPAID_FEE_EXHAUSTED" | "ADDRESS_FROZEN" | "POLICY_DENIED" | "SANCTIONED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "PASSKEY_UNAVAILABLE" | "LAST_OWNER" | "LAST_FACTOR" | "COIN_RESERVED" | "APPROVAL_CLOSED" | "POLICY_CHANGE_LIMIT" | "QUOTE_EXPIRED" | "CONVERSION_UNAVAILABLE" | "EXCHANGE_ADDRESS_CHANGED" | "EXCHANGE_ACCOUNT_LINKED" | "EXCHANGE_ACCOUNT_BUSY" | "INVITATION_CLOSED" | "CURSOR_EXPIRED" | "PAYLOAD_TOO_LARGE" | "URI_TOO_LONG" | "UNSUPPORTED_MEDIA_TYPE" | "HEADERS_TOO_LARGE" | "RATE_LIMITED" | "CONCURRENT_REQUEST" | "INTERNAL" | "NETWORK_UNAVAILABLE" | "PROVIDER_UNAVAILABLE" | "PRICE_UNAVAILABLE" | "EXCHANGE_UNAVAILABLE" | "SIGNERS_UNAVAILABLE" | "KEY_PENDING" | "UNAVAILABLE";
             /** @description Field, parameter, header or JWT claim that failed */
             field?: string;
             /** @description The same as x-request-id; include it when you contact the operator */
@@ -3493,6 +3543,12 @@ export interface components {
             /** @description Idempotency key, unique within the TRX wallet; shared with transfers */
             sequence_id?: string | null;
         };
+        UpdateCoinRequest: {
+            /** @description A text of your own; null removes it */
+            label?: string | null;
+            /** @description Whether transfers must not spend the coin */
+            frozen?: boolean | null;
+        };
         ValidateAddressRequest: {
             /**
              * @description An `asset_name` from `GET /assets`; case-sensitive
@@ -3573,6 +3629,11 @@ export interface components {
             balance: Decimal;
             /** Format: decimal */
             omnibus_balance: Decimal;
+            /**
+             * Format: decimal
+             * @description The largest amount that one transfer can pay now, at the medium fee level and to an address of any kind. On networks with coins: from the largest coins that are not frozen and fit into one transaction, less its fee; on other networks: `balance`, less the fee if the wallet pays it in this asset. Null if the fee rate is not known now. Never above `balance`
+             */
+            max_spendable: Decimal | null;
             /** @description Why no new address of the wallet can be created; null: new addresses can be created. The balance can be sent in both cases */
             closed: {
                 /** @enum {string} */
@@ -3671,7 +3732,9 @@ export type ChangeExchangeAccountRequest = components['schemas']['ChangeExchange
 export type ChangeWebhookRequest = components['schemas']['ChangeWebhookRequest'];
 export type Checkout = components['schemas']['Checkout'];
 export type ChooseCheckoutAssetRequest = components['schemas']['ChooseCheckoutAssetRequest'];
+export type Coin = components['schemas']['Coin'];
 export type CoinAside = components['schemas']['CoinAside'];
+export type CoinPage = components['schemas']['CoinPage'];
 export type CoinsAsidePage = components['schemas']['CoinsAsidePage'];
 export type Conversion = components['schemas']['Conversion'];
 export type CreateAddressRequest = components['schemas']['CreateAddressRequest'];
@@ -3793,6 +3856,7 @@ export type TransactionPage = components['schemas']['TransactionPage'];
 export type TransactionWithReplacements = components['schemas']['TransactionWithReplacements'];
 export type UnfreezeAddressRequest = components['schemas']['UnfreezeAddressRequest'];
 export type UnstakeRequest = components['schemas']['UnstakeRequest'];
+export type UpdateCoinRequest = components['schemas']['UpdateCoinRequest'];
 export type ValidateAddressRequest = components['schemas']['ValidateAddressRequest'];
 export type VetoPolicyRequest = components['schemas']['VetoPolicyRequest'];
 export type Void = components['schemas']['Void'];
@@ -3916,6 +3980,56 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["BalancePage"];
+                };
+            };
+        };
+    };
+    listCoins: {
+        parameters: {
+            query: {
+                /** @description An `asset_name` from `GET /assets`; case-sensitive */
+                asset: string;
+                /** @description Returns only coins in this state */
+                state?: "reserved" | "frozen" | "available" | "held" | "waiting";
+                /** @description `next` of an earlier response: returns the coins that follow */
+                after?: string;
+                /** @description Maximum number of coins in the response; by default 100 */
+                limit?: number;
+            };
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CoinPage"];
+                };
+            };
+        };
+    };
+    updateCoin: {
+        parameters: {
+            path: {
+                /** @description `id` of the coin */
+                id: string;
+            };
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["UpdateCoinRequest"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Coin"];
                 };
             };
         };

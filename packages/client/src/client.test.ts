@@ -105,6 +105,18 @@ test('each method sends a signed request to its endpoint, and each API operation
       '',
     ],
     [
+      () => custody.coins({ asset: 'BTC', state: 'frozen', limit: 5 }),
+      'GET',
+      '/dac/v1/coins?asset=BTC&state=frozen&limit=5',
+      '',
+    ],
+    [
+      () => custody.updateCoin('BTC-ab-0', { label: null, frozen: true }),
+      'POST',
+      '/dac/v1/coins/BTC-ab-0',
+      '{"label":null,"frozen":true}',
+    ],
+    [
       () => custody.coinsAside({ asset: 'BCH', limit: 5 }),
       'GET',
       '/dac/v1/coins-aside?asset=BCH&limit=5',
@@ -896,6 +908,19 @@ test('returns each list entry once over all pages, even if new entries shift the
     [
       ['e1', 'e2'],
       ['/dac/v1/events?type=*', '/dac/v1/events?type=*&after=e1'],
+    ],
+  )
+  server.script(
+    json({ data: [{ id: 'c1' }], next: '5.ab.0', has_more: true }),
+    json({ data: [{ id: 'c2' }], next: null, has_more: false }),
+  )
+  const coins: string[] = []
+  for await (const { id } of client().eachCoin({ asset: 'BTC' })) coins.push(id)
+  assert.deepEqual(
+    [coins, server.seen.map(({ url }) => url)],
+    [
+      ['c1', 'c2'],
+      ['/dac/v1/coins?asset=BTC', '/dac/v1/coins?asset=BTC&after=5.ab.0'],
     ],
   )
 })

@@ -24,6 +24,7 @@ export const API_COUNTS: readonly string[] = [
   'height',
   'held',
   'hours',
+  'index',
   'k',
   'limit',
   'max_slippage_bps',

@@ -46,6 +46,11 @@ export type Wallet = api.Wallet
  * `balance` can be spent; `omnibus_balance` is the total of the wallet's addresses on the chain.
  */
 export type WalletBalance = api.WalletBalance
+/** An unspent output of a wallet. */
+export type Coin = api.Coin
+export type CoinFilter = Query<'listCoins'>
+export type CoinPage = Answer<'listCoins'>
+export type CoinChange = api.UpdateCoinRequest
 export type CoinAside = api.CoinAside
 export type CoinAsideFilter = Query<'listCoinsAside'>
 export type CoinAsidePage = Answer<'listCoinsAside'>

@@ -15,6 +15,7 @@ export const HOT = [
   'idempotency',
   'deposits',
   'utxos',
+  'coin_settings',
   'coins_aside',
   'fuel_parts',
   'cooldowns',
@@ -162,6 +163,7 @@ export const UNNAMED: Readonly<Record<string, readonly [count: number, why: stri
   'server/audit/staking.ts': [2, AUDIT],
   'server/audit/utxo.ts': [4, AUDIT],
   'custody/auto-forwarding/end-rules.ts': [2, QUEUE],
+  'custody/coins/coin.ts': [1, PART],
   'custody/auto-forwarding/judge-rules.ts': [1, QUEUE],
   'custody/auto-forwarding/list-rules.ts': [2, PART],
   'custody/auto-forwarding/loop.ts': [2, QUEUE],
@@ -197,6 +199,7 @@ export const UNNAMED: Readonly<Record<string, readonly [count: number, why: stri
     1,
     'the chain knows an address alone: whose it is stands in chain_addresses',
   ],
+  'core/families/coins/choosable.ts': [1, PART],
   'core/families/coins/previous.ts': [
     1,
     'the chain knows a hash alone, which is unique over all workspaces',

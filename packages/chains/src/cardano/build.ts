@@ -3,6 +3,7 @@ import {
   ChainError,
   CoinRefusal,
   type Network,
+  type Payable,
   type UtxoTokens,
   type UnsignedTransaction,
 } from '../types.ts'
@@ -70,8 +71,10 @@ const OUTPUT_OVERHEAD_BYTES = 160n
 /**
  * Maximum number of inputs. More never fit into a transaction, even if one key owns all of them.
  */
-const INPUTS_MAX = 440
+export const INPUTS_MAX = 440
 const QUANTITY_MAX = (1n << 63n) - 1n
+/** Size of the longest address that can be paid, in bytes: of a base address. */
+const LONGEST_OUTPUT_BYTES = 57
 /** Size of an enterprise address in bytes, used where only the size of an output matters. */
 const TYPICAL_OUTPUT_BYTES = 29
 
@@ -327,18 +330,52 @@ export function selectCoins(network: Network, o: Order): Selection {
  * Returns the largest amount that one transaction can pay from coins of lovelace alone, in lovelace.
  * @param chosen more coins than fit into a transaction, the largest first
  */
-function mostOf(o: Order, chosen: readonly Coin[], payment: Output): bigint {
-  const plain = chosen.filter(isPlain)
+const mostOf = (o: Order, chosen: readonly Coin[], payment: Output): bigint =>
+  mostFrom(o, chosen.filter(isPlain), payment).amount
+
+/** The parts of an order that determine fee and size of its transaction. */
+type Terms = Pick<Order, 'rate' | 'ttl' | 'parameters'>
+
+/** @param plain coins of lovelace alone, the largest first */
+function mostFrom(
+  terms: Terms,
+  plain: readonly Coin[],
+  payment: Output,
+): { amount: bigint; fee: bigint } {
   let [fits, exceeds] = [0, plain.length + 1]
   while (exceeds - fits > 1) {
     const middle = Math.floor((fits + exceeds) / 2)
-    const { size } = feeOf(o, plain.slice(0, middle), [payment])
-    if (size <= o.parameters.transactionBytesMax) fits = middle
+    const { size } = feeOf(terms, plain.slice(0, middle), [payment])
+    if (size <= terms.parameters.transactionBytesMax) fits = middle
     else exceeds = middle
   }
   const coins = plain.slice(0, fits)
-  const most = total(coins) - feeOf(o, coins, [payment]).fee
-  return most > 0n ? most : 0n
+  const { fee } = feeOf(terms, coins, [payment])
+  const most = total(coins) - fee
+  return { amount: most > 0n ? most : 0n, fee }
+}
+
+/**
+ * Returns the largest amount in lovelace that one transaction can pay from these coins to an address of
+ * any kind, without change, its fee, and the least that can be paid to every kind. Coins with native
+ * tokens are left out.
+ * @param rate lovelace per byte
+ */
+export function mostPayable(
+  coins: readonly Coin[],
+  rate: bigint,
+  parameters: Parameters = PARAMETERS,
+): Payable {
+  const payment = {
+    address: new Uint8Array(LONGEST_OUTPUT_BYTES),
+    coin: total(coins),
+    assets: NO_ASSETS,
+  }
+  const plain = coins.filter(isPlain).sort(largestFirst).slice(0, INPUTS_MAX)
+  return {
+    ...mostFrom({ rate, ttl: NOMINAL_END, parameters }, plain, payment),
+    least: leastCoin(payment, parameters),
+  }
 }
 
 /** Returns the coins that are not required: those of lovelace alone first, the largest first. */
@@ -353,7 +390,7 @@ function optionalCoins(coins: readonly Coin[], required: readonly Coin[]): Coin[
 
 /** Returns the fee and the size in bytes of a transaction with these coins and outputs. */
 function feeOf(
-  { rate, ttl, parameters }: Order,
+  { rate, ttl, parameters }: Terms,
   chosen: readonly Coin[],
   outputs: Output[],
 ): { fee: bigint; size: number } {

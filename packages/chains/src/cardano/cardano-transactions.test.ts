@@ -449,3 +449,45 @@ test('strangers’ tokens never end a balance or a payment: it is selected, or r
     { numRuns: 60 },
   )
 })
+
+// The ledger allows no coin of less than 0.96975 ADA.
+test('mostPayable is what one transaction can pay, without coins that have tokens', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.bigInt({ min: 969_750n, max: 50n * ADA_1 }), { minLength: 1, maxLength: 500 }),
+      fc.bigInt({ min: 44n, max: 200n }),
+      (list, rate) => {
+        const coins = list.map((value, at) => ({
+          txid: at.toString(16).padStart(64, '0'),
+          vout: 0,
+          value,
+          path: PATH,
+          address: addressAt(PATH),
+          riders: null,
+        }))
+        const most = cardano.mostPayable(coins, rate)
+        const tokens = {
+          ...(coins[0] as cardano.Coin),
+          vout: 1,
+          riders: { assets: { [TOKEN]: '1' }, script_bytes: 0 },
+        }
+        assert.deepEqual(cardano.mostPayable([...coins, tokens], rate), most)
+        if (most.amount < most.least) return
+        const pay = (wanted: bigint) =>
+          cardano.selectCoins(ADA, {
+            coins,
+            to: TO,
+            amount: wanted,
+            changeAddress: addressAt(CHANGE),
+            rate,
+            ttl: TTL,
+            parameters: cardano.PARAMETERS,
+          })
+        pay(most.amount)
+        // The destination is shorter than the longest address, by less than this.
+        assert.throws(() => pay(most.amount + 40n * rate), CoinRefusal)
+      },
+    ),
+    { numRuns: 60 },
+  )
+})

@@ -6,6 +6,8 @@ import type { Selection, Utxo } from './select.ts'
 
 export { scriptOf, addressOf } from './address.ts'
 export {
+  INPUTS_MAX,
+  mostPayable,
   outpointOf,
   selectCoins,
   selectReturn,

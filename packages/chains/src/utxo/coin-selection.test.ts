@@ -359,3 +359,40 @@ test('names why coins cannot be selected, and the largest amount that is possibl
     { numRuns: 150 },
   )
 })
+
+test('mostPayable is what one transaction can pay, and a satoshi more is refused', () => {
+  // The longest script that can be paid: a taproot address (BIP350's test vector).
+  const longest = utxo.addressOf(BTC, Uint8Array.from([0x51, 0x20, ...Buffer.alloc(32, 7)]))
+  assert.ok(longest !== null)
+  fc.assert(
+    fc.property(values, rates, (list, feeRate) => {
+      const { amount, fee, least } = utxo.mostPayable(BTC, coins(list), feeRate)
+      assert.ok(amount >= 0n && amount + fee <= sum(coins(list)))
+      const pay = (wanted: bigint) =>
+        utxo.selectCoins(BTC, {
+          utxos: coins(list),
+          to: longest,
+          amount: wanted,
+          changeAddress: CHANGE,
+          feeRate,
+        })
+      if (amount < least) return
+      const selection = pay(amount)
+      assert.equal(sum(selection.utxos), amount + selection.fee + selection.change)
+      refuses(() => pay(amount + 1n), 'INSUFFICIENT')
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('mostPayable counts the largest coins that fit into one transaction', () => {
+  const list = coins(Array.from({ length: 900 }, (_, at) => 10_000n + BigInt(at)))
+  const { amount, fee } = utxo.mostPayable(BTC, list, 1000n)
+  const largest = list.map(({ value }) => value).slice(-utxo.INPUTS_MAX)
+  assert.equal(
+    amount + fee,
+    largest.reduce((total, value) => total + value, 0n),
+  )
+  assert.deepEqual(utxo.mostPayable(BTC, [], 1000n), { amount: 0n, fee: 0n, least: 546n })
+  assert.deepEqual(utxo.mostPayable(BTC, coins([50n]), 1000n), { amount: 0n, fee: 0n, least: 546n })
+})

@@ -1,4 +1,4 @@
-import { CoinRefusal, type Network, type UtxoParams } from '../types.ts'
+import { CoinRefusal, type Network, type Payable, type UtxoParams } from '../types.ts'
 import { paramsOf, scriptOf } from './address.ts'
 import { dustLimit, virtualSize } from './size.ts'
 
@@ -19,7 +19,7 @@ export interface Selection {
 }
 
 /** Maximum number of inputs. Nodes do not relay larger transactions (100,000 vbytes). */
-const INPUTS_MAX = 400
+export const INPUTS_MAX = 400
 
 /** Expected fee rate of spending a coin later, as a multiple of the network's minimum. */
 const LONG_TERM_FLOORS = 10n
@@ -158,6 +158,38 @@ function tooMany(chosen: readonly Utxo[], fee: bigint): CoinRefusal {
     most > 0n ? most : 0n,
   )
 }
+
+/**
+ * Returns the largest amount in satoshi that one transaction can pay from these coins to an address of
+ * any kind, without change, its fee, and the least that can be paid to every kind. Coins that cost more
+ * than they are worth are left out.
+ * @param feeRate satoshi per 1000 vbytes
+ */
+export function mostPayable(
+  network: Network,
+  coins: readonly Pick<Utxo, 'value'>[],
+  feeRate: bigint,
+): Payable {
+  const params = paramsOf(network)
+  const least = dustLimit(params, new Uint8Array(P2PKH_SCRIPT_BYTES))
+  const values = coins.map(({ value }) => value).sort((a, b) => (a === b ? 0 : a > b ? -1 : 1))
+  let best = { amount: 0n, fee: 0n, least }
+  let sum = 0n
+  for (const [at, value] of values.slice(0, INPUTS_MAX).entries()) {
+    sum += value
+    const vsize = virtualSize(params, at + 1, [longestScript(params)])
+    const fee = (BigInt(vsize) * feeRate) / 1000n
+    if (sum - fee > best.amount) best = { amount: sum - fee, fee, least }
+  }
+  return best
+}
+
+/** Length of the script with the highest dust limit, in bytes. */
+const P2PKH_SCRIPT_BYTES = 25
+
+/** Length of the longest script of an address that can be paid on a network, in bytes. */
+const longestScript = (params: UtxoParams): number =>
+  params.script === 'p2wpkh' ? 34 : P2PKH_SCRIPT_BYTES
 
 /**
  * Returns all coins, less the fee, to the wallet. The transaction replaces a cancelled payment.

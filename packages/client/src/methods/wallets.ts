@@ -6,8 +6,12 @@ import type {
   AddressValidation,
   Asset,
   BalancePage,
+  Coin,
   CoinAsideFilter,
   CoinAsidePage,
+  CoinChange,
+  CoinFilter,
+  CoinPage,
   CursorQuery,
   Statement,
   StatementExportQuery,
@@ -59,6 +63,36 @@ export abstract class WalletMethods extends ClientBase {
    */
   balances(page: CursorQuery = {}): Promise<BalancePage> {
     return this.request('GET', `/dac/v1/balances${query(page)}`)
+  }
+
+  /**
+   * Lists the unspent coins of a wallet with their states, the largest first. Pass the result's `next` as
+   * `after` to continue.
+   * @throws CustodyError `INVALID_REQUEST` if wallets of the asset have no coins
+   */
+  coins(filter: CoinFilter): Promise<CoinPage> {
+    return this.request('GET', `/dac/v1/coins${query(filter)}`)
+  }
+
+  /** Iterates over the unspent coins of a wallet, the largest first. `limit` is the size of a page. */
+  async *eachCoin(filter: Omit<CoinFilter, 'after'>): AsyncGenerator<Coin> {
+    for (let after: string | null | undefined; after !== null;) {
+      const page: CoinPage = await this.coins(after === undefined ? filter : { ...filter, after })
+      yield* page.data
+      after = page.next
+    }
+  }
+
+  /**
+   * Sets the label of a coin, or freezes or unfreezes it. A field that is absent stays as it is; a label of
+   * null is removed.
+   * @param id `id` of the coin
+   * @throws CustodyError `COIN_RESERVED` if a pending transfer spends the coin that is to be frozen
+   */
+  updateCoin(id: string, change: CoinChange): Promise<Coin> {
+    return this.request('POST', `/dac/v1/coins/${encodeURIComponent(id)}`, change, {
+      repeatable: true,
+    })
   }
 
   /**

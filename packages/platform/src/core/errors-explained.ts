@@ -62,8 +62,8 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     retry: 'never',
   },
   INSUFFICIENT_BALANCE: {
-    why: 'The amount plus the network fee exceeds the wallet’s spendable balance. Amounts that are reserved for other transfers are not spendable.',
-    action: 'Fund the wallet or send a smaller amount.',
+    why: 'The amount plus the network fee exceeds the wallet’s spendable balance. Amounts that are reserved for other transfers, or are in frozen coins, are not spendable.',
+    action: 'Fund the wallet, unfreeze coins, or send a smaller amount.',
     retry: 'later',
   },
   CONSOLIDATE_FIRST: {
@@ -295,6 +295,12 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     why: 'The request did not arrive completely within 30 s (checked every second).',
     action: 'Send it again over a better connection.',
     retry: 'again',
+  },
+  COIN_RESERVED: {
+    why: 'A transfer that has not ended spends the coin, so that it cannot be frozen. Nothing has changed.',
+    action:
+      'Cancel the transfer, if it can be cancelled, or wait until it ends; freeze the other coins.',
+    retry: 'later',
   },
   APPROVAL_CLOSED: {
     why: 'The transfer, the forwarding rule or the policy change is approved, rejected, expired or cancelled.',

@@ -55,6 +55,7 @@ export const ERRORS = {
   PASSKEY_UNAVAILABLE: [409, 'Passkeys are not available at this address'],
   LAST_OWNER: [409, 'A workspace must have an owner'],
   LAST_FACTOR: [409, 'A person must have a way to sign in'],
+  COIN_RESERVED: [409, 'A pending transfer has reserved the coin'],
   APPROVAL_CLOSED: [409, 'It does not wait for approvals'],
   POLICY_CHANGE_LIMIT: [409, 'Too many policy changes are not decided'],
   QUOTE_EXPIRED: [409, 'The quote has expired'],

@@ -15,6 +15,10 @@ import { Status } from '../parts/status.tsx'
 import { Table } from '../parts/table.tsx'
 import { TransactionTable } from '../parts/transaction-table.tsx'
 
+/** Whether one transfer can pay only a part of the balance, because of frozen or many coins or its fee. */
+const isPartly = ({ balance, max_spendable: most }: WalletBalance): boolean =>
+  most !== null && Number(most) < Number(balance)
+
 export function WalletPage({ asset = '' }: { asset?: string }) {
   const wallet = useRead<WalletBalance[]>(
     mirror(`/dac/v1/wallets?asset=${encodeURIComponent(asset)}`),
@@ -114,8 +118,16 @@ export function WalletPage({ asset = '' }: { asset?: string }) {
             {
               name: 'Can be sent',
               value: <Amount value={mine.balance} of={asset} />,
-              note:
-                worth === undefined || worth.usd === null ? undefined : <Usd value={worth.usd} />,
+              note: (
+                <>
+                  {worth === undefined || worth.usd === null ? null : <Usd value={worth.usd} />}
+                  {isPartly(mine) ? (
+                    <p>
+                      One transfer can pay up to <Amount value={mine.max_spendable} of={asset} />
+                    </p>
+                  ) : null}
+                </>
+              ),
             },
             {
               name: 'At its addresses',

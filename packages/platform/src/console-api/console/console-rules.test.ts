@@ -158,7 +158,7 @@ test('the table of roles contains every route, with the role that the route decl
     ],
   )
   const mirrored = panelEndpoints.filter(isMirror)
-  assert.equal(mirrored.length, 56)
+  assert.equal(mirrored.length, 57)
   assert.ok(mirrored.every(({ needs }) => needs === 'viewer'))
   // These routes only read, although some use POST. No route of the panel writes data that the API
   // writes.

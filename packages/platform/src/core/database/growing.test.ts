@@ -188,6 +188,8 @@ const LISTS = {
   events: 'workspace_id = $1 and position > 0 order by position limit 50',
   audit_log: 'workspace_id = $1 order by seq desc limit 50',
   policy_changes: 'workspace_id = $1 order by created_at desc, id desc limit 50',
+  utxos:
+    'workspace_id = $1 and wallet_id = $1 and spent_by is null order by value desc, txid, vout limit 50',
   wallets: 'workspace_id = $1 and sub_account_id = $1',
 } as const
 

@@ -37,6 +37,7 @@ export const TABLE_RIGHTS: Readonly<Record<string, TableRight>> = {
   blocks: 'all',
   chain_addresses: 'add',
   chain_transactions: 'all',
+  coin_settings: 'update',
   coins_aside: 'all',
   contract_watches: 'update',
   conversions: 'all',

@@ -394,6 +394,14 @@ export interface Coins {
    * unsigned transaction does not contain the creating transaction.
    */
   of(unsigned: UnsignedTransaction): { txid: string; vout: number; value: bigint | null }[]
+  /** SQL condition on `utxos u`: the coin may be chosen for a transaction. */
+  readonly choosable: string
+  /**
+   * Returns the largest amount that one transfer can pay now, at the default fee level and to an address
+   * of any kind, in the smallest unit; null if the fee rate is not known.
+   * @param of `free`: the part of the wallet's available balance that is not frozen
+   */
+  payable(of: { owner: Owner; walletId: string; free: bigint }): Promise<bigint | null>
 }
 
 /**

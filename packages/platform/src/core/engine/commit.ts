@@ -7,6 +7,7 @@ import { startFailing } from './outcomes/fail.ts'
 import { insertChainTransaction } from './insert.ts'
 import { advance } from './lease.ts'
 import { openAccount } from './nonce-order.ts'
+import { lockCoins } from './wallet-lock.ts'
 import type { Replacement } from './replacement.ts'
 import type { Environment } from '../environment.ts'
 import type { Networks } from './networks.ts'
@@ -98,9 +99,7 @@ export async function commitBuilt(
  */
 async function takeLock(tx: Queryable, row: TransactionRow, { lock }: Prepared): Promise<void> {
   if (lock === 'account') return openAccount(tx, row.network, row.source_id as string)
-  await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
-    `wallet ${row.wallet_id}`,
-  ])
+  await lockCoins(tx, row.wallet_id as string)
 }
 
 /**

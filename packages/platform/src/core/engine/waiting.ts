@@ -13,7 +13,7 @@ const REASONS = {
     'The network fee is above the maximum that the gas tank pays. The transfer continues when the fee falls.',
   GAS_TANK: 'The gas tank sends the network fee to the source address first.',
   COINS:
-    'The coins of the wallet that are free now do not cover the transfer, or it needs too many of them. It continues when change or a larger coin arrives.',
+    'The coins of the wallet that are free now do not cover the transfer, or it needs too many of them. It continues when change or a larger coin arrives, or a frozen coin is unfrozen.',
   EARLIER_TRANSFER: 'An earlier transfer has to be processed first.',
   SCREENING: 'The screening provider has not responded yet. The transfer continues when it does.',
   AML_HELD:

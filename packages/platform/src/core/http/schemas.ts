@@ -51,6 +51,22 @@ export const credential = (max: number) =>
 export const changesSomething = (body: object): boolean => Object.keys(body).length > 0
 export const CHANGES_NOTHING = 'must contain at least one field, because {} changes nothing'
 
+const CLEARABLE = new WeakSet<z.ZodType>()
+
+/**
+ * Returns the optional schema of a body's field that `null` removes. In every other field, `null` means
+ * absent.
+ */
+export function clearable<T extends z.ZodType>(schema: T): z.ZodOptional<z.ZodNullable<T>> {
+  const made = schema.nullable().optional()
+  CLEARABLE.add(made)
+  return made
+}
+
+/** Whether `null` removes the field of a schema that {@link clearable} returned. */
+export const isClearable = (schema: z.ZodType | undefined): boolean =>
+  schema !== undefined && CLEARABLE.has(schema)
+
 /** One of several words in upper or lower case; parsed to the spelling in the list. */
 export const oneOf = <T extends string>(values: readonly T[], description?: string) =>
   z

@@ -4,13 +4,14 @@ import type { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { suggestName } from '../suggest-name.ts'
 import { UNDECODABLE } from './query.ts'
+import { isClearable } from './schemas.ts'
 
 const NAME_SHOWN_MAX = 100
 const BYTE_ORDER_MARK = '\uFEFF'
 
 /**
  * Reads the fields of a JSON body. `null` for an optional field means absent, because clients in
- * typed languages send it.
+ * typed languages send it; see `clearable` for the exceptions.
  * @param schema null: the request takes no fields
  * @throws ApiError 400 that names the field
  */
@@ -20,7 +21,10 @@ export function readBody<T>(schema: z.ZodType<T> | null, rawBody: string): T {
   const unknown = Object.keys(input).find((name) => !fields.includes(name))
   if (unknown !== undefined)
     throw unknownName(unknown, 'field', fields, 'which must be an empty object')
-  const present = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null))
+  const shape = schema ? shapeOf(schema) : {}
+  const present = Object.fromEntries(
+    Object.entries(input).filter(([name, value]) => value !== null || isClearable(shape[name])),
+  )
   return schema ? parse(schema, present, 'body') : (undefined as T)
 }
 
@@ -105,8 +109,10 @@ function parseObject(rawBody: string, wanted = 'a JSON object'): Record<string, 
 }
 
 /** Returns the names of a schema's fields. Every schema of a body or query is an object schema. */
-const namesOf = (schema: z.ZodType): string[] =>
-  Object.keys((schema as unknown as { shape: Record<string, unknown> }).shape)
+const shapeOf = (schema: z.ZodType) =>
+  (schema as unknown as { shape: Record<string, z.ZodType | undefined> }).shape
+
+const namesOf = (schema: z.ZodType): string[] => Object.keys(shapeOf(schema))
 
 /**
  * Returns the first unknown field. It is reported before missing fields, because a misspelt field

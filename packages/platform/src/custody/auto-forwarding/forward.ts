@@ -1,6 +1,7 @@
 import { formatAmount, type Asset, type Network, type Registry } from '@custody/chains'
 import { claimedNonceAndSubject, stringifyJson } from '@custody/request-auth'
 import { asRequestError } from '../assets/coin-refusal.ts'
+import { frozenOf } from '../assets/frozen-coins.ts'
 import { findAsset } from '../assets/find-asset.ts'
 import type { Queryable, Database } from '../../core/database/pool.ts'
 import { SQL_ERRORS, sqlErrorOf } from '../../core/database/sql-errors.ts'
@@ -213,13 +214,16 @@ async function checkRule(
  */
 async function grossOf(
   services: Services,
-  { rule, asset }: ForwardContext,
+  { rule, asset, network }: ForwardContext,
   allowed: bigint,
   chainReserve: bigint,
 ): Promise<bigint> {
   const waiting = BigInt(rule.waiting)
   const show = showAmount(asset)
-  const available = (await availableOf(services, rule)) - chainReserve
+  const frozen = services.networks.get(network.code).coins
+    ? await frozenOf(services.database, rule.workspace_id, rule.wallet_id)
+    : 0n
+  const available = (await availableOf(services, rule)) - frozen - chainReserve
   const target = waiting < allowed ? waiting : allowed
   // Funds on deposit addresses will be swept here.
   if (available < target && (await isSweeping(services, rule)))

@@ -8,6 +8,7 @@ import {
 import { transferBody, type TransferBody } from '@custody/request-auth/bodies'
 import { notePart } from '@custody/tracing'
 import { asRequestError } from '../assets/coin-refusal.ts'
+import { assertUnfrozen } from '../assets/frozen-coins.ts'
 import { findAsset } from '../assets/find-asset.ts'
 import { SQL_ERRORS, sqlErrorOf } from '../../core/database/sql-errors.ts'
 import { ApiError } from '../../core/errors.ts'
@@ -16,7 +17,7 @@ import { isSamePayload, UNREADABLE_PAYLOAD } from '../../core/engine/payload.ts'
 import { hashRequest } from '../../core/http/idempotency/payload.ts'
 import type { ExchangeDestination, ExchangeDestinations } from './exchange-destinations.ts'
 import { exhausted, quotePlatformFee } from '../prepaid-fee/fees.ts'
-import type { Chain, Payment } from '../../core/engine/chain.ts'
+import type { Chain, Estimate, Payment } from '../../core/engine/chain.ts'
 import type { Settings } from '../../core/settings/settings.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { Database } from '../../core/database/pool.ts'
@@ -210,19 +211,7 @@ async function create(
     asset,
   })
   const chainReserve = await chain.reserveOf(source, asset)
-  const { fee, reserve } = await chain
-    .estimate({
-      asset,
-      amount,
-      to: destination,
-      owner: caller,
-      walletId: wallet.id,
-      feeRate: body.fee_rate ?? null,
-      level: body.fee_level ?? null,
-    })
-    .catch((error: unknown) => {
-      throw asRequestError(error, asset)
-    })
+  const { fee, reserve } = await estimateFee(services, request, from, { amount, destination })
   await checkFeeWallet(services, chain, { owner: caller, asset, source, fee })
   await assertNotDenied(services, {
     workspace: caller.workspaceId,
@@ -423,6 +412,36 @@ const hashTransfer = (
   { type: _type, ts: _ts, ...fields }: TransferBody,
   invoice: string | null,
 ): string => hashRequest(invoice === null ? fields : { ...fields, invoice_id: invoice })
+
+/**
+ * Estimates the network fee of a transfer, and checks that the wallet can pay both without frozen coins.
+ * @throws ApiError `CONSOLIDATE_FIRST`, `INSUFFICIENT_BALANCE`
+ */
+async function estimateFee(
+  services: Services,
+  { caller, body }: TransferRequest,
+  { asset, network, wallet }: TransferSource,
+  { amount, destination }: { amount: bigint; destination: string },
+): Promise<Estimate> {
+  const chain = services.networks.get(network.code)
+  const estimate = await chain
+    .estimate({
+      asset,
+      amount,
+      to: destination,
+      owner: caller,
+      walletId: wallet.id,
+      feeRate: body.fee_rate ?? null,
+      level: body.fee_level ?? null,
+    })
+    .catch((error: unknown) => {
+      throw asRequestError(error, asset)
+    })
+  const { workspaceId } = caller
+  const payment = { amount, reserve: estimate.reserve }
+  if (chain.coins) await assertUnfrozen(services.database, workspaceId, wallet.id, asset, payment)
+  return estimate
+}
 
 /** Returns the error of a transfer whose amount and network fee exceed the wallet's balance. */
 async function insufficient(

@@ -5,7 +5,9 @@ import { endpoint } from '../../core/http/endpoint.ts'
 import { assetName } from '../../core/http/schemas.ts'
 import type { WalletRow } from '../assets/find-wallet.ts'
 import { BALANCE_COLUMNS, balancesOf, type BalanceRow } from './balance.ts'
+import { maxSpendable } from './max-spendable.ts'
 import { presentWallet, walletShape } from './present.ts'
+import type { Environment } from '../../core/environment.ts'
 import type { Settings } from '../../core/settings/settings.ts'
 import type { Database } from '../../core/database/pool.ts'
 import type { Registry } from '@custody/chains'
@@ -13,6 +15,7 @@ import type { Networks } from '../../core/engine/networks.ts'
 import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
 
 interface Services {
+  environment: Environment
   settings: Pick<Settings, 'allowDeprecated'>
   database: Database
   registry: Registry
@@ -28,7 +31,7 @@ export const listWallets = endpoint({
   id: 'listWallets',
   tag: 'Wallets',
   description:
-    'Returns the wallet of an asset with its balances. `balance` is the spendable amount; `omnibus_balance` is the total balance of the wallet on the chain.',
+    'Returns the wallet of an asset with its balances. `balance` is the spendable amount, frozen coins included, and `max_spendable` what one transfer can pay of it; `omnibus_balance` is the total balance of the wallet on the chain.',
   errors: ['UNSUPPORTED_ASSET'],
   method: 'GET',
   path: '/dac/v1/wallets',
@@ -41,6 +44,10 @@ export const listWallets = endpoint({
         .extend({
           balance: z.number(),
           omnibus_balance: z.number(),
+          max_spendable: z.number().nullable().meta({
+            description:
+              'The largest amount that one transfer can pay now, at the medium fee level and to an address of any kind. On networks with coins: from the largest coins that are not frozen and fit into one transaction, less its fee; on other networks: `balance`, less the fee if the wallet pays it in this asset. Null if the fee rate is not known now. Never above `balance`',
+          }),
           closed: z
             .object({
               status: z.enum(['deprecated', 'retired']),
@@ -68,18 +75,26 @@ export const listWallets = endpoint({
     )
     if (rows.length === 0) return { body: [] }
     const address = await services.addresses.omnibus(network, caller)
-    const reserve = await services.networks.get(network.code).reserveOf(address, asset)
+    const chain = services.networks.get(network.code)
+    const reserve = await chain.reserveOf(address, asset)
     const omnibus = { address, subAccount: caller.subAccountIndex }
     const closed = closureOf(services, asset)
-    const body = rows.map((row) => {
+    const body = rows.map(async (row) => {
       const { spendable, total } = balancesOf(row, reserve, asset)
+      const free = BigInt(row.available) - reserve
       return {
         ...presentWallet(row, network, omnibus),
         balance: spendable,
         omnibus_balance: total,
+        max_spendable: await maxSpendable(services, chain, {
+          caller,
+          asset,
+          walletId: row.id,
+          free,
+        }),
         closed,
       }
     })
-    return { body }
+    return { body: await Promise.all(body) }
   },
 })

@@ -86,6 +86,8 @@ import { speedUp } from '../../custody/transactions/speed-up.ts'
 import { exportStatement } from '../../custody/statements/export-statement.ts'
 import { readStatement } from '../../custody/statements/read-statement.ts'
 import { createWallet, createWalletAlias } from '../../custody/wallets/create-wallet.ts'
+import { listCoins } from '../../custody/coins/list-coins.ts'
+import { updateCoin } from '../../custody/coins/update-coin.ts'
 import { listBalances } from '../../custody/wallets/list-balances.ts'
 import { listCoinsAside } from '../../custody/wallets/list-coins-aside.ts'
 import { listWallets } from '../../custody/wallets/list-wallets.ts'
@@ -110,6 +112,8 @@ export const endpoints: readonly Endpoint<Application>[] = [
   createWalletAlias,
   listWallets,
   listBalances,
+  listCoins,
+  updateCoin,
   listCoinsAside,
   readStatement,
   exportStatement,

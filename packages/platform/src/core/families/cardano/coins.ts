@@ -1,6 +1,7 @@
 import { cardano, pathOf, type Network, type UtxoTokens } from '@custody/chains'
 import type { Queryable } from '../../database/pool.ts'
 import type { Owner } from '../../engine/chain.ts'
+import { MAY_BE_CHOSEN } from '../coins/choosable.ts'
 
 const COINS_MAX = 2000
 
@@ -16,10 +17,13 @@ interface CoinRow {
 const COLUMNS = 'txid, vout, value::text, path_index, address, riders'
 
 /**
- * Returns the coins that a wallet may spend now. Change only counts once it is in a block: the
+ * SQL condition on `utxos u`: the coin may be chosen. Change only counts once it is in a block: the
  * transaction that creates the change may expire at its slot, which would invalidate everything
  * built on it.
  */
+export const CARDANO_MAY_BE_CHOSEN = `${MAY_BE_CHOSEN} and u.block_height is not null`
+
+/** Returns the coins that a wallet may spend now. */
 export async function cardanoCoins(
   database: Queryable,
   walletId: string,
@@ -27,10 +31,28 @@ export async function cardanoCoins(
   owner: Owner,
 ): Promise<cardano.Coin[]> {
   const rows = await database.query<CoinRow>(
-    `select ${COLUMNS} from utxos
-     where workspace_id = $2 and wallet_id = $1 and spent_by is null and spendable
-       and block_height is not null
+    `select ${COLUMNS} from utxos u
+     where workspace_id = $2 and wallet_id = $1 and ${CARDANO_MAY_BE_CHOSEN}
      order by riders is not null, value desc limit ${COINS_MAX}`,
+    [walletId, owner.workspaceId],
+  )
+  return rows.map((row) => coinOf(row, network, owner.subAccountIndex))
+}
+
+/**
+ * Returns the largest coins of lovelace alone that a wallet may spend now, as many as one transaction can
+ * spend. In the order of an index, so that the size of the wallet does not matter.
+ */
+export async function largestCoins(
+  database: Queryable,
+  walletId: string,
+  network: Network,
+  owner: Owner,
+): Promise<cardano.Coin[]> {
+  const rows = await database.query<CoinRow>(
+    `select ${COLUMNS} from utxos u
+     where workspace_id = $2 and wallet_id = $1 and ${CARDANO_MAY_BE_CHOSEN} and riders is null
+     order by value desc, txid, vout limit ${cardano.INPUTS_MAX}`,
     [walletId, owner.workspaceId],
   )
   return rows.map((row) => coinOf(row, network, owner.subAccountIndex))

@@ -7,6 +7,7 @@ import {
 } from '@custody/chains'
 import type { Queryable } from '../../database/pool.ts'
 import type {
+  Coins,
   Estimate,
   Payment,
   Question,
@@ -16,7 +17,8 @@ import type {
 } from '../../engine/chain.ts'
 import type { CoinChain } from '../coins/chain.ts'
 import { isShort, quoteOf } from '../coins/quote.ts'
-import { cardanoCoins } from './coins.ts'
+import { payableFrom, rateSoon } from '../coins/payable.ts'
+import { cardanoCoins, largestCoins } from './coins.ts'
 import { parametersSoon, rateOf } from './parameters.ts'
 
 /** Estimates the fee of a transfer from the wallet's own coins. */
@@ -77,6 +79,19 @@ export async function quote(
       }).fee
     },
   )
+}
+
+/** Returns the largest amount that one transfer can pay now, see `Coins.payable`. */
+export async function payable(
+  chain: CoinChain<CardanoClient>,
+  { owner, walletId, free }: Parameters<Coins['payable']>[0],
+): Promise<bigint | null> {
+  const { context, network, client } = chain
+  const rate = await rateSoon(chain)
+  if (rate === null) return null
+  const parameters = await parametersSoon(client)
+  const coins = await largestCoins(context.database, walletId, network, owner)
+  return payableFrom(cardano.mostPayable(coins, rate, parameters), free)
 }
 
 /** Rejects an amount below the ledger's minimum for an output of its size. */

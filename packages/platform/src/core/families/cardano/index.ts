@@ -3,7 +3,8 @@ import type { Chain, ChainContext, Connect } from '../../engine/chain.ts'
 import { cached, RATES_FRESH_MS } from '../cached.ts'
 import { coinWallets, type CoinChain } from '../coins/chain.ts'
 import { ownTransaction } from '../coins/previous.ts'
-import { estimate, reserveOf, quote, unfit } from './estimate.ts'
+import { estimate, payable, reserveOf, quote, unfit } from './estimate.ts'
+import { CARDANO_MAY_BE_CHOSEN } from './coins.ts'
 import { prepare } from './prepare.ts'
 
 /**
@@ -55,6 +56,8 @@ export function cardanoChain(
       unspent: (txid, vout) => client.unspent(txid, vout),
       previous,
       of: (unsigned) => cardano.coinsOf(unsigned),
+      choosable: CARDANO_MAY_BE_CHOSEN,
+      payable: (of) => payable(own, of),
     },
     isDead: (hash, validUntil) => client.isDead(hash, validUntil),
   }

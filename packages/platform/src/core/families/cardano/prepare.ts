@@ -50,7 +50,7 @@ export async function prepare(chain: CoinChain<CardanoClient>, task: Task): Prom
       const awaits = await awaitsChange(tx, row, true)
       const ttl = BigInt(validUntil)
       const selection = await selectCoins(tx, task, terms, ttl, unreadable).catch(notChosen)
-      if (selection instanceof ChainError) return refused(selection, awaits, unreadable)
+      if (selection instanceof ChainError) return refused(tx, row, selection, awaits, unreadable)
       // All coins of an expired transaction are spent again, so the transfer waits until each can
       // be read.
       if (!selection.coins.every(isReadable(unreadable))) return coinsUnreadable(unreadable)

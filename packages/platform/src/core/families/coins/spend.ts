@@ -10,6 +10,7 @@ import {
   type Wait,
 } from '../../engine/chain.ts'
 import type { TransactionRow } from '../../engine/transaction.ts'
+import { IS_FROZEN } from './choosable.ts'
 
 /**
  * Milliseconds until change of other transfers is checked again if nothing wakes the transfer
@@ -95,17 +96,36 @@ export async function awaitsChange(
   return match?.awaits === true
 }
 
+/** Whether the caller has frozen coins of the transfer's wallet, which could pay it otherwise. */
+async function hasFrozen(tx: Queryable, row: TransactionRow): Promise<boolean> {
+  const frozen = await tx.one(
+    `select 1 from utxos u where u.workspace_id = $2 and u.wallet_id = $1 and u.spent_by is null
+       and u.spendable and ${IS_FROZEN} limit 1`,
+    [row.wallet_id, row.workspace_id],
+  )
+  return frozen !== undefined
+}
+
 /**
  * Returns the failure or the wait of a transfer for which no coins can be selected. More coins than fit
  * into one transaction can become necessary after the transfer was created, when larger ones are spent.
  * @param awaits whether change will still arrive
  * @param unreadable the reason for each excluded coin, by outpoint
  */
-export function refused(
+export async function refused(
+  tx: Queryable,
+  row: TransactionRow,
   error: ChainError,
   awaits: boolean,
   unreadable: ReadonlyMap<string, string>,
-): Wait | Fail {
+): Promise<Wait | Fail> {
+  if (
+    error.code === 'INSUFFICIENT' &&
+    !awaits &&
+    unreadable.size === 0 &&
+    (await hasFrozen(tx, row))
+  )
+    return wait('COINS', 'it waits for coins that the caller has frozen', WAIT_FOR_COINS_MS)
   if (error.code === 'INSUFFICIENT') return notCovered(error, awaits, unreadable)
   if (error.code === 'TOO_MANY_INPUTS') return wait('COINS', error.message, WAIT_FOR_COINS_MS)
   return fail(error.message)

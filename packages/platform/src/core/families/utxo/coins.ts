@@ -1,6 +1,7 @@
-import { pathOf, type Network, type utxo } from '@custody/chains'
+import { pathOf, utxo, type Network } from '@custody/chains'
 import type { Queryable } from '../../database/pool.ts'
 import type { Owner } from '../../engine/chain.ts'
+import { MAY_BE_CHOSEN } from '../coins/choosable.ts'
 
 /** Maximum number of coins that are considered for one transfer. */
 const COINS_MAX = 2000
@@ -25,9 +26,26 @@ export async function spendableCoins(
   owner: Owner,
 ): Promise<utxo.Utxo[]> {
   const rows = await database.query<CoinRow>(
-    `select ${COLUMNS} from utxos where workspace_id = $2 and wallet_id = $1 and spent_by is null
-      and spendable
+    `select ${COLUMNS} from utxos u where workspace_id = $2 and wallet_id = $1 and ${MAY_BE_CHOSEN}
      order by (origin = 'change' and block_height is null), value desc limit ${COINS_MAX}`,
+    [walletId, owner.workspaceId],
+  )
+  return rows.map((row) => coinOf(row, network, owner))
+}
+
+/**
+ * Returns the largest coins that a wallet may spend now, as many as one transaction can spend. In the
+ * order of an index, so that the size of the wallet does not matter.
+ */
+export async function largestCoins(
+  database: Queryable,
+  walletId: string,
+  network: Network,
+  owner: Owner,
+): Promise<utxo.Utxo[]> {
+  const rows = await database.query<CoinRow>(
+    `select ${COLUMNS} from utxos u where workspace_id = $2 and wallet_id = $1 and ${MAY_BE_CHOSEN}
+     order by value desc, txid, vout limit ${utxo.INPUTS_MAX}`,
     [walletId, owner.workspaceId],
   )
   return rows.map((row) => coinOf(row, network, owner))

@@ -1,5 +1,6 @@
 import { formatAmount, utxo, type Network, type UtxoClient, type UtxoParams } from '@custody/chains'
 import type {
+  Coins,
   Estimate,
   Payment,
   Question,
@@ -9,7 +10,8 @@ import type {
 } from '../../engine/chain.ts'
 import type { CoinChain } from '../coins/chain.ts'
 import { isShort, quoteOf } from '../coins/quote.ts'
-import { spendableCoins } from './coins.ts'
+import { payableFrom, rateSoon } from '../coins/payable.ts'
+import { largestCoins, spendableCoins } from './coins.ts'
 import { fallbackRate, rateOf } from './rates.ts'
 
 const paramsOf = (network: Network) => network.utxo as UtxoParams
@@ -63,6 +65,18 @@ export async function quote(
       feeRate: question.rate,
     }).fee
   })
+}
+
+/** Returns the largest amount that one transfer can pay now, see `Coins.payable`. */
+export async function payable(
+  chain: CoinChain<UtxoClient>,
+  { owner, walletId, free }: Parameters<Coins['payable']>[0],
+): Promise<bigint | null> {
+  const { context, network } = chain
+  const rate = await rateSoon(chain)
+  if (rate === null) return null
+  const coins = await largestCoins(context.database, walletId, network, owner)
+  return payableFrom(utxo.mostPayable(network, coins, rate), free)
 }
 
 /** Rejects amounts below the dust limit, which nodes do not relay. */

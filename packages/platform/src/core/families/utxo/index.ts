@@ -2,8 +2,9 @@ import { utxo, UtxoClient, type Network } from '@custody/chains'
 import type { Chain, ChainContext, Connect } from '../../engine/chain.ts'
 import { cached, RATES_FRESH_MS } from '../cached.ts'
 import { coinWallets, type CoinChain } from '../coins/chain.ts'
+import { MAY_BE_CHOSEN } from '../coins/choosable.ts'
 import { ownTransaction } from '../coins/previous.ts'
-import { estimate, quote, unfit } from './estimate.ts'
+import { estimate, payable, quote, unfit } from './estimate.ts'
 import { prepare } from './prepare.ts'
 import { warningOf } from './rates.ts'
 import { replaceable } from './replaceable.ts'
@@ -53,6 +54,8 @@ export function utxoChain(context: ChainContext, network: Network, client: UtxoC
       unspent: (txid, vout) => client.unspent(txid, vout),
       previous,
       of: (unsigned) => utxo.coinsOf(network, unsigned),
+      choosable: MAY_BE_CHOSEN,
+      payable: (of) => payable(own, of),
     },
   }
 }

@@ -48,7 +48,7 @@ export async function prepare(
     async build(tx) {
       const awaits = await awaitsChange(tx, row, false)
       const selection = await choose(tx, unreadable)
-      if (selection instanceof ChainError) return refused(selection, awaits, unreadable)
+      if (selection instanceof ChainError) return refused(tx, row, selection, awaits, unreadable)
       const parts = {
         selection,
         to,
