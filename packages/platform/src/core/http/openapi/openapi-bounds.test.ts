@@ -186,6 +186,9 @@ test('the registry and the list of exchanges are within the bounds of their resp
         mode,
         min_withdrawal: Number(asset.min_withdrawal),
         is_active: true,
+        contract_payments: 'credited',
+        watched_within_s: null,
+        min_contract_payment: null,
       }
       assert.equal(violationOf(['components', 'schemas', 'Asset'], shown), null, asset.asset_name)
     }
