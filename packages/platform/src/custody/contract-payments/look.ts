@@ -62,12 +62,12 @@ export async function look(
   return owners.map((owner) => {
     const { address } = owner
     const expected = (booked.get(address) ?? 0n) + (unbooked.get(address) ?? 0n)
-    const { arriving, leaving } = inFlight.get(address) ?? { arriving: 0n, leaving: 0n }
+    const moving = inFlight.get(address) ?? 0n
     const difference = (held.get(address) ?? 0n) - expected
     return {
       owner,
-      surplus: difference > arriving ? difference - arriving : 0n,
-      deficit: -difference > leaving ? -difference - leaving : 0n,
+      surplus: difference > moving ? difference - moving : 0n,
+      deficit: -difference > moving ? -difference - moving : 0n,
     }
   })
 }
@@ -108,15 +108,16 @@ async function bookedAt(
 }
 
 /**
- * Returns what our own transactions may still move at each address: those that no block contains as far
- * as this database knows, or only one above the height.
+ * Returns what our own transactions may move at each address besides what the books say as of the height:
+ * those that no block contains as far as this database knows, or only one above the height. Fuel is booked
+ * with its block, so a block above the height may be in the books already.
  */
 async function inFlightAt(
   database: Queryable,
   { code }: Network,
   { asset_name: asset }: Asset,
   height: number,
-): Promise<Map<string, { arriving: bigint; leaving: bigint }>> {
+): Promise<Map<string, bigint>> {
   const rows = await database.query<{
     source_id: string | null
     destination_id: string | null
@@ -131,15 +132,13 @@ async function inFlightAt(
        or c.block_height > $3)`,
     [code, asset, height],
   )
-  const all = new Map<string, { arriving: bigint; leaving: bigint }>()
-  const at = (address: string) => {
-    const existing = all.get(address) ?? { arriving: 0n, leaving: 0n }
-    all.set(address, existing)
-    return existing
+  const all = new Map<string, bigint>()
+  const add = (address: string | null, amount: bigint) => {
+    if (address !== null) all.set(address, (all.get(address) ?? 0n) + amount)
   }
   for (const { source_id: source, destination_id: destination, amount, fee } of rows) {
-    if (source !== null) at(source).leaving += BigInt(amount) + BigInt(fee)
-    if (destination !== null) at(destination).arriving += BigInt(amount)
+    add(source, BigInt(amount) + BigInt(fee))
+    add(destination, BigInt(amount))
   }
   return all
 }

@@ -14,6 +14,8 @@ import { FamilyFixture } from '../../../testing/chains/family-fixture.ts'
 import { takeSnapshot } from '../../../testing/database-snapshot.ts'
 import { ManualClock } from '../../../testing/manual-clock.ts'
 import { adoptIntoBooks } from '../../server/operator/books/adopt.ts'
+import { addressesAfter } from './addresses.ts'
+import { look, type Look } from './look.ts'
 import { hasBalances, watchLoop } from './watch.ts'
 
 /**
@@ -245,19 +247,34 @@ test('a surplus that the operator adopts first, or a process that ends in betwee
   )
 })
 
-test('payments between our own addresses and plain deposits are no surplus, at any block', async () => {
+/** Returns the addresses that differ from the books as of a block some blocks below the scan's. */
+async function differing(below: number): Promise<Look[]> {
+  const chain = fixture.services.networks.get('ETH')
+  assert.ok(hasBalances(chain))
+  const scan = await database
+    .get()
+    .one<{ height: string }>(`select height::text from network_scans where network = 'ETH'`)
+  const owners = await addressesAfter(database.get(), chain.network, { after: '', most: 100 })
+  const looks = await look(fixture.services, chain, owners, Number(scan?.height) - below)
+  return looks.filter(({ surplus, deficit }) => surplus > 0n || deficit > 0n)
+}
+
+test('payments between our own addresses and plain deposits are no surplus or deficit, at any block', async () => {
   const loop = started()
   const addresses = [fixture.source, await fixture.newAddress('ETH')]
+  const tokens = await fixture.openWallet('USDT_ETH')
   for (let turn = 0; turn < 12; turn++) {
+    const ofToken = turn % 4 === 3
     await fixture.control({
       command: 'fund',
-      asset: 'ETH',
-      address: addresses[turn % 2],
-      amount: '1',
+      asset: ofToken ? 'USDT_ETH' : 'ETH',
+      address: ofToken ? tokens : addresses[turn % 2],
+      amount: ofToken ? '100' : '1',
     })
     if (turn % 3 === 0) await fixture.create(`turn-${turn}`, { amount: '0.01' })
-    for (let step = 0; step < 4; step++) {
+    for (let step = 0; step < 6; step++) {
       await fixture.turn()
+      for (const below of [0, 1]) assert.deepEqual(await differing(below), [])
       await pass(loop)
     }
   }
