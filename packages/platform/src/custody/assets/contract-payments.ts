@@ -1,13 +1,6 @@
 import { hasLocalChains } from '@custody/chains/mode'
-import {
-  formatAmount,
-  traitsOf,
-  type Asset,
-  type ChainBlock,
-  type Network,
-  type Registry,
-} from '@custody/chains'
-import type { Database, Queryable } from '../../core/database/pool.ts'
+import { formatAmount, traitsOf, type Asset, type Registry } from '@custody/chains'
+import type { Database } from '../../core/database/pool.ts'
 import { exact } from '../../core/decimals.ts'
 import { usualSweepCost } from './dust.ts'
 
@@ -60,18 +53,4 @@ export async function contractPayments({
       min_contract_payment,
     }
   }
-}
-
-/** Notes that an endpoint of a network reports what contracts pay, if these blocks show it. */
-export async function noteClaims(
-  database: Queryable,
-  { code }: Network,
-  blocks: readonly ChainBlock[],
-): Promise<void> {
-  if (!blocks.some(({ transfers }) => transfers.some(({ frame }) => frame))) return
-  await database.query(
-    `insert into contract_watches as w (network, traced) values ($1, true)
-     on conflict (network) do update set traced = true where not w.traced`,
-    [code],
-  )
 }

@@ -14,6 +14,7 @@ import type { Settings } from '../../core/settings/settings.ts'
 import type { Registry } from '@custody/chains'
 import type { Database } from '../../core/database/pool.ts'
 import type { Networks } from '../../core/engine/networks.ts'
+import { shared } from '../../core/engine/shared.ts'
 import { contractPayments } from './contract-payments.ts'
 import { listAssets } from './find-asset.ts'
 
@@ -89,8 +90,25 @@ export const assetShape = z
   })
   .meta({ id: 'Asset' })
 
+/** Time in milliseconds for which the list, which needs no API key, reads the database once. */
+const READ_AGAIN_MS = 5000
+const READS = new WeakMap<Database, () => ReturnType<typeof contractPayments>>()
+
+function paymentsSoon(services: Services): ReturnType<typeof contractPayments> {
+  const { database } = services
+  const read =
+    READS.get(database) ??
+    shared(
+      () => contractPayments(services),
+      READ_AGAIN_MS,
+      () => database.now().getTime(),
+    )
+  READS.set(database, read)
+  return read()
+}
+
 export async function assetsForCallers(services: Services) {
-  const payments = await contractPayments(services)
+  const payments = await paymentsSoon(services)
   return listAssets(services).map((asset) => ({
     ...asset,
     mode: services.registry.mode,
