@@ -257,10 +257,12 @@ export class Api {
     return { voided: true, record, signature: 'cd', signed_hashes: [], unfinished: 0 }
   }
 
-  /** Sends bytes to the server and returns its response. */
+  /** Sends bytes to the server and returns its response. The server closes the connection. */
   raw(bytes: string | Uint8Array): Promise<string> {
     return new Promise((resolve, reject) => {
-      const socket = connect(Number(new URL(this.base).port), '127.0.0.1', () => socket.end(bytes))
+      const socket = connect(Number(new URL(this.base).port), '127.0.0.1', () =>
+        socket.write(bytes),
+      )
       let text = ''
       socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
       socket.on('close', () => resolve(text))

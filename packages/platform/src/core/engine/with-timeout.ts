@@ -7,7 +7,7 @@ const PATIENCE_MS = 2000
  * so that a caller's response is not delayed.
  */
 export async function withTimeout<T>(
-  environment: Environment,
+  environment: Pick<Environment, 'sleep'>,
   answer: Promise<T>,
   fallback: T,
 ): Promise<T> {

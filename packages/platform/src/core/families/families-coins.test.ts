@@ -21,6 +21,7 @@ import type { TransactionRow } from '../engine/transaction.ts'
 import type { ApiError } from '../errors.ts'
 import { asRequestError } from '../../custody/assets/coin-refusal.ts'
 import { cached } from './cached.ts'
+import { rateSoon } from './coins/payable.ts'
 import { connectCardano } from './cardano/index.ts'
 import { connectUtxo } from './utxo/index.ts'
 import {
@@ -616,11 +617,36 @@ test('a response is cached, requested once, and keeps its time after a failed re
     10,
     () => now,
   )
-  assert.equal(answer.readAt(), null)
+  assert.deepEqual([answer.readAt(), answer.known(100)], [null, null])
   assert.deepEqual(await Promise.all([answer(), answer()]), [1, 1])
   now = 14
   assert.deepEqual([await answer(), answer.readAt()], [1, 5])
   now = 15
   await assert.rejects(answer())
   assert.deepEqual([requests, answer.readAt()], [2, 5])
+  assert.deepEqual([answer.known(10), answer.known(9)], [1, null])
+})
+
+test('a fee rate of the last minutes is shown without waiting for an endpoint that hangs', async () => {
+  let now = 0
+  let hangs = false
+  const levels = { low: 1n, medium: 2n, high: 3n }
+  const rates = cached(
+    () => (hangs ? new Promise<typeof levels>(() => undefined) : Promise.resolve(levels)),
+    10,
+    () => now,
+  )
+  let waits = 0
+  const sleep = () => {
+    waits++
+    return hangs ? Promise.resolve() : new Promise<void>(() => undefined)
+  }
+  const shown = () => rateSoon({ context: { environment: { sleep } }, rates })
+  assert.equal(await shown(), 2n)
+  hangs = true
+  waits = 0
+  now = 600_000
+  assert.deepEqual([await shown(), waits], [2n, 0])
+  now++
+  assert.deepEqual([await shown(), waits], [null, 1])
 })

@@ -60,7 +60,7 @@ export function watchLoop(
   o: { calls: number; awaited: Awaited; follows: () => boolean },
 ): Loop {
   const { network } = chain
-  const pauses = new Pauses(services, network, chain.balances)
+  const pauses = new Pauses(services, chain)
   return {
     name: `watch ${network.code}`,
     everyMs: comparedEveryS(services.registry) * 1000,
