@@ -71,6 +71,7 @@ export class Installation {
   async start(): Promise<void> {
     if (this.port === 0) this.port = (await freePorts(1))[0] as number
     this.#isWanted = true
+    this.#mayEnd = false
     this.#run()
     await this.ready(180_000)
   }

@@ -50,7 +50,7 @@ const {
 const values = {
   'per-second': what === 'database' ? '4' : '10',
   // The local chains of XRP and SOL have no forks.
-  assets: { database: 'SOL', fork: 'BTC,ETH,TRX' }[what] ?? 'BTC,ETH,XRP,SOL',
+  assets: { database: 'SOL', fork: 'BTC,ETH,TRX,ADA' }[what] ?? 'BTC,ETH,XRP,SOL',
   ...cliOptions,
 }
 

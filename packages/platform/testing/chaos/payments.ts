@@ -58,6 +58,14 @@ const PLACES: readonly PaymentTarget[] = [
     unit: 1_000_000n,
   },
   {
+    asset: 'ADA',
+    network: 'ADA',
+    decimals: 6,
+    to: 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz',
+    held: '5000',
+    unit: 1_500_000n,
+  },
+  {
     asset: 'USDT_ETH',
     network: 'ETH',
     decimals: 6,
