@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document c1e24c2eca6675dd7a60d4cf0a88cc6190291028f48624627410bc2496adf0d6
-// types ffb96acb576e896be6f60f350ff3d19289485d8fea1455c357acece0e3481b3a
+// document 28af88c662a925c194b79007d2f103b6275a5ae898444409689fec8586bcef1a
+// types 4e5b81143576b6225083a0dde7a9173003cc0b7bf9988028c7ce173f32a1f121
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -51,6 +51,8 @@ export interface components {
             aml_risk_levels: string;
             aml_deposit: boolean;
             aml_withdrawal: boolean;
+            /** Format: decimal */
+            aml_unknown_sender_usd: Decimal;
             /** Format: date-time */
             updated_at: string;
             /** @description Warning, present if a level passes although a lower level is held; otherwise null */
@@ -3101,6 +3103,8 @@ export interface components {
             aml_risk_levels: string;
             aml_deposit: boolean;
             aml_withdrawal: boolean;
+            /** @description Deposits worth less than so many USD are credited although not all of their senders are known; known senders are screened. Without it, or 0: all are held */
+            aml_unknown_sender_usd?: (Decimal | Decimal | string) | null;
         };
         SaveInvoiceSettingsRequest: {
             /** @description Name displayed to payers; by default the workspace’s name */

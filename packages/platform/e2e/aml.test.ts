@@ -433,6 +433,7 @@ test('names missing or invalid settings, and never displays or stores a secret i
       aml_risk_levels: 'HIGH, LOW',
       aml_deposit: true,
       aml_withdrawal: false,
+      aml_unknown_sender_usd: '0',
       updated_at: '',
     },
   )

@@ -22,6 +22,8 @@ const LEVELS = [
   ['MEDIUM', 'Medium'],
   ['LOW', 'Low'],
 ] as const
+/** Fields whose problems stand beside their inputs. */
+const OWN_FIELDS = new Set(['aml_token', 'aml_unknown_sender_usd'])
 const sourceWord = (source: string) => PROVIDERS.find(([name]) => name === source)?.[1] ?? source
 const tones = { SEVERE: 'bad', HIGH: 'bad', MEDIUM: 'warn', LOW: 'info' } as const
 const toneOfLevel = (level: string) => tones[level as keyof typeof tones] ?? 'frozen'
@@ -34,6 +36,7 @@ function Settings({ saved, onSaved }: { saved: AmlSettings | null; onSaved(): vo
   )
   const [isDeposit, setDeposit] = useState(saved?.aml_deposit ?? true)
   const [isWithdrawal, setWithdrawal] = useState(saved?.aml_withdrawal ?? true)
+  const [unknownUsd, setUnknownUsd] = useState(String(saved?.aml_unknown_sender_usd ?? 0))
   const { isBusy, problem, run } = useAction()
   const toggle = (level: string, isOn: boolean) =>
     setLevels(
@@ -50,6 +53,7 @@ function Settings({ saved, onSaved }: { saved: AmlSettings | null; onSaved(): vo
         aml_risk_levels: chosen,
         aml_deposit: isDeposit,
         aml_withdrawal: isWithdrawal,
+        aml_unknown_sender_usd: unknownUsd.trim() === '' ? '0' : unknownUsd.trim(),
       })
       setToken('')
       toast('Screening is saved')
@@ -102,8 +106,16 @@ function Settings({ saved, onSaved }: { saved: AmlSettings | null; onSaved(): vo
         value={isWithdrawal}
         onValue={setWithdrawal}
       />
+      <Text
+        label="Credit a deposit with an unknown sender below (USD)"
+        inputMode="decimal"
+        value={unknownUsd}
+        onValue={setUnknownUsd}
+        error={problem?.field === 'aml_unknown_sender_usd' ? problem.message : null}
+        hint="Contracts and some exchanges pay without a sender that can be screened. With 0, the operator decides on each such deposit."
+      />
       <KeyNotice />
-      {problem?.field === 'aml_token' ? null : <ProblemNote problem={problem} />}
+      {OWN_FIELDS.has(problem?.field ?? '') ? null : <ProblemNote problem={problem} />}
       <div class="row">
         <Button
           kind="primary"

@@ -39,3 +39,45 @@ test('warns if the saved settings pass a risk level although they hold a lower o
     }
   }
 })
+
+test('the value below which an unknown sender does not hold a deposit is saved exactly, or refused', async () => {
+  const user = await api.user()
+  const save = (usd: unknown) =>
+    call<{ aml_unknown_sender_usd: string; message: string; field: string }>(
+      user,
+      'POST',
+      '/dac/v1/aml',
+      {
+        provider: 'CHAINALYSIS',
+        aml_token: 'sandbox',
+        aml_risk_levels: 'SEVERE',
+        aml_deposit: true,
+        aml_withdrawal: true,
+        ...(usd === undefined ? {} : { aml_unknown_sender_usd: usd }),
+      },
+    )
+  const read = async () =>
+    (await call<{ aml_unknown_sender_usd: string }>(user, 'GET', '/dac/v1/aml')).body
+      .aml_unknown_sender_usd
+  for (const [usd, saved] of [
+    [undefined, '0'],
+    [49.999999, '49.999999'],
+    ['50', '50'],
+    [1_000_000, '1000000'],
+    [0, '0'],
+  ] as const) {
+    const answer = await save(usd)
+    assert.deepEqual([answer.status, answer.body.aml_unknown_sender_usd], [200, saved], answer.text)
+    assert.equal(await read(), saved)
+  }
+  await save(7)
+  for (const usd of [-1, '0.0000001', 1_000_000.000001, 'fifty', {}, true]) {
+    const answer = await save(usd)
+    assert.deepEqual(
+      [answer.status, answer.body.field],
+      [400, 'aml_unknown_sender_usd'],
+      String(usd),
+    )
+  }
+  assert.equal(await read(), '7')
+})

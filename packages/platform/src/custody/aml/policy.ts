@@ -15,6 +15,8 @@ export interface AmlRow {
   risk_levels: RiskLevel[]
   screen_deposits: boolean
   screen_withdrawals: boolean
+  /** Deposits worth less, in millionths of a USD, are credited although a sender is unknown; 0: none. */
+  unknown_sender_usd: string
   updated_at: Date
 }
 
@@ -24,7 +26,8 @@ export async function readPolicy(
   subAccountId: string,
 ): Promise<AmlRow | undefined> {
   return database.one<AmlRow>(
-    `select provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals, updated_at
+    `select provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals,
+       unknown_sender_usd::text, updated_at
     from aml_settings where workspace_id = $2 and sub_account_id = $1`,
     [subAccountId, workspace],
   )

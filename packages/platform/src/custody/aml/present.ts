@@ -1,9 +1,12 @@
 import { z } from 'zod'
 import { MESSAGE_MAX, NAME_MAX, WORD_MAX } from '../../core/bounds.ts'
+import { exactUsd } from '../../core/decimals.ts'
 import { warningOf } from './levels.ts'
 import type { AmlRow } from './policy.ts'
 
 const SHOWN_LEAST = 16
+/** Largest accepted value in USD of a deposit with an unknown sender that is not held. */
+export const USD_MAX = 1_000_000
 
 export const amlShape = z
   .object({
@@ -12,6 +15,7 @@ export const amlShape = z
     aml_risk_levels: z.string().max(WORD_MAX),
     aml_deposit: z.boolean(),
     aml_withdrawal: z.boolean(),
+    aml_unknown_sender_usd: z.number().min(0).max(USD_MAX),
     updated_at: z.string(),
     warning: z.string().max(MESSAGE_MAX).nullable().meta({
       description:
@@ -35,6 +39,7 @@ export function presentAml(row: Omit<AmlRow, 'sealed_token'>, token: string) {
     aml_risk_levels: row.risk_levels.join(', '),
     aml_deposit: row.screen_deposits,
     aml_withdrawal: row.screen_withdrawals,
+    aml_unknown_sender_usd: exactUsd(BigInt(row.unknown_sender_usd)),
     updated_at: row.updated_at.toISOString(),
     warning: warningOf(row.risk_levels),
   }

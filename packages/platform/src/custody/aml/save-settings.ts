@@ -1,11 +1,12 @@
 import { byMode } from '@custody/chains/mode'
 import { z } from 'zod'
+import { parseUsd } from '../../core/decimals.ts'
 import { ApiError } from '../../core/errors.ts'
 import { endpoint } from '../../core/http/endpoint.ts'
-import { credential, text } from '../../core/http/schemas.ts'
+import { credential, decimal, text } from '../../core/http/schemas.ts'
 import { LEVELS, PROVIDERS, readLevels, readProvider, type ProviderName } from './levels.ts'
 import { sealToken, type AmlRow } from './policy.ts'
-import { amlShape, presentAml } from './present.ts'
+import { amlShape, presentAml, USD_MAX } from './present.ts'
 import { ProviderError } from './providers/provider.ts'
 import type { Environment } from '../../core/environment.ts'
 import type { Database } from '../../core/database/pool.ts'
@@ -39,6 +40,23 @@ function assertKnowsAddresses(
 }
 
 /**
+ * Reads an amount of USD, in millionths.
+ * @throws ApiError `INVALID_REQUEST`
+ */
+function readUsd(input: string): bigint {
+  const refused = (reason: string) =>
+    new ApiError('INVALID_REQUEST', `aml_unknown_sender_usd: ${reason}`, {
+      field: 'aml_unknown_sender_usd',
+    })
+  if (Number(input) > USD_MAX) throw refused(`must be at most ${USD_MAX}`)
+  try {
+    return parseUsd(input)
+  } catch {
+    throw refused('must have at most six decimals')
+  }
+}
+
+/**
  * Saves the screening settings of the caller's sub-account, once the provider has accepted the
  * token.
  */
@@ -68,12 +86,23 @@ export const saveAmlSettings = endpoint({
     }),
     aml_deposit: z.boolean(),
     aml_withdrawal: z.boolean(),
+    aml_unknown_sender_usd: decimal
+      .meta({
+        type: 'number',
+        minimum: 0,
+        maximum: USD_MAX,
+        description:
+          'Deposits worth less than so many USD are credited although not all of their senders are known; known senders are screened. Without it, or 0: all are held',
+        examples: [50],
+      })
+      .optional(),
   }),
   response: amlShape,
   async handler({ caller, body }, services: Services) {
     const provider = readProvider(body.provider)
     assertKnowsAddresses(services.settings, provider)
     const levels = readLevels(body.aml_risk_levels)
+    const unknownSenderUsd = readUsd(body.aml_unknown_sender_usd ?? '0')
     const token = body.aml_token
     let accepted: boolean
     try {
@@ -94,13 +123,14 @@ export const saveAmlSettings = endpoint({
     const row = await services.database.one<AmlRow>(
       `insert into aml_settings (sub_account_id, provider, sealed_token, risk_levels,
          screen_deposits, screen_withdrawals, updated_at,
-         workspace_id)
-       values ($1, $2, $3, $4, $5, $6, $7, $8)
+         workspace_id, unknown_sender_usd)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
        on conflict (workspace_id, sub_account_id) do update set
          provider = excluded.provider, sealed_token = excluded.sealed_token,
            risk_levels = excluded.risk_levels,
          screen_deposits = excluded.screen_deposits,
-           screen_withdrawals = excluded.screen_withdrawals, updated_at = excluded.updated_at
+           screen_withdrawals = excluded.screen_withdrawals, updated_at = excluded.updated_at,
+         unknown_sender_usd = excluded.unknown_sender_usd
        returning *`,
       [
         caller.subAccountId,
@@ -111,6 +141,7 @@ export const saveAmlSettings = endpoint({
         body.aml_withdrawal,
         new Date(services.environment.now()),
         caller.workspaceId,
+        unknownSenderUsd.toString(),
       ],
     )
     // Transactions that wait for the provider are retried immediately with the new settings.

@@ -132,6 +132,36 @@ for (const family of Object.keys(FAMILIES) as FamilyName[]) {
   })
 }
 
+test('screening credits a deposit of unknown senders below the value in the settings, and no other', async () => {
+  const limit = 50_000_000n
+  for (const [value, least, state] of [
+    [limit - 1n, limit, 'CREDITED'],
+    [limit, limit, 'FROZEN'],
+    [null, limit, 'FROZEN'],
+    [0n, 0n, 'FROZEN'],
+  ] as const) {
+    const { fixture, alice } = await openFixture('evm')
+    await fixture.screenDeposits(alice)
+    await fixture.database.query('update aml_settings set unknown_sender_usd = $1', [String(least)])
+    pay(fixture, alice, 'one', { addresses: ['clean'], complete: false })
+    await fixture.scan()
+    await fixture.database.query(`update transactions set amount_usd = $1 where kind = 'DEPOSIT'`, [
+      value === null ? null : String(value),
+    ])
+    await fixture.settle()
+    assert.deepEqual(await states(fixture), [state], `${value} of ${least}`)
+  }
+  const { fixture, alice } = await openFixture('evm')
+  await fixture.screenDeposits(alice)
+  await fixture.database.query('update aml_settings set unknown_sender_usd = $1', [String(limit)])
+  fixture.risks.set('flagged', 'SEVERE')
+  pay(fixture, alice, 'one', { addresses: ['flagged'], complete: false })
+  await fixture.scan()
+  await fixture.database.query(`update transactions set amount_usd = 1 where kind = 'DEPOSIT'`)
+  await fixture.settle()
+  assert.deepEqual(await states(fixture), ['FROZEN'], 'a known sender is screened')
+})
+
 test('without screening, credits a deposit of unknown senders unless a known sender is listed', async () => {
   const { fixture, alice } = await openFixture('utxo')
   fixture.sanctioned.add('listed')

@@ -15,7 +15,7 @@ import { addressKeys, spaceOf } from '../aml/address-key.ts'
 import { confirmHits, hold, isHeld, lockFreezing, type Hit } from '../aml/frozen.ts'
 import { screen, ScreeningWaits } from '../aml/screen.ts'
 import { partiesOf } from './senders.ts'
-import { isOn, readPolicy } from '../aml/policy.ts'
+import { isOn, readPolicy, type AmlRow } from '../aml/policy.ts'
 import { NO_WAIT, waitForProvider } from '../aml/waiting.ts'
 
 interface Services {
@@ -55,6 +55,15 @@ export async function depthReached(
 const UNKNOWN =
   'held: a part of the payment has no known sender address to screen; the operator decides'
 
+/**
+ * Whether a deposit is held because a sender without an address cannot be screened: it is where deposits
+ * are screened, unless it is worth less than the settings allow. Without a price it is held.
+ */
+function isHeldUnknown(policy: AmlRow | undefined, { amount_usd: usd }: TransactionRow): boolean {
+  if (!isOn(policy, 'deposit')) return false
+  return typeof usd !== 'string' || BigInt(usd) >= BigInt(policy.unknown_sender_usd)
+}
+
 /** SCREENING → CREDITED or FROZEN. Without a clear response it stays in SCREENING, uncredited. */
 export async function screenDeposit(services: Services, row: TransactionRow): Promise<void> {
   const network = services.networks.get(row.network).network
@@ -62,11 +71,9 @@ export async function screenDeposit(services: Services, row: TransactionRow): Pr
   let frozen: boolean | null
   try {
     const { parties, unknown } = await partiesOf(services, row, network)
-    // A sender without an address cannot be screened; where deposits are screened, such a deposit
-    // is held.
     const isUnknown =
       unknown &&
-      isOn(await readPolicy(services.database, row.workspace_id, subAccountId), 'deposit')
+      isHeldUnknown(await readPolicy(services.database, row.workspace_id, subAccountId), row)
     const hits = await screen(services, row, network, 'deposit', parties)
     frozen = await services.database.transaction(async (tx) => {
       await lockFreezing(tx, subAccountId)
