@@ -24,6 +24,7 @@ import { checkedClient } from '../checked-client.ts'
 import { reasonOf } from '../reason.ts'
 import { ChainError, type Network } from '../types.ts'
 import { splitMuxed } from './address.ts'
+import { contractPayments, type ContractPayment, type EventsInfo } from './contract-payments.ts'
 import { SECONDS_TO_LIVE } from './build.ts'
 import { tagOf } from './memo-xdr.ts'
 import { addressOf } from './muxed.ts'
@@ -65,7 +66,7 @@ interface LedgerInfo {
   ledgerCloseTime: string
   headerXdr: string
 }
-interface TransactionInfo {
+interface TransactionInfo extends EventsInfo {
   status: 'SUCCESS' | 'FAILED'
   txHash: string
   ledger: number
@@ -239,8 +240,8 @@ export class StellarClient implements TaggedClient {
   }
 
   /**
-   * Returns the native coin that the operations of a successful transaction moved to accounts, with
-   * the transaction's memo or the muxed id. A transaction of a later protocol that cannot be
+   * Returns the native coin that the operations of a successful transaction moved to accounts, contract
+   * calls included, with the transaction's memo or the muxed id. A transaction of a later protocol that cannot be
    * decoded is reported and left out, so that it does not stop the others.
    */
   #transfers(info: TransactionInfo): ChainTransfer[] {
@@ -252,7 +253,7 @@ export class StellarClient implements TaggedClient {
       const outcomes = operationResults(
         library().xdr.TransactionResult.fromXDR(info.resultXdr, 'base64'),
       )
-      return this.#payments(info.txHash, transaction, outcomes)
+      return this.#payments(info, transaction, outcomes)
     } catch (error) {
       this.#report({
         network: this.network.code,
@@ -265,33 +266,40 @@ export class StellarClient implements TaggedClient {
   }
 
   #payments(
-    txid: string,
+    info: TransactionInfo,
     transaction: Opened,
     outcomes: readonly xdr.OperationResult[],
   ): ChainTransfer[] {
     const memo = tagOf(transaction.memo)
+    const payers = [transaction.source, ...(transaction.feeSource ? [transaction.feeSource] : [])]
+    const transfer = (
+      position: number,
+      { from, to, amount, id }: ContractPayment,
+    ): ChainTransfer[] =>
+      from === to || amount === 0n
+        ? []
+        : [
+            {
+              txid: info.txHash,
+              position,
+              asset: this.network.native_asset,
+              address: to,
+              amount,
+              sender: from,
+              senders: sendersOf([from, ...payers.map(accountOf)]),
+              coinbase: false,
+              tag: id ?? memo,
+            },
+          ]
     return transaction.operations.flatMap((operation, position): ChainTransfer[] => {
+      // A contract call is the only operation of its transaction.
+      if (operation.body().switch().name === 'invokeHostFunction')
+        return contractPayments(this.network, info).flatMap((paid, at) => transfer(at, paid))
       const paid = delivered(operation.body(), outcomes[position])
-      if (!paid || paid.amount === 0n) return []
-      const muxed = splitMuxed(paid.to)
-      const sender = accountOf(operation.sourceAccount() ?? transaction.source)
-      const payers = [transaction.source, ...(transaction.feeSource ? [transaction.feeSource] : [])]
-      const senders = sendersOf([sender, ...payers.map(accountOf)])
-      const to = muxed?.account ?? paid.to
-      if (sender === to) return []
-      return [
-        {
-          txid,
-          position,
-          asset: this.network.native_asset,
-          address: to,
-          amount: paid.amount,
-          sender,
-          senders,
-          coinbase: false,
-          tag: muxed?.id ?? memo,
-        },
-      ]
+      if (!paid) return []
+      const { account, id } = splitMuxed(paid.to) ?? { account: paid.to, id: null }
+      const from = accountOf(operation.sourceAccount() ?? transaction.source)
+      return transfer(position, { from, to: account, amount: paid.amount, id })
     })
   }
 

@@ -17,7 +17,7 @@ export const traits: Traits = {
   cancellation: null,
   feePayer: false,
   staking: false,
-  contractPayments: 'hidden',
+  contractPayments: 'listed',
   feeRateDecimals: 0,
   leastRate: () => 100n,
   leastFee: (rate) => rate,

@@ -4,6 +4,7 @@ import { RequestError } from '../errors.ts'
 import { LedgerChain } from '../ledger-chain.ts'
 import { OfLedgers } from '../ledger-local.ts'
 import { REAL_TIME, type Timing } from '../timing.ts'
+import { contractCall } from './contract.ts'
 import {
   BASE_FEE,
   readTransaction,
@@ -36,21 +37,29 @@ export class StellarChain extends OfLedgers<Account, StellarTransaction, Outcome
       throw new RequestError(
         `address ${String(address)}: the account behind an M… address must exist first`,
       )
+    const body = exists
+      ? { payment: { destination: address, asset: 'native', amount: stroops.toString() } }
+      : { create_account: { destination: address, starting_balance: stroops.toString() } }
+    return this.#send(body, memoOf(tag))
+  }
+
+  /** Lets a contract pay in the next ledger. Returns the hash of the call. */
+  payByContract(address: unknown, amount: unknown): string {
+    const to = typeof address === 'string' ? readKey(address) : undefined
+    if (!to) throw new RequestError(`address ${JSON.stringify(address)} is not an address of XLM`)
+    return this.#send(contractCall(String(address), parseAmount(amount, DECIMALS)), 'none')
+  }
+
+  /** Sends an operation of the root account, and closes the ledger. */
+  #send(body: object, memo: unknown): string {
     const tx = {
       source_account: ROOT,
       fee: Number(BASE_FEE),
       seq_num: (this.ledgers.open.get(ROOT)!.sequence + 1n).toString(),
       cond: 'none',
-      memo: memoOf(tag),
+      memo,
       ext: 'v0',
-      operations: [
-        {
-          source_account: null,
-          body: exists
-            ? { payment: { destination: address, asset: 'native', amount: stroops.toString() } }
-            : { create_account: { destination: address, starting_balance: stroops.toString() } },
-        },
-      ],
+      operations: [{ source_account: null, body }],
     }
     const { hash } = readTransaction(encode('TransactionEnvelope', { tx: { tx, signatures: [] } }))
     const signature = Buffer.from(ed25519.sign(Buffer.from(hash, 'hex'), ROOT_KEY)).toString('hex')

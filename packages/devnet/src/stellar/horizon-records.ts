@@ -1,6 +1,7 @@
 import { formatAmount } from '../amount.ts'
 import type { Place } from '../ledger-chain.ts'
-import { headerXdr, resultMetaXdr } from './rpc.ts'
+import { contractPaymentOf } from './contract.ts'
+import { headerXdr, metaOf } from './rpc.ts'
 import {
   BASE_FEE,
   BASE_RESERVE,
@@ -141,7 +142,7 @@ export function transactionRecord(
     operation_count: body.operations.length,
     envelope_xdr: tx.raw,
     result_xdr: resultXdr(outcome),
-    result_meta_xdr: resultMetaXdr(),
+    result_meta_xdr: metaOf({ tx, outcome }).meta,
     fee_meta_xdr: 'AAAAAA==',
     ...memoOf(body.memo),
     signatures: tx.signatures.map(({ signature }) => base64(signature)),
@@ -160,6 +161,23 @@ function party(name: string, text: string): Record<string, string> {
       : { [`${name}_muxed`]: text, [`${name}_muxed_id`]: read.id.toString() }),
   }
 }
+
+const callRecord = ({ to, amount }: { to: string; amount: bigint }) => ({
+  type: 'invoke_host_function',
+  type_i: 24,
+  function: 'HostFunctionTypeHostFunctionTypeInvokeContract',
+  asset_balance_changes: [
+    { asset_type: 'native', type: 'transfer', ...party('to', to), amount: coins(amount) },
+  ],
+})
+
+const createRecord = (body: Record<string, string>, source: string) => ({
+  type: 'create_account',
+  type_i: 0,
+  starting_balance: coins(body['starting_balance'] as string),
+  ...party('funder', source),
+  account: body['destination'],
+})
 
 /** Returns the operations of one transaction, each with the accounts that it concerns. */
 export function operationRecords(
@@ -198,19 +216,17 @@ export function operationRecords(
       }
     }
     if (create) {
-      const record = {
-        ...common,
-        type: 'create_account',
-        type_i: 0,
-        starting_balance: coins(create['starting_balance'] as string),
-        ...party('funder', source),
-        account: create['destination'],
-      }
+      const record = { ...common, ...createRecord(create, source) }
       return {
         record,
         accounts: [accountOf(source), accountOf(create['destination'])],
         isPayment: true,
       }
+    }
+    const called = contractPaymentOf(operation.body)
+    if (called) {
+      const accounts = [accountOf(source), accountOf(called.to)]
+      return { record: { ...common, ...callRecord(called) }, accounts, isPayment: true }
     }
     const record = {
       ...common,

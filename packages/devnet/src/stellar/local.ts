@@ -3,7 +3,14 @@ import { Faults } from '../faults.ts'
 import type { RpcApi } from '../http-server.ts'
 import { getExample, jsonRpcExample } from '../examples.ts'
 import { LocalLedgers } from '../ledger-local.ts'
-import type { Endpoint, FundOrder, LocalChain, Payment } from '../local-chain.ts'
+import {
+  onlyOfContract,
+  type Endpoint,
+  type FundOrder,
+  type LocalChain,
+  type Payment,
+  type SpecialOrder,
+} from '../local-chain.ts'
 import type { ChainOptions } from '../lazy-chain.ts'
 import type { Timing } from '../timing.ts'
 import type { StellarChain } from './chain.ts'
@@ -72,5 +79,11 @@ class LocalStellarChain extends LocalLedgers<StellarChain> implements LocalChain
 
   async fund({ address, amount, tag }: FundOrder): Promise<string> {
     return (await this.chain()).fund(address, amount, tag)
+  }
+
+  /** Kind `contract`: a contract pays XLM in the next ledger. */
+  async special({ kind, address, amount, ...more }: SpecialOrder): Promise<{ hash: string }> {
+    onlyOfContract(this.code, kind, more)
+    return { hash: (await this.chain()).payByContract(address, amount) }
   }
 }

@@ -1,4 +1,5 @@
 import type { Payment } from '../local-chain.ts'
+import { contractPaymentOf } from './contract.ts'
 import type { StellarLedger } from './rules.ts'
 import { readKey } from './strkey.ts'
 
@@ -14,26 +15,23 @@ function tagOf(memo: unknown): string | null {
  * address is a tag too.
  */
 export function paymentsOf({ transactions }: StellarLedger): Payment[] {
-  return transactions.flatMap(({ tx: { hash, body }, outcome }) =>
+  return transactions.flatMap(({ tx: { hash, body: transaction }, outcome }) =>
     outcome.code !== 'tx_success'
       ? []
-      : body.operations.flatMap(
-          ({ body: { payment, create_account: create } }, index): Payment[] => {
-            const paid =
-              payment?.['asset'] === 'native'
-                ? { to: payment['destination']!, amount: payment['amount']! }
-                : null
-            const made = create
-              ? { to: create['destination']!, amount: create['starting_balance']! }
+      : transaction.operations.flatMap(({ body }, index): Payment[] => {
+          const { payment, create_account: create } = body
+          const paid =
+            payment?.['asset'] === 'native'
+              ? { to: payment['destination']!, amount: payment['amount']! }
               : null
-            const { to, amount } = paid ?? made ?? {}
-            const key = to === undefined ? undefined : readKey(to)
-            if (!key || amount === undefined) return []
-            const tag = key.id === null ? tagOf(body.memo) : key.id.toString()
-            return [
-              { hash, index, asset: 'XLM', address: key.account, tag, amount: BigInt(amount) },
-            ]
-          },
-        ),
+          const made = create
+            ? { to: create['destination']!, amount: create['starting_balance']! }
+            : null
+          const { to, amount } = paid ?? made ?? contractPaymentOf(body) ?? {}
+          const key = to === undefined ? undefined : readKey(to)
+          if (!key || amount === undefined) return []
+          const tag = key.id === null ? tagOf(transaction.memo) : key.id.toString()
+          return [{ hash, index, asset: 'XLM', address: key.account, tag, amount: BigInt(amount) }]
+        }),
   )
 }

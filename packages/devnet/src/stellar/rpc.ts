@@ -2,9 +2,11 @@ import { RpcError } from '../errors.ts'
 import type { Faults } from '../faults.ts'
 import type { Place } from '../ledger-chain.ts'
 import type { StellarChain } from './chain.ts'
+import { resultMeta } from './contract.ts'
 import {
   BASE_FEE,
   header,
+  NETWORK_ID,
   NotATransaction,
   PASSPHRASE,
   PROTOCOL,
@@ -146,17 +148,15 @@ function metadataXdr(ledger: StellarLedger): string {
   })
 }
 
-/** Meta of a result in its third version, without any changes. */
-const RESULT_META = {
-  v3: {
-    ext: 'v0',
-    tx_changes_before: [],
-    operations: [],
-    tx_changes_after: [],
-    soroban_meta: null,
-  },
-}
-export const resultMetaXdr = (): string => encode('TransactionMeta', RESULT_META)
+/** Returns the meta of a result, and the events of its operations. */
+export const metaOf = ({
+  tx,
+  outcome,
+}: Pick<Place<StellarTransaction, Outcome>, 'tx' | 'outcome'>) =>
+  resultMeta(
+    NETWORK_ID,
+    outcome.code === 'tx_success' ? tx.body.operations.map(({ body }) => body) : null,
+  )
 
 type LedgerKey = {
   account?: { account_id: string }
@@ -286,6 +286,7 @@ function getLedgers(chain: StellarChain, parameters: Parameters): Answer {
 }
 
 function shown({ tx, outcome, ledger, order }: Place<StellarTransaction, Outcome>): Answer {
+  const { meta, events } = metaOf({ tx, outcome })
   return {
     status: outcome.code === 'tx_success' ? 'SUCCESS' : 'FAILED',
     txHash: tx.hash,
@@ -293,10 +294,10 @@ function shown({ tx, outcome, ledger, order }: Place<StellarTransaction, Outcome
     feeBump: false,
     envelopeXdr: tx.raw,
     resultXdr: resultXdr(outcome),
-    resultMetaXdr: resultMetaXdr(),
+    resultMetaXdr: meta,
     ledger: ledger.index,
     createdAt: ledger.time,
-    events: { transactionEventsXdr: [], contractEventsXdr: [] },
+    events: { transactionEventsXdr: [], contractEventsXdr: events },
     diagnosticEventsXdr: [],
   }
 }

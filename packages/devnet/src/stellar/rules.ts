@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import type { Included, Ledger, Rules, Verdict, View } from '../ledger-chain.ts'
+import { CALLED, contractPaymentOf } from './contract.ts'
 import { encodeKey, readKey } from './strkey.ts'
 import { decode, encode, encodeBytes } from './xdr.ts'
 
@@ -16,7 +17,7 @@ const sha256 = (...parts: (Uint8Array | string)[]): Buffer => {
   for (const part of parts) hash.update(part)
   return hash.digest()
 }
-const NETWORK_ID = sha256(PASSPHRASE)
+export const NETWORK_ID = sha256(PASSPHRASE)
 export const ROOT_KEY = NETWORK_ID
 export const ROOT_PUBLIC = Buffer.from(ed25519.getPublicKey(ROOT_KEY))
 export const ROOT = encodeKey('G', ROOT_PUBLIC)
@@ -189,6 +190,7 @@ function operate(
   const payment = body['payment']
   const create = body['create_account']
   const data = body['manage_data']
+  const called = contractPaymentOf(body)
   if (create) {
     const amount = BigInt(create['starting_balance']!)
     const to = create['destination']!
@@ -208,26 +210,57 @@ function operate(
     const target = get(to)
     if (!target) return 'payment:no_destination'
     if (free < amount) return 'payment:underfunded'
-    if (to !== from) {
-      set.set(from, { ...source, balance: source.balance - amount, changed: index })
-      set.set(to, { ...target, balance: target.balance + amount, changed: index })
-    }
+    if (to !== from) transfer(set, { from, source, to, target }, amount, index)
     return { ok: { op_inner: { payment: 'success' } } }
   }
-  if (data) {
-    const name = data['data_name']!
-    const { [name]: _, ...rest } = source.data
-    const value = data['data_value']
-    const next = {
-      ...source,
-      data: value === undefined || value === null ? rest : { ...rest, [name]: value },
-      changed: index,
-    }
-    if (source.balance < reserveOf(next)) return 'manage_data:low_reserve'
-    set.set(from, next)
-    return { ok: { op_inner: { manage_data: 'success' } } }
-  }
+  if (called) return callContract(get, set, from, called, index)
+  if (data) return writeData(set, from, source, { data, index })
   return FAILED['opNOT_SUPPORTED']!
+}
+
+function callContract(
+  get: (key: string) => Account | undefined,
+  set: Map<string, Account>,
+  from: string,
+  { to: address, amount }: { to: string; amount: bigint },
+  index: number,
+): { ok: unknown } | string {
+  const source = get(from)!
+  const to = readKey(address)?.account ?? ''
+  const target = get(to)
+  if (to === from || !target || source.balance - reserveOf(source) < amount)
+    return 'invoke_host_function:trapped'
+  transfer(set, { from, source, to, target }, amount, index)
+  return { ok: CALLED }
+}
+
+function transfer(
+  set: Map<string, Account>,
+  { from, source, to, target }: { from: string; source: Account; to: string; target: Account },
+  amount: bigint,
+  index: number,
+): void {
+  set.set(from, { ...source, balance: source.balance - amount, changed: index })
+  set.set(to, { ...target, balance: target.balance + amount, changed: index })
+}
+
+function writeData(
+  set: Map<string, Account>,
+  from: string,
+  source: Account,
+  { data, index }: { data: Record<string, string>; index: number },
+): { ok: unknown } | string {
+  const name = data['data_name']!
+  const { [name]: _, ...rest } = source.data
+  const value = data['data_value']
+  const next = {
+    ...source,
+    data: value === undefined || value === null ? rest : { ...rest, [name]: value },
+    changed: index,
+  }
+  if (source.balance < reserveOf(next)) return 'manage_data:low_reserve'
+  set.set(from, next)
+  return { ok: { op_inner: { manage_data: 'success' } } }
 }
 
 export function resultXdr(outcome: Outcome): string {

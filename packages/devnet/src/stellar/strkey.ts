@@ -1,5 +1,5 @@
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
-const VERSION = { G: 6 << 3, M: 12 << 3 }
+const VERSION = { G: 6 << 3, M: 12 << 3, C: 2 << 3 }
 
 function base32(bytes: Buffer): string {
   let text = ''
