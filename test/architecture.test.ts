@@ -203,6 +203,7 @@ test('client, policy and address verification use no Node.js module, so that the
   const entries = new Set([
     '@custody/request-auth/web',
     '@custody/request-auth/bodies',
+    '@custody/request-auth/roles',
     '@custody/chains/mode',
     '@custody/chains/verify',
     '@custody/policy',

@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 28af88c662a925c194b79007d2f103b6275a5ae898444409689fec8586bcef1a
-// types 4e5b81143576b6225083a0dde7a9173003cc0b7bf9988028c7ce173f32a1f121
+// document 2797e8a64ad3247a7c4b895a61f63341aeb8aa6c3d177bb60798a4f4fe429ef3
+// types 95aa291f1ed87f0025d82e1a1f2b8ee3c89fec4cdde11c797972ed3ad39269a5
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -912,7 +912,7 @@ export interface components {
             body: {
                 [key: string]: unknown;
             };
-            /** @description API key of the sub-account that would sign the request; by default the calling key. Required in the control panel and for read-only keys, which cannot sign such a request */
+            /** @description API key of the sub-account that would sign the request; by default the calling key. Required in the control panel and for keys without the role full, which cannot sign such a request */
             api_key?: string | null;
         };
         EventPage: {

@@ -1,3 +1,4 @@
+import type { ApiRole } from '@custody/request-auth/roles'
 import { createHash, randomUUID } from 'node:crypto'
 import { lookup } from 'node:dns'
 import { connect } from 'node:net'
@@ -193,7 +194,7 @@ export class Api {
 
   async user(
     workspace: string = randomUUID(),
-    o: { subAccount?: string; role?: 'full' | 'read-only'; rateLimit?: number } = {},
+    o: { subAccount?: string; role?: ApiRole; rateLimit?: number } = {},
   ): Promise<User & { workspaceId: string; subAccountId: string }> {
     const database = this.#database.get()
     const apiKey = randomUUID()

@@ -1,3 +1,4 @@
+import type { ApiRole } from '@custody/request-auth/roles'
 import assert from 'node:assert/strict'
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -279,7 +280,7 @@ export class TestPlatform {
 
   async user(
     workspace: string,
-    options: { subAccount?: string; role?: 'full' | 'read-only'; rateLimit?: number } = {},
+    options: { subAccount?: string; role?: ApiRole; rateLimit?: number } = {},
   ): Promise<User> {
     const { apiKey } = await createApiUserEverywhere(
       this.home,

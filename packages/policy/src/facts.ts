@@ -1,3 +1,4 @@
+import { API_ROLES } from '@custody/request-auth/roles'
 import { text } from '@custody/request-auth/bodies'
 import { z } from 'zod'
 import { assetOf, type Act } from './act.ts'
@@ -49,7 +50,7 @@ export const enrolmentFacts = z.strictObject({
   api_key: apiKey,
   /** SHA-256 of the key's SubjectPublicKeyInfo. */
   fingerprint: sha256Hex,
-  role: z.enum(['full', 'read-only']),
+  role: z.enum(API_ROLES),
   sub_account: subAccountName,
 })
 export type EnrolmentFacts = z.output<typeof enrolmentFacts>

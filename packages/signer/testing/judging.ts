@@ -1,3 +1,4 @@
+import type { ApiRole } from '@custody/request-auth/roles'
 import {
   addressAt,
   publicKeysBelow,
@@ -255,7 +256,7 @@ export class Bench {
 
   caller(
     sub_account: number,
-    more: { api_key?: string; workspace?: string; role?: 'full' | 'read-only' } = {},
+    more: { api_key?: string; workspace?: string; role?: ApiRole } = {},
   ): Caller {
     const api_key = more.api_key ?? uuid(++last)
     const { workspace = WORKSPACE, role = 'full' } = more

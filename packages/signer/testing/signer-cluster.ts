@@ -1,3 +1,4 @@
+import type { ApiRole } from '@custody/request-auth/roles'
 import {
   derivePublicKey,
   loadRegistry,
@@ -370,7 +371,7 @@ export class SignerCluster {
     {
       sub_account,
       ...enrolment
-    }: { api_key: string; workspace: string; sub_account: number; role?: 'full' | 'read-only' },
+    }: { api_key: string; workspace: string; sub_account: number; role?: ApiRole },
   ): Promise<void> {
     const { status, body } = await this.operator(node, 'enrol', {
       role: 'full',
@@ -433,11 +434,7 @@ export class Workspace {
     }
   }
 
-  async caller(
-    sub_account = 1,
-    role: 'full' | 'read-only' = 'full',
-    nodes = [1, 2, 3],
-  ): Promise<Caller> {
+  async caller(sub_account = 1, role: ApiRole = 'full', nodes = [1, 2, 3]): Promise<Caller> {
     const api_key = randomUUID()
     for (const node of nodes)
       await this.cluster.enrol(node, { api_key, role, workspace: this.name, sub_account })

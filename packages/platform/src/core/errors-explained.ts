@@ -256,8 +256,8 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     retry: 'never',
   },
   READ_ONLY: {
-    why: 'The API key has the role read-only.',
-    action: 'Sign with an API key that has the role full.',
+    why: 'The API key has the role read-only or approve, which does not allow the operation.',
+    action: 'Sign with an API key that has a role which the message names.',
     retry: 'never',
   },
   PREPAID_FEE_EXHAUSTED: {

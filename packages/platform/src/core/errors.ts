@@ -39,7 +39,7 @@ export const ERRORS = {
   SIGN_IN_REQUIRED: [401, 'Sign-in is required'],
   SIGN_IN_FAILED: [401, 'The sign-in failed'],
   FORBIDDEN: [403, 'Not permitted'],
-  READ_ONLY: [403, 'The API key is read-only'],
+  READ_ONLY: [403, 'The role of the API key does not allow this'],
   IP_NOT_ALLOWED: [403, 'The API key is not allowed from this address'],
   ROLE_REQUIRED: [403, 'The role does not allow this'],
   RECENT_SIGN_IN_REQUIRED: [403, 'The last factor was confirmed too long ago'],

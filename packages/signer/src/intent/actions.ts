@@ -61,7 +61,8 @@ export function actionOf({ request, enrolment }: Proven): Action {
       `${request.method} ${request.uri.slice(0, 100)} does not authorise any transaction that this node signs`,
     )
   }
-  if (enrolment.role !== 'full') throw new Refusal('READ_ONLY', 'The API key is read-only')
+  if (enrolment.role !== 'full')
+    throw new Refusal('READ_ONLY', `The API key has the role ${enrolment.role}`)
   return action
 }
 

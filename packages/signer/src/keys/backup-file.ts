@@ -1,3 +1,4 @@
+import { API_ROLES } from '@custody/request-auth/roles'
 import type { KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
@@ -31,7 +32,7 @@ const sealedSchema = z.strictObject({
 const enrolmentSchema = z.strictObject({
   api_key: z.string(),
   public_key_pem: z.string(),
-  role: z.enum(['full', 'read-only']),
+  role: z.enum(API_ROLES),
   workspace: z.string(),
   sub_account: z.int(),
   sub_account_name: z.string().nullable().default(null),

@@ -1,3 +1,4 @@
+import { API_ROLES } from '@custody/request-auth/roles'
 import {
   AuthError,
   canonicalPublicKey,
@@ -15,7 +16,7 @@ import { shaped } from '../transport/body.ts'
 const keySchema = z.strictObject({ api_key: z.string().min(1).max(128) })
 const enrolSchema = keySchema.extend({
   public_key_pem: z.string().max(16_384),
-  role: z.enum(['full', 'read-only']),
+  role: z.enum(API_ROLES),
   workspace: z.string().min(1).max(128),
   sub_account: subAccountNameSchema,
   index: subAccountIndexSchema.optional(),

@@ -416,16 +416,18 @@ describe('rules 1 and 2: check who may send a request', () => {
     )
     refused(await workspace.sign(pay(request), order()), 'NOT_AUTHENTIC', 2)
   })
-  test('refuses read-only and revoked keys', async () => {
-    const reader = await workspace.caller(1, 'read-only')
-    refused(
-      await workspace.sign(
-        pay(await transfer(reader, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })),
-        order(),
-      ),
-      'READ_ONLY',
-      2,
-    )
+  test('refuses keys without the role full, and revoked keys', async () => {
+    for (const role of ['read-only', 'approve'] as const) {
+      const reader = await workspace.caller(1, role)
+      refused(
+        await workspace.sign(
+          pay(await transfer(reader, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })),
+          order(),
+        ),
+        'READ_ONLY',
+        2,
+      )
+    }
     const gone = await workspace.caller(1)
     await cluster.everywhere('revoke', { api_key: gone.api_key })
     refused(

@@ -1,3 +1,4 @@
+import type { ApiRole } from '@custody/request-auth/roles'
 import type { Curve } from '@custody/chains'
 import type { Proof } from '../envelope.ts'
 import type { Body } from './entries/index.ts'
@@ -7,7 +8,7 @@ import type { Body } from './entries/index.ts'
 export interface Enrolment {
   api_key: string
   public_key_pem: string
-  role: 'full' | 'read-only'
+  role: ApiRole
   workspace: string
   sub_account: number
   /** Name of the sub-account; null in records from before names were bound. */

@@ -1,4 +1,5 @@
 // Shapes of the platform's responses to the panel. Shapes of the public API come from the SDK.
+import type { ApiRole } from '@custody/request-auth/roles'
 import type { Asset, Decimal, GasTank, Timestamp, Transaction } from '@custody/client'
 
 export type * from '@custody/client'
@@ -76,7 +77,7 @@ export interface ApiUser {
   api_key: string | null
   label: string | null
   sub_account: string
-  role: 'full' | 'read-only'
+  role: ApiRole
   rate_limit: number | null
   ip_allow_list: string[]
   created_at: Timestamp

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { listKeys } from '../api/keys.ts'
+import { roleWord } from '../api/roles.ts'
 import { may, ofWorkspace, pageAt } from '../api/scope.ts'
 import type { ApiUser } from '../api/types.ts'
 import { useRead } from '../api/use.ts'
@@ -86,7 +87,7 @@ export function ApiUsers() {
             {
               head: 'May',
               isMinor: true,
-              cell: ({ role }) => (role === 'full' ? 'Full' : 'Read only'),
+              cell: ({ role }) => roleWord(role),
             },
             {
               head: 'Whose',

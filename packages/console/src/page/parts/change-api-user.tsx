@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { panel } from '../api/http.ts'
+import { roleWord } from '../api/roles.ts'
 import { may, scope, session } from '../api/scope.ts'
 import { forgetKeyState } from '../api/sign.ts'
 import type { ApiUser, Command } from '../api/types.ts'
@@ -63,7 +64,7 @@ export function ChangeApiUser({
             <Id key="print" value={user.key_fingerprint} isWhole label="fingerprint" />,
           ],
           ['Sub-account', user.sub_account],
-          ['May', user.role === 'full' ? 'Everything in the sub-account' : 'Read only'],
+          ['May', roleWord(user.role)],
           ['Whose', user.person?.name ?? 'A machine’s'],
           ['Made', <Time key="made" at={user.created_at} isLong />],
           ['Last used', <Time key="used" at={user.last_used_at} isLong />],

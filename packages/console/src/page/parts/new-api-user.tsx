@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import { custody } from '../api/command.ts'
 import { panel } from '../api/http.ts'
 import { makeExportableKey, readPublicKey } from '../api/keys.ts'
+import { ROLE_OPTIONS } from '../api/roles.ts'
 import { may, pageAt, scope, session } from '../api/scope.ts'
 import { useAction } from '../api/use.ts'
 import { download } from './download.ts'
@@ -17,7 +18,7 @@ export const linesOf = (text: string) => text.split(/[\s,;]+/).filter((each) => 
 export function NewApiUser({ onClose, onAsked }: { onClose(): void; onAsked(id: string): void }) {
   const member = session.value?.workspaces.find(({ name }) => name === scope.value.workspace)
   const [subAccount, setSubAccount] = useState(scope.value.subAccount)
-  const [role, setRole] = useState('full')
+  const [role, setRole] = useState<string>('full')
   const [label, setLabel] = useState('')
   const [rate, setRate] = useState('')
   const [list, setList] = useState('')
@@ -84,15 +85,7 @@ export function NewApiUser({ onClose, onAsked }: { onClose(): void; onAsked(id: 
             </>
           )}
         </Field>
-        <Choice
-          label="May"
-          value={role}
-          onValue={setRole}
-          options={[
-            ['full', 'Everything in the sub-account'],
-            ['read-only', 'Read only'],
-          ]}
-        />
+        <Choice label="May" value={role} onValue={setRole} options={ROLE_OPTIONS} />
         <Text
           label="Requests per minute"
           value={rate}

@@ -1,3 +1,4 @@
+import { API_ROLES } from '@custody/request-auth/roles'
 import { commandName } from '@custody/chains/terminal'
 import { publicKeyWord } from '@custody/request-auth'
 import { z } from 'zod'
@@ -49,7 +50,7 @@ export const apiUserShape = z.object({
     .meta({ description: 'Null: requested, and not yet created by an operator' }),
   label: z.string().nullable(),
   sub_account: z.string(),
-  role: z.enum(['full', 'read-only']),
+  role: z.enum(API_ROLES),
   rate_limit: z.int().nullable(),
   ip_allow_list: z.array(z.string()),
   created_at: time,

@@ -1,3 +1,4 @@
+import { API_ROLES } from '@custody/request-auth/roles'
 import {
   AuthError,
   canonicalPublicKey,
@@ -102,7 +103,7 @@ export const requestApiUser = panelEndpoint({
   params: z.strictObject(workspaceParams),
   body: z.strictObject({
     sub_account: workspaceName,
-    role: z.enum(['full', 'read-only']),
+    role: z.enum(API_ROLES),
     public_key_pem: z.string().max(10_000),
     label: label.optional(),
     rate_limit: rateLimit.optional(),

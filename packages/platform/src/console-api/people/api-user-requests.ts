@@ -1,10 +1,11 @@
+import type { ApiRole } from '@custody/request-auth/roles'
 import type { Queryable } from '../../core/database/pool.ts'
 
 /** A request from the control panel for an API user, which an operator has to create. */
 export interface ApiUserRequest {
   id: string
   sub_account: string
-  role: 'full' | 'read-only'
+  role: ApiRole
   public_key_pem: string
   key_fingerprint: string
   label: string | null

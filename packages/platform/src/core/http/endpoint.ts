@@ -1,3 +1,4 @@
+import { API_ROLES, type ApiRole } from '@custody/request-auth/roles'
 import type { SignedRequest } from '@custody/request-auth'
 import { z } from 'zod'
 import type { ErrorCode } from '../errors.ts'
@@ -7,7 +8,7 @@ import type { Tag } from './openapi/tags.ts'
 /** Caller of an authenticated request. A key acts only in its own sub-account. */
 export interface Caller {
   apiKey: string
-  role: 'full' | 'read-only'
+  role: ApiRole
   workspaceId: string
   workspace: string
   subAccountId: string
@@ -124,7 +125,20 @@ export type Audited = 'entry' | { not: string }
  * Required authorization. `public`: no authentication. `read`: any key. `write`: a key with the
  * full role; its requests change something.
  */
-type Access = { access: 'public' | 'read'; audit?: undefined } | { access: 'write'; audit: Audited }
+/** `roles`: roles of API keys that may do it, if not only `full`. */
+type Access =
+  | { access: 'public' | 'read'; audit?: undefined; roles?: undefined }
+  | { access: 'write'; audit: Audited; roles?: readonly ApiRole[] }
+
+/** Roles for requests whose content a person signed: the API key only carries it. */
+export const CARRIERS: readonly ApiRole[] = API_ROLES
+/** Roles for proposals about the policy. */
+export const PROPOSERS: readonly ApiRole[] = ['full', 'approve']
+const PAYERS: readonly ApiRole[] = ['full']
+
+/** Returns the roles of API keys that may use an endpoint. */
+export const rolesOf = ({ access, roles }: Pick<Access, 'access' | 'roles'>): readonly ApiRole[] =>
+  access === 'write' ? (roles ?? PAYERS) : API_ROLES
 
 /** One endpoint of the API. Each endpoint has a file with its schemas and handler. */
 export type Endpoint<

@@ -3,7 +3,7 @@ import { carriedApproval, LIMITS } from '@custody/policy'
 import { z } from 'zod'
 import { ID_MAX } from '../../core/bounds.ts'
 import type { Database } from '../../core/database/pool.ts'
-import { endpoint } from '../../core/http/endpoint.ts'
+import { endpoint, CARRIERS } from '../../core/http/endpoint.ts'
 import { pathId, wholeNumber } from '../../core/http/schemas.ts'
 import type { ChangeApprovals } from './change-approvals.ts'
 import { decide } from './decide.ts'
@@ -32,6 +32,7 @@ export const giveApproval = endpoint({
   path: '/dac/v1/approvals/{id}',
   summary: 'Approve or reject a transfer, a forwarding rule or a policy change',
   access: 'write',
+  roles: CARRIERS,
   audit: 'entry',
   params: z.strictObject({ id: pathId }),
   body: carriedApproval.omit({ id: true }).extend({

@@ -58,7 +58,7 @@ const body = z.strictObject({
   }),
   api_key: z.string().max(36).optional().meta({
     description:
-      'API key of the sub-account that would sign the request; by default the calling key. Required in the control panel and for read-only keys, which cannot sign such a request',
+      'API key of the sub-account that would sign the request; by default the calling key. Required in the control panel and for keys without the role full, which cannot sign such a request',
   }),
 })
 
@@ -198,7 +198,7 @@ async function keyOf(
   if (requested === undefined) {
     // A session of the control panel is a read-only caller without a key.
     if (caller.role === 'full') return caller.apiKey
-    throw invalid('is required, because the caller is read-only: name a key that may sign requests')
+    throw invalid('is required, because the caller cannot sign requests: name a key that may')
   }
   const key = requested.toLowerCase()
   const row = UUID.test(key)
@@ -209,7 +209,7 @@ async function keyOf(
       )
     : undefined
   if (!row) throw invalid('is not an active API key of the sub-account')
-  if (row.role !== 'full') throw invalid('is a read-only key, which cannot sign requests')
+  if (row.role !== 'full') throw invalid(`has the role ${row.role} and cannot sign requests`)
   return key
 }
 

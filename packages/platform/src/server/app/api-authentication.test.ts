@@ -4,6 +4,7 @@ import { before, test } from 'node:test'
 import { requestHeaders, signRequest } from '@custody/request-auth'
 import { useApi, type Problem } from '../../../testing/api-support.ts'
 import { call, PRIVATE_KEY, transferBody, type User } from '../../../testing/harness.ts'
+import { endpoints } from './endpoints.ts'
 
 /** Tests of the authentication of requests, and of what each key may do. */
 const api = useApi()
@@ -179,6 +180,33 @@ test('a read-only key can read and validate; its writes get 403', async () => {
     assert.equal(answer.status, 403)
     assert.equal(answer.body.code, 'READ_ONLY')
   }
+})
+
+test('only full keys may write; what people signed is carried by any key, proposals by approvers', async () => {
+  const keys = {
+    approve: await api.user('api', { role: 'approve' }),
+    'read-only': reader,
+  }
+  const allowed: Record<string, string[]> = { approve: [], 'read-only': [] }
+  for (const { method, path, access } of endpoints) {
+    if (access !== 'write') continue
+    const uri = path.replaceAll(/\{\w+\}/g, '00000000-0000-4000-8000-000000000000')
+    for (const [role, key] of Object.entries(keys)) {
+      const answer = await problem(method, uri, method === 'DELETE' ? undefined : {}, {}, key)
+      if (answer.body.code !== 'READ_ONLY') allowed[role]?.push(`${method} ${path}`)
+      else assert.match(answer.body.message, new RegExp(`role ${role}; .* role full`))
+    }
+  }
+  const carried = [
+    'POST /dac/v1/approvals/{id}',
+    'POST /dac/v1/policy/resume',
+    'POST /dac/v1/policy/stop',
+    'POST /dac/v1/policy/suspend',
+    'POST /dac/v1/policy/veto',
+  ]
+  const proposed = ['POST /dac/v1/policy/changes', 'POST /dac/v1/policy/changes/{id}/possessions']
+  assert.deepEqual(allowed['read-only']?.toSorted(), carried)
+  assert.deepEqual(allowed['approve']?.toSorted(), [...carried, ...proposed].toSorted())
 })
 
 test('an id of another workspace gets 403; one of another sub-account or an unknown id gets 404', async () => {

@@ -1,3 +1,4 @@
+import { API_ROLES } from '@custody/request-auth/roles'
 import { randomUUID } from 'node:crypto'
 import {
   AuthError,
@@ -68,8 +69,8 @@ export function readEnrolment(
 ): Required<Omit<EnrolmentRequest, 'index' | 'request'>> & { index?: number; fingerprint: string } {
   const workspace = readName(params.workspace, 'workspace')
   const subAccount = readName(params.subAccount, 'sub-account')
-  if (params.role !== 'full' && params.role !== 'read-only')
-    throw new OperatorError('--role: must be full or read-only')
+  if (!API_ROLES.some((role) => role === params.role))
+    throw new OperatorError(`--role: must be ${API_ROLES.join(', ')}`)
   if (
     params.index !== undefined &&
     (!Number.isInteger(params.index) || params.index < 1 || params.index > 0x7fffffff)

@@ -1,3 +1,4 @@
+import { API_ROLES } from '@custody/request-auth/roles'
 import { createHash } from 'node:crypto'
 import { traitsOf, type UnsignedTransaction, type Registry } from '@custody/chains'
 import { z } from 'zod'
@@ -56,7 +57,7 @@ const BODIES = {
   enrol: z.object({
     api_key: z.uuid(),
     public_key_pem: z.string().max(16_384),
-    role: z.enum(['full', 'read-only']),
+    role: z.enum(API_ROLES),
     workspace: name,
     sub_account: z.int().min(1),
     sub_account_name: name.optional(),

@@ -1,3 +1,4 @@
+import { API_ROLES } from '@custody/request-auth/roles'
 import { z } from 'zod'
 import { proofSchema } from '../../envelope.ts'
 import { count, digits, node, nodeSignatures } from './values.ts'
@@ -39,7 +40,7 @@ export const PEOPLE = {
   enrol: z.strictObject({
     api_key: z.string(),
     public_key_pem: z.string(),
-    role: z.enum(['full', 'read-only']),
+    role: z.enum(API_ROLES),
     workspace: z.string(),
     sub_account: count,
     /**

@@ -13,7 +13,7 @@ import {
   type Principal,
 } from './authenticator.ts'
 import { DOCUMENT_BYTES_MAX, PUBLIC_BODY_BYTES_MAX } from '../bodies.ts'
-import type { Endpoint } from '../endpoint.ts'
+import { rolesOf, type Endpoint } from '../endpoint.ts'
 import { assertExactTarget } from '../exact-target.ts'
 import type { AddressLimits, RateState } from '../rate-limit.ts'
 
@@ -122,18 +122,20 @@ async function admitCaller(
   {
     identified,
     rawBody,
-    definition: { access, path, heavy },
+    definition,
   }: { identified: Identified; rawBody: string; definition: Endpoint },
 ): Promise<{ caller: KnownCaller; signed: SignedRequest }> {
+  const { access, path, heavy } = definition
   const { caller, signed, rate } = await authenticate(services, identified, rawBody, {
     path,
     weight: heavy?.weight ?? 1,
   })
   request.rate = rate
-  if (access === 'write' && caller.role !== 'full')
+  const roles = rolesOf(definition)
+  if (!roles.includes(caller.role))
     throw new ApiError(
       'READ_ONLY',
-      'this API key is read-only; the operation requires a key with the role full',
+      `this API key has the role ${caller.role}; the operation requires a key with the role ${roles.join(' or ')}`,
     )
   if (access === 'write') assertExactTarget(request.raw.url ?? '', path)
   if (access === 'write') services.hold.assertOpen()

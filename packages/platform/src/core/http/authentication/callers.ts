@@ -1,3 +1,4 @@
+import type { ApiRole } from '@custody/request-auth/roles'
 import type { KeyObject } from 'node:crypto'
 import { parsePublicKey } from '@custody/request-auth'
 import type { Environment } from '../../environment.ts'
@@ -122,7 +123,7 @@ export class Callers {
   async #look(apiKey: string): Promise<KnownCaller | null> {
     const row = await this.#database.one<{
       api_key: string
-      role: 'full' | 'read-only'
+      role: ApiRole
       public_key_pem: string
       rate_limit: number | null
       sub_account_id: string

@@ -1,3 +1,4 @@
+import { API_ROLES } from '@custody/request-auth/roles'
 import { STATUS_CODES } from 'node:http'
 import {
   ADDRESS_MAX,
@@ -9,7 +10,7 @@ import {
   WORD_MAX,
 } from '../../bounds.ts'
 import { ERRORS, type ErrorCode } from '../../errors.ts'
-import type { Endpoint } from '../endpoint.ts'
+import { rolesOf, type Endpoint } from '../endpoint.ts'
 import { EXAMPLE_ID } from './examples.ts'
 import type { Components, JsonSchema } from './components.ts'
 
@@ -227,17 +228,18 @@ const BEFORE: readonly ErrorCode[] = [
 export function codesOf({
   method,
   access,
+  roles,
   params,
   errors = [],
   heavy,
-}: Pick<Endpoint, 'method' | 'access' | 'params' | 'errors' | 'heavy'>): ErrorCode[] {
+}: Pick<Endpoint, 'method' | 'access' | 'roles' | 'params' | 'errors' | 'heavy'>): ErrorCode[] {
   const codes = new Set<ErrorCode>(['INVALID_REQUEST', 'UNKNOWN_FIELD', ...errors, ...BEFORE])
   if (method !== 'GET')
     for (const code of ['INVALID_JSON', 'PAYLOAD_TOO_LARGE'] as const) codes.add(code)
   if (method !== 'GET' || access !== 'public') codes.add('UNSUPPORTED_MEDIA_TYPE')
   if (access !== 'public')
     for (const code of ['UNAUTHORIZED', 'IP_NOT_ALLOWED'] as const) codes.add(code)
-  if (access === 'write') codes.add('READ_ONLY')
+  if (rolesOf({ access, roles }).length < API_ROLES.length) codes.add('READ_ONLY')
   if (heavy) codes.add('CONCURRENT_REQUEST')
   if (params) codes.add('NOT_FOUND')
   // The order is fixed, so that operations with the same codes share their responses.

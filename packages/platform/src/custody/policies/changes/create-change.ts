@@ -1,6 +1,6 @@
 import { LIMITS } from '@custody/policy'
 import { z } from 'zod'
-import { endpoint } from '../../../core/http/endpoint.ts'
+import { endpoint, PROPOSERS } from '../../../core/http/endpoint.ts'
 import { text } from '../../../core/http/schemas.ts'
 import { DOCUMENT_EXAMPLE, documentShape } from '../shapes.ts'
 import { collectedOf } from './collected.ts'
@@ -20,6 +20,7 @@ export const createPolicyChange = endpoint({
   path: '/dac/v1/policy/changes',
   summary: 'Propose a policy change',
   access: 'write',
+  roles: PROPOSERS,
   audit: 'entry',
   body: z.strictObject({
     document: documentShape,

@@ -1,7 +1,7 @@
 import { carriedApproval } from '@custody/policy'
 import { z } from 'zod'
 import { assertionShape } from '../../approvals/present.ts'
-import { endpoint } from '../../../core/http/endpoint.ts'
+import { endpoint, PROPOSERS } from '../../../core/http/endpoint.ts'
 import { pathId } from '../../../core/http/schemas.ts'
 import { findChange } from './change.ts'
 import { collectedOf } from './collected.ts'
@@ -21,6 +21,7 @@ export const provePolicyKey = endpoint({
   path: '/dac/v1/policy/changes/{id}/possessions',
   summary: 'Prove that a person holds a new key',
   access: 'write',
+  roles: PROPOSERS,
   audit: { not: 'it changes nothing that applies' },
   params: z.strictObject({ id: pathId }),
   body: carriedApproval

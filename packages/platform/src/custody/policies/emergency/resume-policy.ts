@@ -2,7 +2,7 @@ import { LIMITS } from '@custody/policy'
 import { z } from 'zod'
 import { needShape } from '../../approvals/judgement.ts'
 import { ApiError } from '../../../core/errors.ts'
-import { endpoint } from '../../../core/http/endpoint.ts'
+import { endpoint, CARRIERS } from '../../../core/http/endpoint.ts'
 import { HASH_PATTERN, policyHash } from '../shapes.ts'
 import {
   recordedShape,
@@ -24,6 +24,7 @@ export const resumePolicy = endpoint({
   path: '/dac/v1/policy/resume',
   summary: 'Approve the end of a stop',
   access: 'write',
+  roles: CARRIERS,
   audit: 'entry',
   body: z.strictObject({
     ...signerFields,

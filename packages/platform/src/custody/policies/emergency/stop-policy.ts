@@ -1,7 +1,7 @@
 import { text } from '@custody/request-auth/bodies'
 import { z } from 'zod'
 import { ApiError } from '../../../core/errors.ts'
-import { endpoint } from '../../../core/http/endpoint.ts'
+import { endpoint, CARRIERS } from '../../../core/http/endpoint.ts'
 import { policyHash } from '../shapes.ts'
 import {
   recordedShape,
@@ -23,6 +23,7 @@ export const stopPolicy = endpoint({
   path: '/dac/v1/policy/stop',
   summary: 'Stop signing',
   access: 'write',
+  roles: CARRIERS,
   audit: 'entry',
   body: z.strictObject({
     ...signerFields,

@@ -1,7 +1,7 @@
 import { carriedApproval } from '@custody/policy'
 import { text } from '@custody/request-auth/bodies'
 import { z } from 'zod'
-import { endpoint } from '../../../core/http/endpoint.ts'
+import { endpoint, CARRIERS } from '../../../core/http/endpoint.ts'
 import { policyHash } from '../shapes.ts'
 import {
   deliver,
@@ -25,6 +25,7 @@ export const suspendPolicyKey = endpoint({
   path: '/dac/v1/policy/suspend',
   summary: 'Suspend a key',
   access: 'write',
+  roles: CARRIERS,
   audit: 'entry',
   body: z.strictObject({
     ...signerFields,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { HASH_MAX } from '../../../core/bounds.ts'
-import { endpoint } from '../../../core/http/endpoint.ts'
+import { endpoint, CARRIERS } from '../../../core/http/endpoint.ts'
 import { HASH_PATTERN, policyHash } from '../shapes.ts'
 import {
   deliver,
@@ -22,6 +22,7 @@ export const vetoPolicy = endpoint({
   path: '/dac/v1/policy/veto',
   summary: 'Veto a policy change',
   access: 'write',
+  roles: CARRIERS,
   audit: 'entry',
   body: z.strictObject({
     ...signerFields,

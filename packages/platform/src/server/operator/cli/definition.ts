@@ -41,7 +41,7 @@ export const ORDER = {
 export const WISH = {
   ...WORKSPACE,
   '!sub-account S': 'name of the sub-account',
-  '!role ROLE': 'role of the API user: full or read-only',
+  '!role ROLE': 'role of the API user: full, approve (cannot pay), or read-only',
   '!public-key KEY':
     'PEM file with the RSA public key of the API user, or base64:… as the control panel shows it',
   'trust-file FILE':
