@@ -192,6 +192,11 @@ const signerMetrics = ({ gauge }: Factory) => ({
     'Number of other nodes that the signer node cannot reach',
     'node',
   ),
+  signerHeapUsed: gauge(
+    'custody_signer_heap_used_ratio',
+    'Share of the heap of the signer node that is in use, between 0 and 1; it contains the index of the record',
+    'node',
+  ),
   signerPoliciesApart: gauge(
     'custody_signer_policies_apart',
     'Number of workspaces whose policy is late at the signer node, or differs from that of another node',

@@ -1,3 +1,4 @@
+import { getHeapStatistics } from 'node:v8'
 import { fromHeader } from '@custody/request-auth/orders'
 import { z } from 'zod'
 import packageFile from '../../package.json' with { type: 'json' }
@@ -131,6 +132,15 @@ async function policyCall(parts: NodeContext, call: string, text: string): Promi
   }
 }
 
+/**
+ * Share of the heap that is in use. The index of the record grows with each transfer, and a process whose
+ * heap is full ends.
+ */
+function heapUsedPercent(): number {
+  const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics()
+  return Math.round((used / limit) * 100)
+}
+
 export function status({
   config,
   store,
@@ -148,6 +158,7 @@ export function status({
     ready: !restoring(),
     mode: config.mode,
     clock: store.seconds(),
+    heap_used_percent: heapUsedPercent(),
     clock_doubted: store.record.doubted() !== null,
     keys: store.state.keys.size,
     enrolments: store.state.enrolments.size,

@@ -1,3 +1,5 @@
+import { LargeMap } from './large.ts'
+
 /**
  * Signed transactions of an address: fuel to it, and the maximum cost of sweeps from it; by nonce,
  * otherwise by transaction.
@@ -16,7 +18,7 @@ const sum = (map: Map<string, bigint>): bigint =>
 
 /** Deposit addresses that have received fuel. Amounts in the smallest native unit. */
 export class FuelledAddresses {
-  readonly #addresses = new Map<string, Fuelled>()
+  readonly #addresses = new LargeMap<string, Fuelled>()
 
   get(network: string, address: string): Fuelled | undefined {
     return this.#addresses.get(keyOf(network, address))

@@ -4,6 +4,7 @@ import type { GovernanceKind } from './entries/governance.ts'
 import { budgetChargesOf, windowChargesOf } from './charges.ts'
 import { Ends } from './ends.ts'
 import { FuelledAddresses } from './fuelled.ts'
+import { LargeMap } from './large.ts'
 import { OrderedTransactions } from './ordered.ts'
 import { PolicyReading } from './policy-reading.ts'
 import { Spending } from './spending.ts'
@@ -57,29 +58,29 @@ export class State {
   readonly #highestSubAccount = new Map<string, number>()
   readonly keys = new Map<string, KeyState>()
   readonly allocations = new Map<string, Allocation>()
-  readonly seen = new Map<string, Seen>()
+  readonly seen = new LargeMap<string, Seen>()
   /** Intents by their key, with the steps that were signed for them. */
-  readonly intents = new Map<string, Intent>()
+  readonly intents = new LargeMap<string, Intent>()
   /** Public ID of a request → its intent's key. */
-  readonly intentOfTransaction = new Map<string, string>()
+  readonly intentOfTransaction = new LargeMap<string, string>()
   /** Voids by the voided name (`policy/identity.ts`). */
-  readonly voids = new Map<string, { height: number; at: number }>()
+  readonly voids = new LargeMap<string, { height: number; at: number }>()
   /** Step key → transactions that entered round 1, oldest first. */
-  readonly steps = new Map<string, StepEntry[]>()
+  readonly steps = new LargeMap<string, StepEntry[]>()
   /** Steps by height in the record. */
-  readonly stepAt = new Map<number, StepEntry>()
+  readonly stepAt = new LargeMap<number, StepEntry>()
   /** Account → the highest nonce on record. */
-  readonly nonces = new Map<string, bigint>()
+  readonly nonces = new LargeMap<string, bigint>()
   /** Seen expiries by network. */
   readonly ends = new Map<string, Ends>()
   readonly spending = new Spending()
   /** Standing rules by ID. */
   readonly rules = new Map<string, StandingRule>()
   /** Forwards that entered signing, by the ID of their rule. */
-  readonly forwards = new Map<string, StepEntry[]>()
+  readonly forwards = new LargeMap<string, StepEntry[]>()
   readonly fuelled = new FuelledAddresses()
   readonly ordered = new OrderedTransactions()
-  readonly sessions = new Set<string>()
+  readonly sessions = new LargeMap<string, true>()
   readonly bans: Ban[] = []
   /**
    * Height at which the generation of a key started here, by key. Absent for a key that came from a
@@ -388,7 +389,7 @@ export class State {
         break
       }
       case 'session':
-        for (const id of entry.body.sessions) this.sessions.add(id)
+        for (const id of entry.body.sessions) this.sessions.set(id, true)
         break
       case 'nonce':
         this.#raiseNonce(entry.body.account, BigInt(entry.body.nonce))
@@ -474,7 +475,7 @@ export class State {
       const { kind, network: of, address, amount } = body.fuelled
       this.fuelled.count(of, address, kind, body.nonce ?? body.unsigned_hash, BigInt(amount))
     }
-    for (const id of body.sessions) this.sessions.add(id)
+    for (const id of body.sessions) this.sessions.set(id, true)
   }
 
   /**

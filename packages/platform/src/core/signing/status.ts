@@ -9,7 +9,7 @@ export interface NodeStatus {
 /**
  * Fields of a node's status. `clockS`: the node's clock, in whole seconds; `keysReady`: number of
  * prepared keys for future workspaces, by curve; `peersDown`: number of other nodes that it cannot
- * reach; `policiesApart`: number of workspaces whose policy is late there, or differs from that of
+ * reach; `heapUsedPercent`: share of its heap that is in use; null: not reported; `policiesApart`: number of workspaces whose policy is late there, or differs from that of
  * another node; `policiesUnproven`: number of other nodes that claim policies there which they do not
  * send; `windowsNearlyFull`: number of windows of policies of which at least 90 % is used;
  * `policyResets`: number of workspaces whose policy an operator wants to replace by a
@@ -21,6 +21,7 @@ interface ReportedStatus {
   clockS: number | null
   keysReady: Record<string, number>
   peersDown: number
+  heapUsedPercent: number | null
   policiesApart: number
   policiesUnproven: number
   windowsNearlyFull: number
@@ -35,6 +36,7 @@ interface Status {
   clock?: unknown
   pool?: unknown
   peers?: unknown
+  heap_used_percent?: unknown
   policies_apart?: unknown
   policies_unproven?: unknown
   policy_windows_nearly_full?: unknown
@@ -79,6 +81,7 @@ const read = ({
   clock,
   pool,
   peers,
+  heap_used_percent: heapUsed,
   policies_apart: policiesApart,
   policies_unproven: policiesUnproven,
   policy_windows_nearly_full: nearlyFull,
@@ -98,6 +101,7 @@ const read = ({
     ? peers.filter((each: { reachable?: unknown } | null) => each?.reachable !== true).length
     : 0,
   // Absent in earlier versions.
+  heapUsedPercent: typeof heapUsed === 'number' ? heapUsed : null,
   policiesApart: typeof policiesApart === 'number' ? policiesApart : 0,
   policiesUnproven: readBans(policiesUnproven).length,
   windowsNearlyFull: typeof nearlyFull === 'number' ? nearlyFull : 0,

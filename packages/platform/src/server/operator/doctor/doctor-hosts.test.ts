@@ -12,7 +12,13 @@ import packageFile from '../../../../package.json' with { type: 'json' }
 import { askDatabase, databaseFindings, doctorFacts, type DatabaseFacts } from './database.ts'
 import { diagnoseDisk } from './disk.ts'
 import { findingLine, type Finding } from './findings.ts'
-import { diagnoseNodes, keyFindings, policyFindings, type NodesExpected } from './nodes.ts'
+import {
+  diagnoseNodes,
+  keyFindings,
+  memoryFindings,
+  policyFindings,
+  type NodesExpected,
+} from './nodes.ts'
 import { diagnosePublic } from './public.ts'
 import { diagnosePrices, priceLines } from '../../../custody/prices/coverage.ts'
 import { useApi } from '../../../../testing/api-support.ts'
@@ -117,6 +123,18 @@ test('the doctor warns if no key of a curve is ready although the pool should ha
     `warning: signer 1 has 2 of 2 secp256k1 and 0 ${says}`,
   ])
   assert.deepEqual(levels(findings(1)), [`ok: signer 1 has 2 of 2 secp256k1 and 1 ${says}`])
+})
+
+test('warns of a node that uses half of its heap or more', () => {
+  const found = (heap_used_percent: unknown) =>
+    memoryFindings({ node: 2, status: { heap_used_percent }, reason: '', offS: 0 })
+  for (const value of [undefined, 'much', 0, 49]) assert.deepEqual(found(value), [])
+  for (const value of [50, 97]) {
+    const [finding] = found(value)
+    assert.equal(finding?.level, 'warning')
+    assert.match(finding?.message ?? '', new RegExp(`^signer 2 uses ${value} % of its heap`))
+  }
+  assert.deepEqual(memoryFindings({ node: 2, status: null, reason: 'away', offS: null }), [])
 })
 
 test('the doctor names a node that claims policies which it does not send', () => {

@@ -26,6 +26,7 @@ interface Status {
   key_queue?: unknown
   keys_not_in_backup?: unknown
   policies_unproven?: unknown
+  heap_used_percent?: unknown
 }
 /**
  * Status of one node, with its clock. `offS`: difference of the node's clock in seconds, positive
@@ -84,6 +85,7 @@ export async function diagnoseNodes(
       ...requests.flatMap((each) => ofNode(each, mode, version)),
       ...requests.flatMap((each) => keyFindings(each, mode)),
       ...requests.flatMap(policyFindings),
+      ...requests.flatMap(memoryFindings),
     ]
   } finally {
     signers.close()
@@ -278,4 +280,20 @@ export function policyFindings({ node, status }: NodeStatus): Finding[] {
         `${peer} is faulty or hostile (docs/production/runbooks.md)`,
     ),
   )
+}
+
+/** Share of a node's heap in percent from which it must get more memory. */
+const HEAP_MUCH = 50
+
+/** Returns a finding about a node whose heap is half full: its index grows with each transfer. */
+export function memoryFindings({ node, status }: NodeStatus): Finding[] {
+  const used = status?.heap_used_percent
+  if (typeof used !== 'number' || used < HEAP_MUCH) return []
+  return [
+    warning(
+      'signers',
+      `signer ${node} uses ${used} % of its heap; a node whose heap is full ends, and ends again after each start`,
+      'give it a larger heap before that (NODE_OPTIONS=--max-old-space-size, docs/production/sizing.md#memory-of-a-node)',
+    ),
+  ]
 }

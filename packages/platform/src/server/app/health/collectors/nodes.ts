@@ -15,6 +15,7 @@ export async function collectNodes({ signers, metrics, environment }: Services):
   metrics.signerClock.reset()
   metrics.signerKeysReady.reset()
   metrics.signerPeersDown.reset()
+  metrics.signerHeapUsed.reset()
   metrics.signerPoliciesApart.reset()
   metrics.signerPoliciesUnproven.reset()
   metrics.signerPolicyResets.reset()
@@ -31,6 +32,8 @@ export async function collectNodes({ signers, metrics, environment }: Services):
     for (const [curve, count] of Object.entries(keysReady))
       metrics.signerKeysReady.labels(node, curve).set(count)
     metrics.signerPeersDown.labels(node).set(peersDown)
+    const { heapUsedPercent } = each.status
+    if (heapUsedPercent !== null) metrics.signerHeapUsed.labels(node).set(heapUsedPercent / 100)
     metrics.signerPoliciesApart.labels(node).set(policiesApart)
     metrics.signerPoliciesUnproven.labels(node).set(each.status.policiesUnproven)
     metrics.signerPolicyResets.labels(node).set(policyResets)
