@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document c1e24c2eca6675dd7a60d4cf0a88cc6190291028f48624627410bc2496adf0d6
-// types ffb96acb576e896be6f60f350ff3d19289485d8fea1455c357acece0e3481b3a
+// document 2209f91bd9fa7deb17fac41396b3d7396097e65b68947ea0abcd1d2e548f61e8
+// types c61a4c54463f3776439ab99894a01945f69ef8af9ff0f96ace35f121f37d8dd6
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -1126,9 +1126,14 @@ export interface components {
             total: Decimal;
             /**
              * Format: decimal
-             * @description null: no current price is available
+             * @description Value of `total`; null: no current price is available
              */
             usd: Decimal | null;
+            /**
+             * Format: decimal
+             * @description Price of one unit; null: no current price is available
+             */
+            price_usd: Decimal | null;
         };
         ExchangeDepositAddress: {
             address: string;

@@ -73,6 +73,8 @@ test('displays any decimal exactly or marks it as rounded', () => {
 test('calculates the value of an amount exactly', () => {
   assert.equal(worth('0.000000000000000001', '3000.5'), '0.0000000000000030005')
   assert.equal(worth('2', '0.5'), '1')
+  assert.equal(worth('1.000000000000000000000001', '2'), '2.000000000000000000000002')
+  assert.equal(worth('-1.5', '2'), '-3')
   assert.equal(worth('1,5', '2'), null)
 })
 

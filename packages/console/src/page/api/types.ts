@@ -155,7 +155,7 @@ export interface Overview {
     balance: Decimal
     available: Decimal
     pending: Decimal
-    usd: Decimal | null
+    price_usd: Decimal | null
   }[]
   total_usd: Decimal
   counts: { pending: number; held: number; frozen: number; failed_24h: number }

@@ -17,10 +17,20 @@ import { Button, Check, Dialog, LinkButton, onSubmit, Text } from '../parts/form
 import { KeyNotice } from '../parts/key-notice.tsx'
 import { Card, Empty, Facts, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
 import { amountError, amountOf, AssetChoice, useSequence } from '../parts/pick.tsx'
-import { Amount, Id, tickerOf, Time, Worth } from '../parts/values.tsx'
+import { Amount, Id, tickerOf, Time } from '../parts/values.tsx'
+import { worthColumns } from '../parts/worth.tsx'
 import { Status } from '../parts/status.tsx'
 import { Table } from '../parts/table.tsx'
 import { go } from '../router.ts'
+
+const TOTAL = worthColumns(
+  { amount: 'In all', worth: 'Value in all' },
+  ({ asset, total, price_usd: price }: ExchangeAccountWithBalances['balances'][number]) => ({
+    amount: total,
+    asset,
+    price,
+  }),
+)
 
 /**
  * Deposit to an exchange: a transfer to the address that the exchange returned and the person has
@@ -340,19 +350,11 @@ export function ExchangePage({ id }: { id: string }) {
                 {
                   head: 'Available',
                   isNumber: true,
+                  isMinor: true,
                   cell: ({ available }) => <Amount value={available} />,
                 },
-                {
-                  head: 'In all',
-                  isNumber: true,
-                  isMinor: true,
-                  cell: ({ total }) => <Amount value={total} />,
-                },
-                {
-                  head: 'Value',
-                  isNumber: true,
-                  cell: ({ usd: value }) => <Worth value={value} />,
-                },
+                TOTAL.amount,
+                TOTAL.worth,
               ]}
               empty={<Empty icon="exchange" title="The account has no balance" />}
             />

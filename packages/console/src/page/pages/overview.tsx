@@ -7,7 +7,8 @@ import { Chart } from '../parts/chart.tsx'
 import { LinkButton } from '../parts/form.tsx'
 import { Shape, type Tone } from '../parts/icons.tsx'
 import { Card, Empty, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
-import { Amount, AssetName, Usd, Worth } from '../parts/values.tsx'
+import { Amount, AssetName, Dollars, Usd } from '../parts/values.tsx'
+import { BALANCE, sortedByWorth } from '../parts/worth.tsx'
 import { Table } from '../parts/table.tsx'
 
 interface Need {
@@ -182,7 +183,6 @@ export function OverviewPage() {
   )
   const health = useRead<Health>(ofWorkspace('/health'))
   const { data } = overview
-  const byWorth = data?.balances.toSorted((a, b) => Number(b.usd ?? 0) - Number(a.usd ?? 0))
   return (
     <Page
       title="Overview"
@@ -208,7 +208,7 @@ export function OverviewPage() {
               {data === undefined ? (
                 <span class="skeleton total-waiting" />
               ) : (
-                <Worth value={data.total_usd} />
+                <Dollars value={data.total_usd} />
               )}
             </p>
           </Card>
@@ -225,16 +225,12 @@ export function OverviewPage() {
             <Table
               label="Balances"
               reading={overview}
-              rows={byWorth}
+              rows={sortedByWorth(data?.balances)}
               keyOf={({ asset }) => asset}
               hrefOf={({ asset }) => pageAt(`/wallets/${asset}`)}
               columns={[
                 { head: 'Asset', cell: ({ asset }) => <AssetName of={asset} /> },
-                {
-                  head: 'Balance',
-                  isNumber: true,
-                  cell: ({ asset, balance }) => <Amount value={balance} of={asset} />,
-                },
+                BALANCE.amount,
                 {
                   head: 'On the way',
                   isNumber: true,
@@ -246,11 +242,7 @@ export function OverviewPage() {
                       <Amount value={pending} of={asset} />
                     ),
                 },
-                {
-                  head: 'Value',
-                  isNumber: true,
-                  cell: ({ usd: value }) => <Worth value={value} />,
-                },
+                BALANCE.worth,
               ]}
               empty={
                 <Empty

@@ -1,6 +1,5 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { worth } from '../api/decimal.ts'
 import { mirror, pageAt } from '../api/scope.ts'
 import { ANOTHER_STANDS, sign } from '../api/sign.ts'
 import type { FeeEstimate, Transaction, TransactionPage } from '../api/types.ts'
@@ -11,7 +10,8 @@ import { Button, Check, onSubmit, Text } from './form.tsx'
 import { KeyNotice } from './key-notice.tsx'
 import { Card, Note, Page, ProblemNote } from './page.tsx'
 import { PolicyVerdict } from './policy-verdict.tsx'
-import { Amount, AssetName, Time, Worth } from './values.tsx'
+import { Amount, AssetName, Time } from './values.tsx'
+import { AmountWorth } from './worth.tsx'
 import { go } from '../router.ts'
 
 /** Content of a form. */
@@ -87,15 +87,7 @@ export function Review({
     <Page title="Review" lead="Nothing is sent yet.">
       <Card>
         <p class="total">
-          −<Amount value={amount.text} of={draft.asset} />
-          {price === null ? null : (
-            <>
-              {' '}
-              <span class="total-usd muted">
-                <Worth value={worth(amount.text, price)} />
-              </span>
-            </>
-          )}
+          <AmountWorth before="−" of={{ amount: amount.text, asset: draft.asset, price }} />
         </p>
         <p class="review-address">
           <span class="label">To</span>

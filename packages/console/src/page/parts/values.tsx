@@ -43,10 +43,10 @@ export const Usd = ({ value }: { value: string | null | undefined }) => (
 )
 
 /**
- * Value of coins to the cent. If digits are omitted it is marked, and a tooltip contains all of
- * them.
+ * Dollars to the cent. If digits are omitted it is marked, and a tooltip contains all of them. The
+ * value of coins is displayed by the components of `worth.tsx`.
  */
-export function Worth({ value }: { value: string | null | undefined }) {
+export function Dollars({ value }: { value: string | null | undefined }) {
   const { text, exact } = usdShort(value)
   return (
     <span class="amount" title={exact ?? undefined}>
