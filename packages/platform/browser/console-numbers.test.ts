@@ -1,5 +1,5 @@
 // Tests of the numbers of the control panel in a real browser: a value belongs to the amount beside
-// it.
+// it, and a phone breaks no number, badge or address inside.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
@@ -7,7 +7,7 @@ import pino from 'pino'
 import { startBrowser } from '../../../testing/browser.ts'
 import { consolePages } from '../src/console-api/console/pages.ts'
 import { useApi } from '../testing/api-support.ts'
-import { Visitor } from '../testing/console-browser.ts'
+import { DESK, look, PHONE, picture, Visitor } from '../testing/console-browser.ts'
 import { join } from '../testing/console-fixture.ts'
 import { call, transferBody, type Transfer } from '../testing/harness.ts'
 
@@ -117,5 +117,62 @@ test('at a price of one dollar, each value equals the amount beside it', async (
   await visit('/wallets/ETH')
   const figure = page.locator('.figures > div', { hasText: 'Can be sent' })
   assert.match(await figure.innerText(), /^Can be sent\n8\.1\d+ ETH\n≈ \$8\.1\d\b/)
+  assert.deepEqual(visitor.problems, [])
+})
+
+/**
+ * Returns the numbers, asset badges and groups of addresses that are broken over lines. A number is
+ * digits with separators that are no part of a word; codes and commands may break.
+ */
+const broken = (): Promise<string[]> =>
+  page.evaluate(`(() => {
+    const NUMBER = /(?<![\\w.:-])[−+-]?\\$?\\d[\\d,]*(?:\\.\\d+)?(?![\\w:-])/g
+    const lines = (range) => new Set([...range.getClientRects()]
+      .filter(({ width }) => width > 0).map(({ top }) => Math.round(top))).size
+    const found = []
+    const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+    const range = document.createRange()
+    for (let node = walk.nextNode(); node !== null; node = walk.nextNode()) {
+      const at = node.parentElement
+      if (at.closest('script, style, .sr-only, pre') !== null || !at.checkVisibility()) continue
+      const whole = at.closest('.asset-badge, .asset-ticker, .group, .number')
+      if (whole !== null) {
+        range.selectNodeContents(whole)
+        if (lines(range) > 1) found.push(whole.textContent)
+      } else if (at.closest('code, .code') === null)
+        for (const match of node.data.matchAll(NUMBER)) {
+          range.setStart(node, match.index)
+          range.setEnd(node, match.index + match[0].length)
+          if (lines(range) > 1) found.push(match[0])
+        }
+    }
+    return [...new Set(found)]
+  })()`)
+
+test('a phone breaks no number, badge or group of an address, and shortens long amounts', async () => {
+  for (const path of paths) {
+    await page.setViewportSize(PHONE)
+    await visit(path)
+    assert.deepEqual(await broken(), [], `${path} at 390 pixels`)
+    const name = path.replaceAll(/\W+/g, '-').slice(0, 24)
+    await page.setViewportSize(DESK)
+    await look(page, `${path} with long amounts`, { picture: `numbers${name}`, isOnPhone: true })
+  }
+  await page.setViewportSize(PHONE)
+  await visit('/wallets/BTC')
+  await page.getByRole('button', { name: 'Main address' }).click()
+  const address = page.locator('dialog .id.is-whole bdi')
+  assert.match(await address.innerText(), /^bcrt1\w+$/)
+  assert.deepEqual(await broken(), [], 'a dialog with an address')
+  await picture(page, 'numbers-address-phone')
+  await visit('/wallets')
+  const short = page.getByRole('button', { name: '9.999906850748929612 ETH' })
+  assert.equal(await short.innerText(), '≈\u00a09.999906')
+  await short.click()
+  await page.locator('.toast', { hasText: '9.999906850748929612 ETH' }).waitFor()
+  assert.equal(new URL(page.url()).pathname, '/console/w/acme/main/wallets')
+  await page.setViewportSize(DESK)
+  await page.locator('td').getByText('9.999906850748929612 ETH', { exact: true }).waitFor()
+  assert.equal(await short.count(), 0)
   assert.deepEqual(visitor.problems, [])
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from '../../../../testing/property.ts'
-import { amountText, usd, unitsText, usdShort } from './amounts.ts'
+import { amountShort, amountText, usd, unitsText, usdShort } from './amounts.ts'
 import { worth } from './api/decimal.ts'
 
 /** Returns the decimal number of a displayed text. */
@@ -38,6 +38,31 @@ test('displays amounts and dollars with every digit, in groups of three', () => 
     '$0.00',
     '$19.9000001',
     '–',
+  ])
+})
+
+test('shortens long amounts for phones by omitting digits, and marks them', () => {
+  const shown = [
+    '9.999906850748929612',
+    '494.99999',
+    '1234567890.12345678',
+    '-8.109906850748929611',
+    '0.000000000000000001',
+    '-0.000000000000000001',
+    '48000000.00',
+    '123456789012345',
+    '0.123456000000000001',
+  ].map(amountShort)
+  assert.deepEqual(shown, [
+    '≈ 9.999906',
+    null,
+    '≈ 1,234,567,890',
+    '≈ −8.109906',
+    '< 0.000001',
+    '> −0.000001',
+    null,
+    null,
+    '≈ 0.123456',
   ])
 })
 

@@ -65,6 +65,7 @@ export function ApprovalPage({ id }: { id: string }) {
               : [
                   'Fee at most',
                   <Amount
+                    isExact
                     key="fee"
                     value={unitsText(facts.fee_max, facts.fee_decimals)}
                     of={facts.fee_asset}
@@ -75,6 +76,7 @@ export function ApprovalPage({ id }: { id: string }) {
               : [
                   'Planned fee, not signed',
                   <Amount
+                    isExact
                     key="planned"
                     value={unitsText(approval.planned_fee, facts.fee_decimals)}
                     of={facts.fee_asset}
@@ -85,6 +87,7 @@ export function ApprovalPage({ id }: { id: string }) {
               : [
                   'Smallest forward',
                   <Amount
+                    isExact
                     key="min"
                     value={unitsText(standing.min_amount, facts.decimals)}
                     of={facts.asset}
@@ -95,6 +98,7 @@ export function ApprovalPage({ id }: { id: string }) {
               : [
                   'Maximum in 24 hours',
                   <Amount
+                    isExact
                     key="cap"
                     value={unitsText(standing.daily_cap, facts.decimals)}
                     of={facts.asset}

@@ -43,7 +43,7 @@ export function ApprovalAmount({ of }: { of: TransferFacts }) {
   return of.amount === null ? (
     <span class="muted">each forward of the rule</span>
   ) : (
-    <Amount value={unitsText(of.amount, of.decimals)} of={of.asset} />
+    <Amount isExact value={unitsText(of.amount, of.decimals)} of={of.asset} />
   )
 }
 

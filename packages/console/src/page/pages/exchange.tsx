@@ -18,19 +18,10 @@ import { KeyNotice } from '../parts/key-notice.tsx'
 import { Card, Empty, Facts, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
 import { amountError, amountOf, AssetChoice, useSequence } from '../parts/pick.tsx'
 import { Amount, Id, tickerOf, Time } from '../parts/values.tsx'
-import { worthColumns } from '../parts/worth.tsx'
+import { AmountWorth } from '../parts/worth.tsx'
 import { Status } from '../parts/status.tsx'
 import { Table } from '../parts/table.tsx'
 import { go } from '../router.ts'
-
-const TOTAL = worthColumns(
-  { amount: 'In all', worth: 'Value in all' },
-  ({ asset, total, price_usd: price }: ExchangeAccountWithBalances['balances'][number]) => ({
-    amount: total,
-    asset,
-    price,
-  }),
-)
 
 /**
  * Deposit to an exchange: a transfer to the address that the exchange returned and the person has
@@ -353,8 +344,13 @@ export function ExchangePage({ id }: { id: string }) {
                   isMinor: true,
                   cell: ({ available }) => <Amount value={available} />,
                 },
-                TOTAL.amount,
-                TOTAL.worth,
+                {
+                  head: 'In all',
+                  isNumber: true,
+                  cell: ({ asset, total: amount, price_usd: price }) => (
+                    <AmountWorth of={{ amount, asset, price }} />
+                  ),
+                },
               ]}
               empty={<Empty icon="exchange" title="The account has no balance" />}
             />

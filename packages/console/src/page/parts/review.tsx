@@ -10,7 +10,7 @@ import { Button, Check, onSubmit, Text } from './form.tsx'
 import { KeyNotice } from './key-notice.tsx'
 import { Card, Note, Page, ProblemNote } from './page.tsx'
 import { PolicyVerdict } from './policy-verdict.tsx'
-import { Amount, AssetName, Time } from './values.tsx'
+import { Amount, AssetName, Groups, Time } from './values.tsx'
 import { AmountWorth } from './worth.tsx'
 import { go } from '../router.ts'
 
@@ -87,12 +87,12 @@ export function Review({
     <Page title="Review" lead="Nothing is sent yet.">
       <Card>
         <p class="total">
-          <AmountWorth before="−" of={{ amount: amount.text, asset: draft.asset, price }} />
+          <AmountWorth isExact before="−" of={{ amount: amount.text, asset: draft.asset, price }} />
         </p>
         <p class="review-address">
           <span class="label">To</span>
           <bdi dir="ltr" class="code">
-            {draft.address.slice(0, -END_LENGTH)}
+            <Groups of={draft.address.slice(0, -END_LENGTH)} />
             <mark>{wanted}</mark>
           </bdi>
         </p>
@@ -113,7 +113,7 @@ export function Review({
             <div>
               <dt>Network fee, about</dt>
               <dd>
-                <Amount value={fee.fee} of={fee.fee_asset} />
+                <Amount isExact value={fee.fee} of={fee.fee_asset} />
               </dd>
             </div>
           )}
@@ -161,7 +161,7 @@ export function Review({
               <>
                 Send exactly{' '}
                 <strong>
-                  <Amount value={amount.text} of={draft.asset} />
+                  <Amount isExact value={amount.text} of={draft.asset} />
                 </strong>
               </>
             }

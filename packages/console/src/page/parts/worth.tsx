@@ -6,7 +6,7 @@ import { usd } from '../amounts.ts'
 import { worth } from '../api/decimal.ts'
 import type { Decimal, Overview, Transaction } from '../api/types.ts'
 import { isOutgoing } from './outgoing.ts'
-import { Amount, Dollars } from './values.tsx'
+import { Amount, Dollars, isPhone } from './values.tsx'
 import type { Column } from './table.tsx'
 
 /** An amount of an asset and the price of one unit in US dollars; `price` null: not known. */
@@ -24,12 +24,21 @@ export const Worth = ({ amount, price }: Pick<Valued, 'amount' | 'price'>) => (
 /**
  * An amount followed by its value, if the price is known.
  * @param before text before the amount, for example a sign
+ * @param isExact all digits also on phones
  */
-export function AmountWorth({ of, before = '' }: { of: Valued; before?: string }) {
+export function AmountWorth({
+  of,
+  before = '',
+  isExact = false,
+}: {
+  of: Valued
+  before?: string
+  isExact?: boolean
+}) {
   return (
     <>
       {before}
-      <Amount value={of.amount} of={of.asset} />
+      <Amount value={of.amount} of={of.asset} isExact={isExact} />
       {of.price === null || of.amount === null ? null : (
         <>
           {' '}
@@ -59,12 +68,25 @@ export function worthFigure(name: string, of: Valued, more: ComponentChildren = 
   }
 }
 
+/** An amount, and on a phone its value below it. */
+const AmountOverWorth = ({ of }: { of: Valued }) => (
+  <>
+    <Amount value={of.amount} of={of.asset} />
+    {isPhone.value ? (
+      <div class="muted worth">
+        <Worth {...of} />
+      </div>
+    ) : null}
+  </>
+)
+
 /**
- * The two columns of an amount and its value.
+ * The two columns of an amount and its value, for a table whose rows open a page. On a phone the
+ * value is below the amount.
  * @param of the amount of a row
  * @param heads names of the columns
  */
-export function worthColumns<Row>(
+function worthColumns<Row>(
   heads: { amount: string; worth: string },
   of: (row: Row) => Valued,
 ): { amount: Column<Row>; worth: Column<Row> } {
@@ -72,12 +94,14 @@ export function worthColumns<Row>(
     amount: {
       head: heads.amount,
       isNumber: true,
-      cell: (row) => {
-        const { amount, asset } = of(row)
-        return <Amount value={amount} of={asset} />
-      },
+      cell: (row) => <AmountOverWorth of={of(row)} />,
     },
-    worth: { head: heads.worth, isNumber: true, cell: (row) => <Worth {...of(row)} /> },
+    worth: {
+      head: heads.worth,
+      isNumber: true,
+      isElsewhere: true,
+      cell: (row) => <Worth {...of(row)} />,
+    },
   }
 }
 
