@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 2209f91bd9fa7deb17fac41396b3d7396097e65b68947ea0abcd1d2e548f61e8
-// types c61a4c54463f3776439ab99894a01945f69ef8af9ff0f96ace35f121f37d8dd6
+// document f9ea5097a651b9dd33c00d0d1e8c95c314855787f420e1aa909c7d56e80c3ef6
+// types b221af3f0ee3a6ecfdb5f1d006e4bc6340e91d49b4bcd14010b83e6a03c50079
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -4097,15 +4097,17 @@ export interface operations {
     };
     exportStatement: {
         parameters: {
-            query: {
-                /** @description An `asset_name` from `GET /assets`; case-sensitive */
-                asset: string;
+            query?: {
+                /** @description Asset of the wallet or gas tank; by default all */
+                asset?: string;
                 /** @description wallet: the wallet of the asset in the sub-account. gas_tank: the gas tank of the workspace whose coin the asset is, with its fuel at addresses */
                 account?: "wallet" | "gas_tank";
                 /** @description Beginning of the period as Unix time in seconds, inclusive; by default all movements are included */
                 from?: number;
                 /** @description End of the period as Unix time in seconds, exclusive; by default now */
                 to?: number;
+                /** @description Whether the file begins with a byte order mark, without which Excel reads UTF-8 as Windows-1252; `false` for programs */
+                bom?: "true" | "false";
             };
         };
         requestBody?: never;
