@@ -217,6 +217,7 @@ export interface TransactionTimeline {
   deliveries: {
     id: string
     webhook: string
+    url: string
     event: string
     status: string
     attempts: number

@@ -1,4 +1,4 @@
-import { usd } from '../amounts.ts'
+import { usdShort } from '../amounts.ts'
 import { useState } from 'preact/hooks'
 import { ofSub, ofWorkspace, pageAt, scope, session } from '../api/scope.ts'
 import type { Health, Overview, Series } from '../api/types.ts'
@@ -7,7 +7,7 @@ import { Chart } from '../parts/chart.tsx'
 import { LinkButton } from '../parts/form.tsx'
 import { Shape, type Tone } from '../parts/icons.tsx'
 import { Card, Empty, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
-import { Amount, AssetName, Dollars, Usd } from '../parts/values.tsx'
+import { Amount, AssetName, Dollars } from '../parts/values.tsx'
 import { BALANCE, sortedByWorth } from '../parts/worth.tsx'
 import { Table } from '../parts/table.tsx'
 
@@ -61,7 +61,7 @@ function needs(
     prepaid.status !== 'ok'
       ? {
           tone: prepaid.status === 'empty' ? 'bad' : 'warn',
-          text: `The prepaid fee account is ${prepaid.status}: ${usd(prepaid.balance)} left`,
+          text: `The prepaid fee account is ${prepaid.status}: ${usdShort(prepaid.balance).text} left`,
           href: pageAt('/prepaid'),
         }
       : null,
@@ -274,15 +274,15 @@ export function OverviewPage() {
             ) : (
               <dl class="lines">
                 <div>
-                  <dt>Prepaid account</dt>
+                  <dt>Prepaid balance</dt>
                   <dd>
-                    <Usd value={data.prepaid.balance} />
+                    <Dollars value={data.prepaid.balance} />
                   </dd>
                 </div>
                 <div>
-                  <dt>Reserved of it</dt>
+                  <dt>Reserved besides</dt>
                   <dd>
-                    <Usd value={data.prepaid.reserved} />
+                    <Dollars value={data.prepaid.reserved} />
                   </dd>
                 </div>
                 <div>

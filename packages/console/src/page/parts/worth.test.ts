@@ -12,7 +12,7 @@ const ROOT = join(import.meta.dirname, '..')
 const VALUES = [
   [/\bamount_in_usd\b/, ['parts/worth.tsx']],
   [/\bworth\(/, ['api/decimal.ts', 'parts/worth.tsx']],
-  [/\busdShort\b/, ['amounts.ts', 'parts/values.tsx']],
+  [/\busdShort\b/, ['amounts.ts', 'parts/values.tsx', 'pages/overview.tsx']],
   [/(?:\.usd\b|\busd: )/, []],
   [/<(?:Usd|Dollars) [^>]*(?:worth|price|usd\b(?!\())/i, ['pages/overview.tsx', 'parts/worth.tsx']],
 ] as const
