@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document f9ea5097a651b9dd33c00d0d1e8c95c314855787f420e1aa909c7d56e80c3ef6
-// types b221af3f0ee3a6ecfdb5f1d006e4bc6340e91d49b4bcd14010b83e6a03c50079
+// document b6dddc1ed009e459fbd17b6bd8b36b391c57181f9cc2d3896907b524db515efc
+// types 305f2d3534d1a7703cf1fee0c2820e8a504b8f83121f30e5b4e156693ad6bd89
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -71,6 +71,9 @@ export interface components {
             change?: components["schemas"]["ApprovalChange"];
             needs: components["schemas"]["ApprovalNeed"][];
             have: components["schemas"]["ApprovalDecision"][];
+            /** @description Memo of the transfer; absent if it has none. The signer nodes do not verify it, and no approval signs it */
+            memo?: string;
+            requested_by?: components["schemas"]["ApprovalRequester"];
             /** Format: date-time */
             created_at: string;
             /**
@@ -127,6 +130,9 @@ export interface components {
             change?: components["schemas"]["ApprovalChange"];
             needs: components["schemas"]["ApprovalNeed"][];
             have: components["schemas"]["ApprovalDecision"][];
+            /** @description Memo of the transfer; absent if it has none. The signer nodes do not verify it, and no approval signs it */
+            memo?: string;
+            requested_by?: components["schemas"]["ApprovalRequester"];
             /** Format: date-time */
             created_at: string;
             /**
@@ -219,6 +225,12 @@ export interface components {
             next: string | null;
             /** @description Whether there are more records */
             has_more: boolean;
+        };
+        /** @description Who requested it, as the platform states; no approval signs it. Absent for a policy change */
+        ApprovalRequester: {
+            api_key: string;
+            /** @description Name of the person who owns the API key, or the label of the key */
+            name: string | null;
         };
         ApprovalStatement: {
             /** @constant */
@@ -3725,6 +3737,7 @@ export type ApprovalFacts = components['schemas']['ApprovalFacts'];
 export type ApprovalNeed = components['schemas']['ApprovalNeed'];
 export type ApprovalOutcome = components['schemas']['ApprovalOutcome'];
 export type ApprovalPage = components['schemas']['ApprovalPage'];
+export type ApprovalRequester = components['schemas']['ApprovalRequester'];
 export type ApprovalStatement = components['schemas']['ApprovalStatement'];
 export type Asset = components['schemas']['Asset'];
 export type Balance = components['schemas']['Balance'];

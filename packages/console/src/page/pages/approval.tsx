@@ -5,7 +5,7 @@ import { unitsText } from '../amounts.ts'
 import { Card, Facts, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
 import { Amount, Id, tickerOf, Time } from '../parts/values.tsx'
 import { Status } from '../parts/status.tsx'
-import { ApprovalAmount, APPROVALS_LIVE, Needs } from './approvals.tsx'
+import { ApprovalAmount, APPROVALS_LIVE, Needs, Requester } from './approvals.tsx'
 import { Decisions, HowTo } from './decisions.tsx'
 import { ChangePage } from './policy-change.tsx'
 
@@ -104,6 +104,8 @@ export function ApprovalPage({ id }: { id: string }) {
                     of={facts.asset}
                   />,
                 ],
+            approval.memo === undefined ? null : ['Memo, not signed', approval.memo],
+            ['Requested by, not signed', <Requester key="requester" of={approval.requested_by} />],
             ['Policy', `number ${statement.policy.number}`],
             [
               'Hash of the policy',
