@@ -8,7 +8,7 @@ import { LinkButton } from '../parts/form.tsx'
 import { Shape, type Tone } from '../parts/icons.tsx'
 import { Card, Empty, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
 import { Amount, AssetName, Dollars } from '../parts/values.tsx'
-import { BALANCE, sortedByWorth } from '../parts/worth.tsx'
+import { BALANCE, sortedByWorth } from '../worth/worth.tsx'
 import { Table } from '../parts/table.tsx'
 
 interface Need {

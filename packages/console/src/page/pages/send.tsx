@@ -14,7 +14,7 @@ import { KeyNotice } from '../parts/key-notice.tsx'
 import { Card, Empty, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
 import { NO_DECIMAL } from '../parts/pick.tsx'
 import { Amount, tickerOf } from '../parts/values.tsx'
-import { AmountWorth, Worth } from '../parts/worth.tsx'
+import { AmountWorth, Worth } from '../worth/worth.tsx'
 import {
   addressHint,
   EMPTY_TAG,

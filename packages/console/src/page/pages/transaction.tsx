@@ -10,7 +10,7 @@ import { Button, Choice, Dialog, onSubmit, Text } from '../parts/form.tsx'
 import { KeyNotice } from '../parts/key-notice.tsx'
 import { Card, Facts, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
 import { Amount, AssetName, Id, tickerOf, Time, Usd } from '../parts/values.tsx'
-import { recordedWorth, TransactionWorth } from '../parts/worth.tsx'
+import { recordedWorth, TransactionWorth } from '../worth/worth.tsx'
 import { TransactionStatus } from '../parts/status.tsx'
 import {
   Attempts,

@@ -10,7 +10,7 @@ import { KeyNotice } from '../parts/key-notice.tsx'
 import { Card, Empty, Page, ProblemNote } from '../parts/page.tsx'
 import { Search } from '../parts/search.tsx'
 import { Amount, AssetName } from '../parts/values.tsx'
-import { BALANCE, sortedByWorth } from '../parts/worth.tsx'
+import { BALANCE, sortedByWorth } from '../worth/worth.tsx'
 import { Table } from '../parts/table.tsx'
 import { go, place, withQuery } from '../router.ts'
 

@@ -11,7 +11,7 @@ import { KeyNotice } from './key-notice.tsx'
 import { Card, Note, Page, ProblemNote } from './page.tsx'
 import { PolicyVerdict } from './policy-verdict.tsx'
 import { Amount, AssetName, Groups, Time } from './values.tsx'
-import { AmountWorth } from './worth.tsx'
+import { AmountWorth } from '../worth/worth.tsx'
 import { go } from '../router.ts'
 
 /** Content of a form. */

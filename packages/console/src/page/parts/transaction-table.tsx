@@ -5,7 +5,7 @@ import type { Reading } from '../api/use.ts'
 import { AssetName, Id, Time } from './values.tsx'
 import { TransactionStatus } from './status.tsx'
 import { Table, type Column } from './table.tsx'
-import { TRANSACTION_WORTH } from './worth.tsx'
+import { TRANSACTION_WORTH } from '../worth/worth.tsx'
 
 const TYPES: Record<string, string> = {
   Withdraw: 'Withdrawal',

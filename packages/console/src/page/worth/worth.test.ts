@@ -10,11 +10,11 @@ const ROOT = join(import.meta.dirname, '..')
  * one beside it, so only `worth.tsx` displays values, and computes them from that amount.
  */
 const VALUES = [
-  [/\bamount_in_usd\b/, ['parts/worth.tsx']],
-  [/\bworth\(/, ['api/decimal.ts', 'parts/worth.tsx']],
+  [/\bamount_in_usd\b/, ['worth/worth.tsx']],
+  [/\bworth\(/, ['api/decimal.ts', 'worth/worth.tsx']],
   [/\busdShort\b/, ['amounts.ts', 'parts/values.tsx', 'pages/overview.tsx']],
   [/(?:\.usd\b|\busd: )/, []],
-  [/<(?:Usd|Dollars) [^>]*(?:worth|price|usd\b(?!\())/i, ['pages/overview.tsx', 'parts/worth.tsx']],
+  [/<(?:Usd|Dollars) [^>]*(?:worth|price|usd\b(?!\())/i, ['pages/overview.tsx', 'worth/worth.tsx']],
 ] as const
 
 const uses = (files: readonly (readonly [string, string])[]): string[] =>

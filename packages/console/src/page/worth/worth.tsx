@@ -6,8 +6,8 @@ import { usd } from '../amounts.ts'
 import { worth } from '../api/decimal.ts'
 import type { Decimal, Overview, Transaction } from '../api/types.ts'
 import { isOutgoing } from './outgoing.ts'
-import { Amount, Dollars, isPhone } from './values.tsx'
-import type { Column } from './table.tsx'
+import { Amount, Dollars, isPhone } from '../parts/values.tsx'
+import type { Column } from '../parts/table.tsx'
 
 /** An amount of an asset and the price of one unit in US dollars; `price` null: not known. */
 export interface Valued {
