@@ -94,7 +94,7 @@ export function clientOf(config: Config): CustodyClient {
       apiKey: config.api_key,
       privateKey,
       trust: readTrustFile(config),
-      timeout_ms: 15_000,
+      timeoutMs: 15_000,
       retry: { attemptsMax: 2 },
       waitOnRateLimit: false,
     })

@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 2797e8a64ad3247a7c4b895a61f63341aeb8aa6c3d177bb60798a4f4fe429ef3
-// types 95aa291f1ed87f0025d82e1a1f2b8ee3c89fec4cdde11c797972ed3ad39269a5
+// document 791cc1377b70f1d9271d8972c7ddeed1169d616ebd23e38e23aa7d59db153270
+// types 1aed25f6374056ae86ebf184ba883df6281e65f82be130b33938090471359f88
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -73,6 +73,9 @@ export interface components {
             change?: components["schemas"]["ApprovalChange"];
             needs: components["schemas"]["ApprovalNeed"][];
             have: components["schemas"]["ApprovalDecision"][];
+            /** @description Memo of the transfer; absent if it has none. The signer nodes do not verify it, and no approval signs it */
+            memo?: string;
+            requested_by?: components["schemas"]["ApprovalRequester"];
             /** Format: date-time */
             created_at: string;
             /**
@@ -129,6 +132,9 @@ export interface components {
             change?: components["schemas"]["ApprovalChange"];
             needs: components["schemas"]["ApprovalNeed"][];
             have: components["schemas"]["ApprovalDecision"][];
+            /** @description Memo of the transfer; absent if it has none. The signer nodes do not verify it, and no approval signs it */
+            memo?: string;
+            requested_by?: components["schemas"]["ApprovalRequester"];
             /** Format: date-time */
             created_at: string;
             /**
@@ -221,6 +227,12 @@ export interface components {
             next: string | null;
             /** @description Whether there are more records */
             has_more: boolean;
+        };
+        /** @description Who requested it, as the platform states; no approval signs it. Absent for a policy change */
+        ApprovalRequester: {
+            api_key: string;
+            /** @description Name of the person who owns the API key, or the label of the key */
+            name: string | null;
         };
         ApprovalStatement: {
             /** @constant */
@@ -1128,9 +1140,14 @@ export interface components {
             total: Decimal;
             /**
              * Format: decimal
-             * @description null: no current price is available
+             * @description Value of `total`; null: no current price is available
              */
             usd: Decimal | null;
+            /**
+             * Format: decimal
+             * @description Price of one unit; null: no current price is available
+             */
+            price_usd: Decimal | null;
         };
         ExchangeDepositAddress: {
             address: string;
@@ -3724,6 +3741,7 @@ export type ApprovalFacts = components['schemas']['ApprovalFacts'];
 export type ApprovalNeed = components['schemas']['ApprovalNeed'];
 export type ApprovalOutcome = components['schemas']['ApprovalOutcome'];
 export type ApprovalPage = components['schemas']['ApprovalPage'];
+export type ApprovalRequester = components['schemas']['ApprovalRequester'];
 export type ApprovalStatement = components['schemas']['ApprovalStatement'];
 export type Asset = components['schemas']['Asset'];
 export type Balance = components['schemas']['Balance'];
@@ -4096,15 +4114,17 @@ export interface operations {
     };
     exportStatement: {
         parameters: {
-            query: {
-                /** @description An `asset_name` from `GET /assets`; case-sensitive */
-                asset: string;
+            query?: {
+                /** @description Asset of the wallet or gas tank; by default all */
+                asset?: string;
                 /** @description wallet: the wallet of the asset in the sub-account. gas_tank: the gas tank of the workspace whose coin the asset is, with its fuel at addresses */
                 account?: "wallet" | "gas_tank";
                 /** @description Beginning of the period as Unix time in seconds, inclusive; by default all movements are included */
                 from?: number;
                 /** @description End of the period as Unix time in seconds, exclusive; by default now */
                 to?: number;
+                /** @description Whether the file begins with a byte order mark, without which Excel reads UTF-8 as Windows-1252; `false` for programs */
+                bom?: "true" | "false";
             };
         };
         requestBody?: never;

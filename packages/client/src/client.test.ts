@@ -1060,7 +1060,7 @@ test('a service that does not respond in time causes a time-out error', async (t
   const slow = await TestServer.start(API_KEY, pair.publicKey)
   t.after(() => slow.stop())
   slow.script({ hang: true }, { hang: true })
-  const custody = client({ baseUrl: slow.url, timeout_ms: 100, retry: { attemptsMax: 2 } })
+  const custody = client({ baseUrl: slow.url, timeoutMs: 100, retry: { attemptsMax: 2 } })
   const error = await failure(custody.gasTanks())
   assert.deepEqual([error.status, error.code], [0, 'NETWORK'])
   assert.match(error.message, /no response from 127\.0\.0\.1:\d+ within 100 ms/)
@@ -1105,7 +1105,7 @@ test('waitForTransaction fails after its time-out', async () => {
       json({ id: 't', status: 'pending', sub_status: 'SIGNING' }),
     ),
   )
-  const error = await failure(custody.waitForTransaction('t', { timeout_ms: 50, interval_ms: 100 }))
+  const error = await failure(custody.waitForTransaction('t', { timeoutMs: 50, intervalMs: 100 }))
   assert.equal(error.code, 'TIMEOUT')
   assert.match(error.message, /SIGNING/)
   assert.equal(server.seen.length, 1)

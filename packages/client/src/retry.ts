@@ -3,8 +3,8 @@ export interface RetryOptions {
   /** Maximum number of attempts, including the first. */
   attemptsMax: number
   /** Wait before the second attempt in milliseconds, doubled for each further one. */
-  backoff_ms: number
-  backoffMax_ms: number
+  backoffMs: number
+  backoffMaxMs: number
 }
 
 /**
@@ -12,7 +12,7 @@ export interface RetryOptions {
  * random, so that many clients do not retry simultaneously.
  */
 export function backoff(options: RetryOptions, attempt: number, random: () => number): number {
-  const full = Math.min(options.backoffMax_ms, options.backoff_ms * 2 ** (attempt - 1))
+  const full = Math.min(options.backoffMaxMs, options.backoffMs * 2 ** (attempt - 1))
   return full / 2 + (random() * full) / 2
 }
 

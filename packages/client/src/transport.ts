@@ -36,7 +36,7 @@ export interface TransportOptions extends OnceOptions {
   /** Implementation of `fetch`, by default the global one. */
   fetch?: typeof globalThis.fetch
   /** Timeout of each attempt in milliseconds, 30,000 by default. */
-  timeout_ms?: number
+  timeoutMs?: number
   /**
    * Retry policy. Default: 5 attempts, with a wait of 1 s that doubles up to 60 s. `attemptsMax: 1`
    * disables retries.
@@ -147,7 +147,7 @@ export class Transport {
   readonly sleep: (ms: number) => Promise<void>
   readonly #sign: RequestSigner
   readonly #fetch: typeof globalThis.fetch
-  readonly #timeout_ms: number
+  readonly #timeoutMs: number
   readonly #retry: RetryOptions
   readonly #waitOnRateLimit: boolean
   readonly #mismatch: 'throw' | 'return'
@@ -173,8 +173,8 @@ export class Transport {
     // A browser's fetch throws if it is called as a method of another object.
     const fetch = options.fetch ?? globalThis.fetch
     this.#fetch = (input, init) => fetch(input, init)
-    this.#timeout_ms = options.timeout_ms ?? 30_000
-    this.#retry = { attemptsMax: 5, backoff_ms: 1000, backoffMax_ms: 60_000, ...options.retry }
+    this.#timeoutMs = options.timeoutMs ?? 30_000
+    this.#retry = { attemptsMax: 5, backoffMs: 1000, backoffMaxMs: 60_000, ...options.retry }
     this.#waitOnRateLimit = options.waitOnRateLimit ?? true
     this.#mismatch = options.idempotencyMismatch ?? 'throw'
     this.now = options.now ?? Date.now
@@ -338,7 +338,7 @@ export class Transport {
     body: string,
     options: RequestOptions,
   ): Promise<Response> {
-    const timeout = AbortSignal.timeout(this.#timeout_ms)
+    const timeout = AbortSignal.timeout(this.#timeoutMs)
     const signal = options.signal ? AbortSignal.any([timeout, options.signal]) : timeout
     const response = await this.#send(method, uri, body, { ...options, signal })
     try {
@@ -411,7 +411,7 @@ export class Transport {
     const isTimeout = error instanceof Error && error.name === 'TimeoutError'
     if (signal?.aborted && !isTimeout) return signal.reason
     const cause = isTimeout ? '' : causeOf(error)
-    const reason = isTimeout ? ` within ${this.#timeout_ms} ms` : cause && ` (${cause})`
+    const reason = isTimeout ? ` within ${this.#timeoutMs} ms` : cause && ` (${cause})`
     const from = new URL(this.baseUrl).host
     return new CustodyError(
       `${method} ${uri.split('?', 1)[0]}: no response from ${from}${reason}`,

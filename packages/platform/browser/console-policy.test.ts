@@ -129,9 +129,9 @@ async function waitingTransfer(): Promise<string> {
   const { database } = api
   const row = await database.one<{ id: string }>(
     `insert into transactions (id, kind, workspace_id, sub_account_id, asset, network, amount, fee,
-       fee_asset, source_type, destination_type, destination_id, state, status, next_run_at, request)
+       fee_asset, source_type, destination_type, destination_id, state, status, next_run_at, request, memo)
      values (gen_random_uuid(), 'WITHDRAWAL', $1, $2, 'ETH', 'ETH', '600000000000000000', '0', 'ETH', 'INTERNAL',
-       'EXTERNAL', $3, 'APPROVAL', 'pending', $4, $5) returning id`,
+       'EXTERNAL', $3, 'APPROVAL', 'pending', $4, $5, 'supplier 2') returning id`,
     [
       user.workspaceId,
       user.subAccountId,
@@ -141,6 +141,7 @@ async function waitingTransfer(): Promise<string> {
     ],
   )
   const id = row!.id
+  await database.query(`update api_users set label = 'payouts' where api_key = $1`, [user.apiKey])
   const statement = {
     v: 1,
     mode: 'local',
@@ -205,10 +206,11 @@ test('a transfer that waits is listed, with what people sign and how they do', a
   const id = await waitingTransfer()
   await open('approvals', '/dac/v1/approvals')
   await page.getByRole('region', { name: 'Approvals' }).waitFor()
-  await shows('0.6 ETH', '1 of 2 of treasury')
+  await shows('0.6 ETH', '1 of 2 of treasury', 'supplier 2', 'payouts')
   await look(page, 'approvals', { picture: 'approvals', isOnPhone: true })
   await open(`approvals/${id}`, `/dac/v1/approvals/${id}`)
   await page.getByText('What an approval signs').waitFor()
+  await shows('supplier 2', 'payouts', 'Requested by, not signed')
   await shows('0.6 ETH', SINK, '0.1 ETH', 'p1 (passkey)', `approve ${id} --as PERSON --key FILE`)
   await look(page, 'an approval', { picture: 'approval', isWhole: true, isOnPhone: true })
 })

@@ -276,6 +276,45 @@ XRP,1.3,${RAW.address},,without
   assert.deepEqual(await tagsAt(RAW.address, 3), { with: 3042817, zero: 0, without: null })
 })
 
+step('a batch stops after the current line when the page is left, as it says before', async () => {
+  const target = Wallet.generate().address
+  const lines = ['left', 'unsent'].map((memo, at) => `XRP,1.${at + 6},${target},${at},${memo}`)
+  const buffer = Buffer.from(
+    `asset,amount,destination_address,address_tag,memo\n${lines.join('\n')}\n`,
+  )
+  const choose = async () => {
+    await page.goto(at('/batch'))
+    await page
+      .getByLabel('CSV file')
+      .setInputFiles({ name: 'left.csv', mimeType: 'text/csv', buffer })
+  }
+  await choose()
+  await page.getByText('If you leave it, sending stops after the current line').waitFor()
+  let release = (): void => undefined
+  const held = new Promise<void>((resolve) => (release = resolve))
+  const posted: string[] = []
+  const path = '**/dac/v1/transaction'
+  await page.route(path, async (route) => {
+    posted.push(route.request().postData() ?? '')
+    await held
+    await route.continue()
+  })
+  await page.getByText('I have looked at the lines').click()
+  await button('Sign and send').click()
+  await waitFor('the first line is sent', async () => posted.length === 1)
+  await page.getByRole('link', { name: 'Overview', exact: true }).click()
+  await heading('Overview')
+  release()
+  assert.deepEqual(await tagsAt(target, 1), { left: 0 })
+  await choose()
+  await page.getByText(/what is left: 1$/).click()
+  assert.equal(posted.length, 1)
+  await button('Go on').click()
+  await page.getByText('All 2 lines are sent.').waitFor()
+  await page.unroute(path)
+  assert.deepEqual(await tagsAt(target, 2), { left: 0, unsent: 1 })
+})
+
 step(
   'a corrected, reordered or longer batch file pays only what is new; what looks like an earlier payment is left out',
   async () => {

@@ -355,7 +355,7 @@ step(
     await accessible(page, 'a menu')
     const [file] = await Promise.all([
       page.waitForEvent('download'),
-      page.getByRole('menuitem', { name: 'CSV' }).click(),
+      page.getByRole('menuitem', { name: 'CSV', exact: true }).click(),
     ])
     assert.match(file.suggestedFilename(), /\.csv$/)
     await page.keyboard.press('j')

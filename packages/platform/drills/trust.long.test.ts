@@ -152,7 +152,7 @@ test('two nodes prove that a failed transfer is void, but only for the nonce of 
   )
   assert.equal(requests[0]?.id, id)
   await custody.cancel(id)
-  const failed = await custody.waitForTransaction(id, { interval_ms: 200, timeout_ms: 30_000 })
+  const failed = await custody.waitForTransaction(id, { intervalMs: 200, timeoutMs: 30_000 })
   assert.deepEqual(
     [failed.status, failed.failure_proof?.proven, (failed.voids?.length ?? 0) >= 2],
     ['failed', true, true],

@@ -209,6 +209,8 @@ interface Shown {
   state: string
   action: string
   planned_fee: string
+  memo?: string
+  requested_by?: { api_key: string; name: string | null }
   facts: { amount: string; to: string; sub_account: string; fee_max: string }
   needs: { group: string; k: string; have: string }[]
   have: { by: string; decision: string }[]
@@ -249,11 +251,14 @@ const auditIsClean = async () => {
 }
 
 test('a transfer waits until two people have approved it, and delays no other transfer', async () => {
-  const large = (await send('0.6')).body
+  const large = (await send('0.6', { memo: 'supplier 2' })).body
   const waiting = await waits(large.id)
   assert.equal(waiting.waiting?.code, 'APPROVAL')
   const listed = await call<{ data: Shown[] }>(user, 'GET', '/dac/v1/approvals?state=open')
   const [entry] = listed.body.data
+  const stated = { memo: 'supplier 2', requested_by: { api_key: user.apiKey, name: null } }
+  for (const { memo, requested_by } of [entry!, await show(large.id)])
+    assert.deepEqual({ memo, requested_by }, stated)
   assert.deepEqual(
     [entry?.id, entry?.action, entry?.facts.amount, entry?.facts.to, entry?.needs, entry?.have],
     [

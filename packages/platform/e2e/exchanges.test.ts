@@ -43,7 +43,13 @@ describe('trading', () => {
 
   interface Account {
     id: string
-    balances: { asset: string; available: string; total: string; usd: string | null }[]
+    balances: {
+      asset: string
+      available: string
+      total: string
+      usd: string | null
+      price_usd: string | null
+    }[]
     difference: unknown[]
     warnings: string[]
     [field: string]: unknown

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { assertExportIsTied } from '../testing/exported-balances.ts'
 import {
   Account,
   BASE_FEE,
@@ -403,6 +404,9 @@ test('XRP: an expired transfer that cannot be paid fails and releases its sequen
 test('after these transfers, the ledger agrees with the chains', async () => {
   const audit = await platform.operator('audit')
   assert.equal(audit['ok'], true, JSON.stringify(audit['differences']))
+  const lines = await assertExportIsTied(alice)
+  for (const asset of ['XRP', 'XLM'])
+    assert.ok((lines.get(asset) ?? 0) > 3, `${lines.get(asset)} lines of ${asset}`)
 })
 
 test('the operator credits a deposit in suspense once, to the wallet of its account', async () => {

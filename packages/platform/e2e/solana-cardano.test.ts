@@ -15,6 +15,7 @@ import {
   min_fee,
   Transaction,
 } from '@emurgo/cardano-serialization-lib-nodejs'
+import { assertExportIsTied } from '../testing/exported-balances.ts'
 import {
   balance,
   call,
@@ -266,6 +267,7 @@ describe('Cardano', () => {
       [1, 1],
     )
     await audited()
+    assert.ok(((await assertExportIsTied(user)).get('ADA') ?? 0) > 3)
   })
 })
 
@@ -413,6 +415,7 @@ describe('Solana', () => {
     assert.equal((await balance(user, 'USDC_SOL')).balance, tokens)
     assert.deepEqual(await prepaid(), before, 'the platform fee that was charged is back too')
     await audited()
+    assert.ok(((await assertExportIsTied(user)).get('USDC_SOL') ?? 0) > 3)
   })
 })
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { startTracing } from '@custody/tracing'
 import { startCollector } from '../../tracing/testing/collector.ts'
+import { assertExportIsTied } from '../testing/exported-balances.ts'
 import {
   assertConfirmed,
   balance,
@@ -481,6 +482,9 @@ test('after these transfers, the ledger agrees with the chains', async () => {
   const audit = await platform.cli('audit', '--json')
   assert.equal(audit.status, 0, audit.stdout + audit.stderr)
   assert.match(audit.stdout, /"dust":\s*\[\]/)
+  const lines = await assertExportIsTied(alice)
+  for (const asset of ['BTC', 'ETH', 'USDT_ETH'])
+    assert.ok((lines.get(asset) ?? 0) > 3, `${lines.get(asset)} lines of ${asset}`)
 })
 
 test('a transfer is one trace from its request to its end, across platform and nodes', async () => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { assertExportIsTied } from '../testing/exported-balances.ts'
 import {
   assertConfirmed,
   balance,
@@ -406,4 +407,5 @@ test("transfers succeed if the chain's clock is permanently ahead", async () => 
   )
   await confirmed('USDT_TRX', '1', TO)
   await audited()
+  await assertExportIsTied(user)
 })

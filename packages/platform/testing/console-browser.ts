@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import axe from 'axe-core'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 
-const DESK = { width: 1440, height: 900 }
-const PHONE = { width: 390, height: 844 }
+export const DESK = { width: 1440, height: 900 }
+export const PHONE = { width: 390, height: 844 }
 /** Folder for screenshots; if it is not set, no screenshots are made. */
 const PICTURES = process.env['CUSTODY_SCREENSHOTS']
 

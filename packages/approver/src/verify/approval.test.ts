@@ -184,6 +184,27 @@ test('the planned fee stands beside the largest fee, and one of another form is 
     assert.equal(rowOf(odd), undefined)
 })
 
+test('memo and requester are displayed as words of the platform, which no approval signs', () => {
+  const rowsOf = (stated: object) =>
+    viewOf({ ...approval, ...stated })
+      .facts.filter(({ name }) => name === 'Memo' || name === 'Requested by')
+      .map(({ name, value }) => [name, value.replace(', as the platform states; not signed', '')])
+  const api_key = '4f7bd0a2-6f0e-4b5c-9d3e-2a8f1c5b7e90'
+  assert.deepEqual(rowsOf({ memo: 'supplier 2', requested_by: { api_key, name: 'Ada Byron' } }), [
+    ['Memo', '"supplier 2"'],
+    ['Requested by', '"Ada Byron"'],
+  ])
+  assert.deepEqual(rowsOf({ requested_by: { api_key, name: null } }), [
+    ['Requested by', `"${api_key}"`],
+  ])
+  // Text cannot leave its quotation marks, change its direction, or displace the facts.
+  const [[, memo = ''] = []] = rowsOf({ memo: `a" signed\u202e${'x'.repeat(500)}` })
+  assert.match(memo, /^"a\\u\{22\} signed\\u\{202e\}x+"$/)
+  assert.ok(memo.length < 250)
+  for (const odd of [{}, { memo: '' }, { memo: 1 }, { memo: null }, { requested_by: { name: 5 } }])
+    assert.deepEqual(rowsOf(odd), [])
+})
+
 test('only passkeys of the person for this origin can sign', () => {
   for (const other of [
     { ...own, person: 'bob' },

@@ -100,6 +100,24 @@ const plannedFee = (facts: ActFacts, planned: unknown): string | null =>
     ? `${formatUnits(BigInt(planned), facts.fee_decimals)} ${facts.fee_asset}, as the platform states; not signed`
     : null
 
+/** Longest text of the platform that is displayed, in characters. */
+const STATED_MAX = 200
+
+/** Returns what the platform states besides the facts. No approval signs it. */
+function statedRows({ memo, requested_by: by }: DetailedApproval): FactView[] {
+  const stated = (name: string, text: unknown): FactView[] =>
+    typeof text === 'string' && text !== ''
+      ? [
+          {
+            name,
+            value: `${quote(text.slice(0, STATED_MAX))}, as the platform states; not signed`,
+            kind: 'text',
+          },
+        ]
+      : []
+  return [...stated('Memo', memo), ...stated('Requested by', by?.name ?? by?.api_key)]
+}
+
 const needsOf = ({ needs }: ListedApproval): ApprovalView['needs'] =>
   needs.map(({ group, k, have }) => ({ group, k, have }))
 
@@ -156,7 +174,7 @@ export function detailView(
     return {
       ...view,
       sentences: actSentences(action, facts),
-      facts: factRows(action, facts, detail.planned_fee),
+      facts: [...factRows(action, facts, detail.planned_fee), ...statedRows(detail)],
       policy: base.policy,
       decisions: judged(() => currentDecisions(verified, detail.have, own.now_s)).map(
         ({ by, decision }) => ({ by, decision }),

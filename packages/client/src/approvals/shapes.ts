@@ -36,6 +36,9 @@ export interface ListedApproval {
 export interface DetailedApproval extends ListedApproval {
   /** Network fee that the platform plans, in the smallest unit; no one signs it. */
   planned_fee?: unknown
+  /** Memo of the transfer and who requested it; no one signs them. */
+  memo?: unknown
+  requested_by?: { api_key?: unknown; name?: unknown }
   statement: {
     v: number
     mode: string

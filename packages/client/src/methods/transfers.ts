@@ -17,8 +17,8 @@ import { WalletMethods } from './wallets.ts'
 
 /** Options of {@link CustodyClient.waitForTransaction}; times in milliseconds. */
 export interface WaitOptions {
-  timeout_ms?: number
-  interval_ms?: number
+  timeoutMs?: number
+  intervalMs?: number
   signal?: AbortSignal
 }
 
@@ -85,14 +85,14 @@ export abstract class TransferMethods extends WalletMethods {
   /**
    * Polls until the transaction is `confirmed` or `failed`, and returns it; check its `status`.
    * @param id UUID of the transaction
-   * @param options.timeout_ms maximum wait in milliseconds, one hour by default
-   * @param options.interval_ms time between two requests in milliseconds, 2000 by default
+   * @param options.timeoutMs maximum wait in milliseconds, one hour by default
+   * @param options.intervalMs time between two requests in milliseconds, 2000 by default
    * @throws CustodyError `TIMEOUT`, although the transfer continues; the reason of `signal` if it
    *   aborts
    */
   async waitForTransaction(id: string, options: WaitOptions = {}): Promise<Transaction> {
-    const deadline = this.transport.now() + (options.timeout_ms ?? 3_600_000)
-    const interval = options.interval_ms ?? 2000
+    const deadline = this.transport.now() + (options.timeoutMs ?? 3_600_000)
+    const interval = options.intervalMs ?? 2000
     for (;;) {
       const transaction = await this.transaction(id)
       if (transaction.status !== 'pending') return transaction

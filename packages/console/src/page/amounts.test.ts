@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from '../../../../testing/property.ts'
-import { amountText, usd, unitsText, usdShort } from './amounts.ts'
+import { amountShort, amountText, usd, unitsText, usdShort } from './amounts.ts'
 import { worth } from './api/decimal.ts'
 
 /** Returns the decimal number of a displayed text. */
@@ -41,6 +41,31 @@ test('displays amounts and dollars with every digit, in groups of three', () => 
   ])
 })
 
+test('shortens long amounts for phones by omitting digits, and marks them', () => {
+  const shown = [
+    '9.999906850748929612',
+    '494.99999',
+    '1234567890.12345678',
+    '-8.109906850748929611',
+    '0.000000000000000001',
+    '-0.000000000000000001',
+    '48000000.00',
+    '123456789012345',
+    '0.123456000000000001',
+  ].map(amountShort)
+  assert.deepEqual(shown, [
+    '≈ 9.999906',
+    null,
+    '≈ 1,234,567,890',
+    '≈ −8.109906',
+    '< 0.000001',
+    '> −0.000001',
+    null,
+    null,
+    '≈ 0.123456',
+  ])
+})
+
 test('marks dollars that are rounded to the cent, and includes the exact text', () => {
   const shown = ['1312.5', '1312.509', '0.009', '-0.009', '-3.001', '0', '12', null].map((value) =>
     Object.values(usdShort(value)),
@@ -73,6 +98,8 @@ test('displays any decimal exactly or marks it as rounded', () => {
 test('calculates the value of an amount exactly', () => {
   assert.equal(worth('0.000000000000000001', '3000.5'), '0.0000000000000030005')
   assert.equal(worth('2', '0.5'), '1')
+  assert.equal(worth('1.000000000000000000000001', '2'), '2.000000000000000000000002')
+  assert.equal(worth('-1.5', '2'), '-3')
   assert.equal(worth('1,5', '2'), null)
 })
 

@@ -17,6 +17,31 @@ const withoutZeros = (value: string): string =>
  */
 export const amountText = (value: string): string => grouped(withoutZeros(value))
 
+/** Longest amount that a phone displays with all digits, in characters. */
+const SHORT_MAX = 12
+const SHORT_DIGITS = 9
+const SHORT_DECIMALS_MAX = 6
+
+/**
+ * Shortens a long amount for a narrow screen. Digits are omitted at the end, never rounded up:
+ * `≈ 9.999906`, and `< 0.000001` for less than that.
+ * @returns null if the amount is short enough to be displayed with all digits
+ */
+export function amountShort(value: string): string | null {
+  const exact = withoutZeros(value)
+  if (amountText(exact).length <= SHORT_MAX) return null
+  const [whole = '', fraction = ''] = exact.split('.')
+  const digits = whole.replace(/^[-+]/, '').length
+  const places = Math.max(0, Math.min(SHORT_DECIMALS_MAX, SHORT_DIGITS - digits))
+  if (fraction.length <= places) return null
+  const rest = fraction.slice(0, places)
+  if (/^[-+]?0*$/.test(whole) && /^0*$/.test(rest)) {
+    const least = `0.${'1'.padStart(places, '0')}`
+    return whole.startsWith('-') ? `> −${least}` : `< ${least}`
+  }
+  return `≈ ${amountText(rest === '' ? whole : `${whole}.${rest}`)}`
+}
+
 /** Formats dollars with all their digits, and at least the cents. */
 export function usd(value: string | null | undefined): string {
   if (value === null || value === undefined) return '–'

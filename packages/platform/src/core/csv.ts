@@ -1,8 +1,23 @@
 import { oneLine } from '@custody/chains/terminal'
 import { JsonNumber } from '@custody/request-auth'
+import { z } from 'zod'
 
 /** Start of a CSV file that people open: without it, Excel reads UTF-8 as Windows-1252. */
 export const BYTE_ORDER_MARK = '\ufeff'
+
+/** Query parameter of exports: whether the file begins with a byte order mark. */
+export const byteOrderMark = z.enum(['true', 'false']).default('true').meta({
+  description:
+    'Whether the file begins with a byte order mark, without which Excel reads UTF-8 as Windows-1252; `false` for programs',
+})
+
+/**
+ * Converts a time of the API to the form that spreadsheets read as a date: `2026-01-31 13:05:09`, in
+ * UTC and without fractions of a second.
+ * @param at ISO 8601 in UTC, or null
+ */
+export const csvTime = (at: string | null): string | null =>
+  at === null ? null : at.slice(0, 19).replace('T', ' ')
 
 /**
  * Characters at which a spreadsheet may split a quoted text: with `;` as separator, it recognizes

@@ -146,7 +146,7 @@ export class Installation {
         baseUrl: this.base,
         apiKey,
         privateKey,
-        timeout_ms: 15_000,
+        timeoutMs: 15_000,
         retry: { attemptsMax: 1 },
       }),
     }

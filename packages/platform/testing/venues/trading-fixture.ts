@@ -46,7 +46,13 @@ export interface Order {
 interface Account {
   id: string
   status: string
-  balances: { asset: string; available: string; total: string; usd: string | null }[]
+  balances: {
+    asset: string
+    available: string
+    total: string
+    usd: string | null
+    price_usd: string | null
+  }[]
   difference: { asset: string; ledger: string; venue: string; difference: string }[]
   [field: string]: unknown
 }

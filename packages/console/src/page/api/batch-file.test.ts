@@ -288,7 +288,7 @@ test('converts decimals to whole smallest units, and parses or refuses entered t
     ['0.000000000000000005', '-1.5', '0', '7'],
   )
   assert.deepEqual(
-    [worth('1.25', '3000'), worth('0.00000000000000000001', '1'), worth('0.019', '1')],
+    [worth('1.25', '3000'), worth(`0.${'0'.repeat(36)}1`, '1'), worth('0.019', '1')],
     ['3750', null, '0.019'],
   )
   assert.deepEqual(

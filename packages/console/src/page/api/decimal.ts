@@ -19,13 +19,18 @@ export function decimal(amount: bigint, decimals: number): string {
   return `${amount < 0n ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`
 }
 
-const RATE_DECIMALS = 18
+/** More places than any asset or price has; NEAR has 24. */
+const RATE_DECIMALS = 36
 
 /**
- * Returns the exact value of an amount at a price; null if one of them is not a decimal with at
- * most 18 places.
+ * Returns the exact value of an amount, which may be negative, at a price; null if one of them is
+ * not a decimal with at most 36 places.
  */
 export function worth(amount: string, price: string): string | null {
+  if (amount.startsWith('-')) {
+    const value = worth(amount.slice(1), price)
+    return value === null || value === '0' ? value : `-${value}`
+  }
   const [a, b] = [units(amount, RATE_DECIMALS), units(price, RATE_DECIMALS)]
   return a === null || b === null ? null : decimal(a * b, 2 * RATE_DECIMALS)
 }

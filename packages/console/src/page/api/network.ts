@@ -16,6 +16,8 @@ export interface FailedRead {
 export const failedReads = signal<ReadonlyMap<object, FailedRead>>(new Map())
 /** Reads that have no response after {@link SLOW_MS}. */
 export const slowReads = signal<ReadonlySet<object>>(new Set())
+/** Whether the platform runs on this device, so that it is reachable without a network. */
+export const isLocal = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(location.hostname)
 /** The browser's state of this device's network. False is certain, true is not. */
 export const isOnline = signal(navigator.onLine)
 
@@ -67,7 +69,7 @@ export function startNetwork(): void {
   effect(() => {
     const isAny = [...failedReads.value.values()].some(isTransient)
     if (!isAny) waitMs = RETRY_MS
-    if (!isAny || !isOnline.value) {
+    if (!isAny || (!isOnline.value && !isLocal)) {
       clearTimeout(timer)
       timer = undefined
       return

@@ -156,7 +156,7 @@ export interface Overview {
     balance: Decimal
     available: Decimal
     pending: Decimal
-    usd: Decimal | null
+    price_usd: Decimal | null
   }[]
   total_usd: Decimal
   counts: { pending: number; held: number; frozen: number; failed_24h: number }
@@ -218,6 +218,7 @@ export interface TransactionTimeline {
   deliveries: {
     id: string
     webhook: string
+    url: string
     event: string
     status: string
     attempts: number

@@ -5,7 +5,7 @@ import { unitsText } from '../amounts.ts'
 import { Card, Facts, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
 import { Amount, Id, tickerOf, Time } from '../parts/values.tsx'
 import { Status } from '../parts/status.tsx'
-import { ApprovalAmount, APPROVALS_LIVE, Needs } from './approvals.tsx'
+import { ApprovalAmount, APPROVALS_LIVE, Needs, Requester } from './approvals.tsx'
 import { Decisions, HowTo } from './decisions.tsx'
 import { ChangePage } from './policy-change.tsx'
 
@@ -65,6 +65,7 @@ export function ApprovalPage({ id }: { id: string }) {
               : [
                   'Fee at most',
                   <Amount
+                    isExact
                     key="fee"
                     value={unitsText(facts.fee_max, facts.fee_decimals)}
                     of={facts.fee_asset}
@@ -75,6 +76,7 @@ export function ApprovalPage({ id }: { id: string }) {
               : [
                   'Planned fee, not signed',
                   <Amount
+                    isExact
                     key="planned"
                     value={unitsText(approval.planned_fee, facts.fee_decimals)}
                     of={facts.fee_asset}
@@ -85,6 +87,7 @@ export function ApprovalPage({ id }: { id: string }) {
               : [
                   'Smallest forward',
                   <Amount
+                    isExact
                     key="min"
                     value={unitsText(standing.min_amount, facts.decimals)}
                     of={facts.asset}
@@ -95,11 +98,14 @@ export function ApprovalPage({ id }: { id: string }) {
               : [
                   'Maximum in 24 hours',
                   <Amount
+                    isExact
                     key="cap"
                     value={unitsText(standing.daily_cap, facts.decimals)}
                     of={facts.asset}
                   />,
                 ],
+            approval.memo === undefined ? null : ['Memo, not signed', approval.memo],
+            ['Requested by, not signed', <Requester key="requester" of={approval.requested_by} />],
             ['Policy', `number ${statement.policy.number}`],
             [
               'Hash of the policy',

@@ -38,12 +38,18 @@ export function Needs({ of }: { of: Approval['needs'] }) {
 /** What a transfer does, as its approvals sign it. */
 export type TransferFacts = NonNullable<Approval['facts']>
 
+/** Who requested it: the person or label of the API key, or the key itself. */
+export function Requester({ of }: { of: Approval['requested_by'] }) {
+  if (of === undefined) return <span class="muted">–</span>
+  return of.name === null ? <Id value={of.api_key} label="API key" /> : <>{of.name}</>
+}
+
 /** The amount that a transfer pays; forwards of a rule have none. */
 export function ApprovalAmount({ of }: { of: TransferFacts }) {
   return of.amount === null ? (
     <span class="muted">each forward of the rule</span>
   ) : (
-    <Amount value={unitsText(of.amount, of.decimals)} of={of.asset} />
+    <Amount isExact value={unitsText(of.amount, of.decimals)} of={of.asset} />
   )
 }
 
@@ -58,6 +64,17 @@ const COLUMNS = [
     head: 'To',
     cell: ({ facts, change }: Approval) =>
       facts === null ? change?.comment : <Id value={facts.to} label="destination" keep={6} />,
+  },
+  {
+    head: 'Memo',
+    isMinor: true,
+    cell: ({ memo }: Approval) =>
+      memo === undefined ? <span class="muted">–</span> : <span class="cut">{memo}</span>,
+  },
+  {
+    head: 'Requested by',
+    isMinor: true,
+    cell: ({ requested_by: by }: Approval) => <Requester of={by} />,
   },
   { head: 'Approvals', cell: ({ needs }: Approval) => <Needs of={needs} /> },
   { head: 'State', isMinor: true, cell: ({ state }: Approval) => <Status of={state} /> },

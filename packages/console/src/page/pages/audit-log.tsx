@@ -72,7 +72,7 @@ export function AuditLog() {
           onSubmit={(event) => event.preventDefault()}
         >
           <div class="filters-more">
-            {box('actor', 'Who (id)')}
+            {box('actor', 'Who (name or id)')}
             {box('action', 'Action')}
             {box('from', 'From (UTC)', 'date')}
             {box('to', 'To (UTC)', 'date')}

@@ -1,4 +1,4 @@
-import { useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { assetNames } from '../api/assets.ts'
 import {
   bodyOf,
@@ -70,6 +70,14 @@ export function Batch() {
   /** Counts opened files, so that only the last one is displayed. */
   const opened = useRef(0)
   const key = useKeyState()
+  // Another page may be of another sub-account, whose key must not sign the following lines.
+  useEffect(() => () => void (stop.current = true), [])
+  useEffect(() => {
+    if (!isRunning) return
+    const warn = (event: BeforeUnloadEvent) => event.preventDefault()
+    addEventListener('beforeunload', warn)
+    return () => removeEventListener('beforeunload', warn)
+  }, [isRunning])
   const note = (number: number, state: Sent) =>
     setSent((before) => new Map(before).set(number, state))
   const isToSend = ({ number, plan }: Line) =>
@@ -126,7 +134,7 @@ export function Batch() {
           } catch (error) {
             if (error instanceof Problem && error.status === 429 && !stop.current) {
               await later(RATE_WAIT_MS)
-              continue
+              if (!stop.current) continue
             }
             if (!(error instanceof Problem)) throw error
             note(line.number, { is: 'refused', problem: error })
@@ -395,6 +403,12 @@ export function Batch() {
                 value={isRight}
                 onValue={setRight}
               />
+            ) : null}
+            {isRunning || (isReady && left.length > 1) ? (
+              <p class="muted">
+                Keep this page open until all lines are sent. If you leave it, sending stops after
+                the current line; choose the same file again to send the rest.
+              </p>
             ) : null}
             <div class="row">
               <Button

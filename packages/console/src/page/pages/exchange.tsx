@@ -17,7 +17,8 @@ import { Button, Check, Dialog, LinkButton, onSubmit, Text } from '../parts/form
 import { KeyNotice } from '../parts/key-notice.tsx'
 import { Card, Empty, Facts, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
 import { amountError, amountOf, AssetChoice, useSequence } from '../parts/pick.tsx'
-import { Amount, Id, tickerOf, Time, Worth } from '../parts/values.tsx'
+import { Amount, Id, tickerOf, Time } from '../parts/values.tsx'
+import { AmountWorth } from '../worth/worth.tsx'
 import { Status } from '../parts/status.tsx'
 import { Table } from '../parts/table.tsx'
 import { go } from '../router.ts'
@@ -340,18 +341,15 @@ export function ExchangePage({ id }: { id: string }) {
                 {
                   head: 'Available',
                   isNumber: true,
+                  isMinor: true,
                   cell: ({ available }) => <Amount value={available} />,
                 },
                 {
                   head: 'In all',
                   isNumber: true,
-                  isMinor: true,
-                  cell: ({ total }) => <Amount value={total} />,
-                },
-                {
-                  head: 'Value',
-                  isNumber: true,
-                  cell: ({ usd: value }) => <Worth value={value} />,
+                  cell: ({ asset, total: amount, price_usd: price }) => (
+                    <AmountWorth of={{ amount, asset, price }} />
+                  ),
                 },
               ]}
               empty={<Empty icon="exchange" title="The account has no balance" />}

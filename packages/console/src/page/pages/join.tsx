@@ -154,7 +154,7 @@ function Who({
           You will be <strong>{invitation.role}</strong>
         </>
       )}
-      . The link works until <Time at={invitation.expires_at} />.
+      . The link expires <Time at={invitation.expires_at} />.
     </>
   )
   if (person && !invitation.is_first && !invitation.is_reset) {

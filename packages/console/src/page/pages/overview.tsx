@@ -1,4 +1,4 @@
-import { usd } from '../amounts.ts'
+import { usdShort } from '../amounts.ts'
 import { useState } from 'preact/hooks'
 import { ofSub, ofWorkspace, pageAt, scope, session } from '../api/scope.ts'
 import type { Health, Overview, Series } from '../api/types.ts'
@@ -7,7 +7,8 @@ import { Chart } from '../parts/chart.tsx'
 import { LinkButton } from '../parts/form.tsx'
 import { Shape, type Tone } from '../parts/icons.tsx'
 import { Card, Empty, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
-import { Amount, AssetName, Usd, Worth } from '../parts/values.tsx'
+import { Amount, AssetName, Dollars } from '../parts/values.tsx'
+import { BALANCE, sortedByWorth } from '../worth/worth.tsx'
 import { Table } from '../parts/table.tsx'
 
 interface Need {
@@ -60,7 +61,7 @@ function needs(
     prepaid.status !== 'ok'
       ? {
           tone: prepaid.status === 'empty' ? 'bad' : 'warn',
-          text: `The prepaid fee account is ${prepaid.status}: ${usd(prepaid.balance)} left`,
+          text: `The prepaid fee account is ${prepaid.status}: ${usdShort(prepaid.balance).text} left`,
           href: pageAt('/prepaid'),
         }
       : null,
@@ -182,7 +183,6 @@ export function OverviewPage() {
   )
   const health = useRead<Health>(ofWorkspace('/health'))
   const { data } = overview
-  const byWorth = data?.balances.toSorted((a, b) => Number(b.usd ?? 0) - Number(a.usd ?? 0))
   return (
     <Page
       title="Overview"
@@ -208,7 +208,7 @@ export function OverviewPage() {
               {data === undefined ? (
                 <span class="skeleton total-waiting" />
               ) : (
-                <Worth value={data.total_usd} />
+                <Dollars value={data.total_usd} />
               )}
             </p>
           </Card>
@@ -225,16 +225,12 @@ export function OverviewPage() {
             <Table
               label="Balances"
               reading={overview}
-              rows={byWorth}
+              rows={sortedByWorth(data?.balances)}
               keyOf={({ asset }) => asset}
               hrefOf={({ asset }) => pageAt(`/wallets/${asset}`)}
               columns={[
                 { head: 'Asset', cell: ({ asset }) => <AssetName of={asset} /> },
-                {
-                  head: 'Balance',
-                  isNumber: true,
-                  cell: ({ asset, balance }) => <Amount value={balance} of={asset} />,
-                },
+                BALANCE.amount,
                 {
                   head: 'On the way',
                   isNumber: true,
@@ -246,11 +242,7 @@ export function OverviewPage() {
                       <Amount value={pending} of={asset} />
                     ),
                 },
-                {
-                  head: 'Value',
-                  isNumber: true,
-                  cell: ({ usd: value }) => <Worth value={value} />,
-                },
+                BALANCE.worth,
               ]}
               empty={
                 <Empty
@@ -282,15 +274,15 @@ export function OverviewPage() {
             ) : (
               <dl class="lines">
                 <div>
-                  <dt>Prepaid account</dt>
+                  <dt>Prepaid balance</dt>
                   <dd>
-                    <Usd value={data.prepaid.balance} />
+                    <Dollars value={data.prepaid.balance} />
                   </dd>
                 </div>
                 <div>
-                  <dt>Reserved of it</dt>
+                  <dt>Reserved besides</dt>
                   <dd>
-                    <Usd value={data.prepaid.reserved} />
+                    <Dollars value={data.prepaid.reserved} />
                   </dd>
                 </div>
                 <div>

@@ -87,7 +87,7 @@ function Change({ member, onClose, onDone }: { member: Member; onClose(): void; 
       <Dialog title={`${member.name} was removed from the workspace`} onClose={onDone} isWide>
         <Note tone="warn">
           <p>
-            Keys of his own are revoked at the platform. The nodes still know them: have each
+            Their own keys are revoked at the platform. The nodes still know them: have each
             operator end them there too.
           </p>
         </Note>

@@ -8,7 +8,7 @@ import type { Page as PageOf, PrepaidEntry, PrepaidFee, Series } from '../api/ty
 import { useRead } from '../api/use.ts'
 import { Chart } from '../parts/chart.tsx'
 import { Card, Empty, Figures, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
-import { Code, Time, Usd } from '../parts/values.tsx'
+import { Code, Dollars, Time, Usd } from '../parts/values.tsx'
 import { Status } from '../parts/status.tsx'
 import { pageInQuery, Pager, Table } from '../parts/table.tsx'
 
@@ -66,8 +66,12 @@ export function Prepaid() {
             of={[
               {
                 name: 'Balance',
-                value: usd(data.balance),
-                note: `${usd(data.reserved)} more are reserved for transfers under way`,
+                value: <Dollars value={data.balance} />,
+                note: (
+                  <>
+                    <Dollars value={data.reserved} /> more are reserved for transfers under way
+                  </>
+                ),
               },
               {
                 name: 'Tier',

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { assetNames } from '../api/assets.ts'
 import { estimateFee } from '../api/queries.ts'
-import { units, worth } from '../api/decimal.ts'
+import { units } from '../api/decimal.ts'
 import { mirror, ofSub, pageAt, scope } from '../api/scope.ts'
 import { useDebounced } from '../api/debounced.ts'
 import { isTagInMemo } from '../api/tag.ts'
@@ -13,7 +13,8 @@ import { Review, type Draft } from '../parts/review.tsx'
 import { KeyNotice } from '../parts/key-notice.tsx'
 import { Card, Empty, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
 import { NO_DECIMAL } from '../parts/pick.tsx'
-import { Amount, tickerOf, Worth } from '../parts/values.tsx'
+import { Amount, tickerOf } from '../parts/values.tsx'
+import { AmountWorth, Worth } from '../worth/worth.tsx'
 import {
   addressHint,
   EMPTY_TAG,
@@ -68,19 +69,10 @@ function Estimate({
           : 'The network fee is estimated once you choose an asset.'}
       </p>
     )
-  const value = price === null ? null : worth(estimate.fee, price)
   return (
     <p class="estimate">
       Network fee about{' '}
-      <strong>
-        <Amount value={estimate.fee} of={estimate.fee_asset} />
-      </strong>
-      {value === null ? null : (
-        <>
-          {' '}
-          (<Worth value={value} />)
-        </>
-      )}
+      <AmountWorth of={{ amount: estimate.fee, asset: estimate.fee_asset, price }} />
       {estimate.basis === 'typical' ? <span class="muted"> for a typical transfer</span> : null}
       {estimate.activation === undefined || Number(estimate.activation) === 0 ? null : (
         <span class="muted">, with the receiver’s activation</span>
@@ -222,7 +214,7 @@ export function Send() {
                 'Exact, with as many decimals as you need'
               ) : (
                 <>
-                  Worth <Worth value={worth(amount.text, price)} />
+                  Worth <Worth amount={amount.text} price={price} />
                 </>
               )
             }

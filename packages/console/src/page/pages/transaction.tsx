@@ -9,7 +9,8 @@ import { toast } from '../parts/announce.tsx'
 import { Button, Choice, Dialog, onSubmit, Text } from '../parts/form.tsx'
 import { KeyNotice } from '../parts/key-notice.tsx'
 import { Card, Facts, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
-import { Amount, AssetName, Id, tickerOf, Time, Usd, Worth } from '../parts/values.tsx'
+import { Amount, AssetName, Id, tickerOf, Time, Usd } from '../parts/values.tsx'
+import { recordedWorth, TransactionWorth } from '../worth/worth.tsx'
 import { TransactionStatus } from '../parts/status.tsx'
 import {
   Attempts,
@@ -20,7 +21,7 @@ import {
   Screening,
   Timeline,
 } from '../parts/timeline.tsx'
-import { isOutgoing, typeWord } from '../parts/transaction-table.tsx'
+import { typeWord } from '../parts/transaction-table.tsx'
 import { exact } from '../api/wire.ts'
 
 const ENDED = new Set(['confirmed', 'failed'])
@@ -183,6 +184,7 @@ export function TransactionPage({ id = '' }: { id?: string }) {
     timeline.reload()
   }
   const isWaiting = !ENDED.has(transaction.status)
+  const value = recordedWorth(transaction)
   const canChange = isWaiting && transaction.type === 'Withdraw'
   const replacements = data.transaction.replacements ?? []
   return (
@@ -233,16 +235,7 @@ export function TransactionPage({ id = '' }: { id?: string }) {
         <div class="column-main">
           <Card>
             <p class="total">
-              {isOutgoing(transaction) ? '−' : '+'}
-              <Amount value={transaction.amount} of={transaction.asset} />
-              {transaction.amount_in_usd === null ? null : (
-                <>
-                  {' '}
-                  <span class="total-usd muted">
-                    <Worth value={transaction.amount_in_usd} /> at the time
-                  </span>
-                </>
-              )}
+              <TransactionWorth of={transaction} />
             </p>
             <Confirmations timeline={data} />
             <Facts
@@ -287,9 +280,14 @@ export function TransactionPage({ id = '' }: { id?: string }) {
                       <Amount key="planned" value={data.fee.planned} of={data.fee.asset} />,
                     ]
                   : null,
-                transaction.amount_in_usd === null
+                value === null
                   ? null
-                  : ['Value at that time', <Usd key="value" value={transaction.amount_in_usd} />],
+                  : [
+                      'Value at that time',
+                      <span key="value" class="amount">
+                        {value}
+                      </span>,
+                    ],
                 transaction.platform_fee === null
                   ? null
                   : ['Platform fee', <Usd key="platform" value={transaction.platform_fee} />],

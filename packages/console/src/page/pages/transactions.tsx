@@ -191,11 +191,10 @@ function Filters() {
   )
 }
 
-/** Returns the statement of the period in the filters; null if they select no asset. */
-function statementIn({ asset, after, before }: ReturnType<typeof filters>): StatementOf | null {
-  if (!asset) return null
+/** Returns the statement of the period and the asset in the filters; without an asset that of all. */
+function statementIn({ asset, after, before }: ReturnType<typeof filters>): StatementOf {
   return {
-    asset: String(asset),
+    ...(asset ? { asset: String(asset) } : {}),
     ...(typeof after === 'number' ? { from: after + 1 } : {}),
     ...(typeof before === 'number' ? { to: before } : {}),
   }
@@ -233,11 +232,16 @@ export function Transactions() {
               <span>JSON</span>
             </a>
             <p class="menu-title muted">All that the filters let through, of any length.</p>
-            {statement === null ? null : (
-              <a role="menuitem" href={statementAt(statement)} download>
-                <span>Statement of {statement.asset} (CSV)</span>
-              </a>
-            )}
+            <a role="menuitem" href={statementAt(statement)} download>
+              <span>
+                {statement.asset === undefined
+                  ? 'Statements of all wallets (CSV)'
+                  : `Statement of ${statement.asset} (CSV)`}
+              </span>
+            </a>
+            <p class="menu-title muted">
+              Every movement with its fees. The lines of an asset sum to its balance.
+            </p>
           </Menu>
           <LinkButton href={pageAt('/batch')} icon="batch">
             Batch

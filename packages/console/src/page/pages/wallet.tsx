@@ -9,7 +9,8 @@ import { Button, Dialog, LinkButton } from '../parts/form.tsx'
 import { NewAddress } from '../parts/new-address.tsx'
 import { Card, Empty, Figures, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
 import { AddressFacts } from '../parts/receive.tsx'
-import { Amount, Id, tickerOf, Time, Usd } from '../parts/values.tsx'
+import { Amount, Id, tickerOf, Time } from '../parts/values.tsx'
+import { worthFigure } from '../worth/worth.tsx'
 import { StatementLink } from '../parts/statement-link.tsx'
 import { Status } from '../parts/status.tsx'
 import { Table } from '../parts/table.tsx'
@@ -40,7 +41,7 @@ export function WalletPage({ asset = '' }: { asset?: string }) {
   const [isMaking, setMaking] = useState(false)
   const [find, setFind] = useState('')
   const mine = wallet.data?.[0]
-  const worth = overview.data?.balances.find((each) => each.asset === asset)
+  const whole = overview.data?.balances.find((each) => each.asset === asset)
   const name = assetNames.value.get(asset)
   const back = { href: pageAt('/wallets'), word: 'Wallets' }
   if (wallet.data?.length === 0) {
@@ -115,20 +116,15 @@ export function WalletPage({ asset = '' }: { asset?: string }) {
       ) : (
         <Figures
           of={[
-            {
-              name: 'Can be sent',
-              value: <Amount value={mine.balance} of={asset} />,
-              note: (
-                <>
-                  {worth === undefined || worth.usd === null ? null : <Usd value={worth.usd} />}
-                  {isPartly(mine) ? (
-                    <p>
-                      One transfer can pay up to <Amount value={mine.max_spendable} of={asset} />
-                    </p>
-                  ) : null}
-                </>
-              ),
-            },
+            worthFigure(
+              'Can be sent',
+              { amount: mine.balance, asset, price: whole?.price_usd ?? null },
+              isPartly(mine) ? (
+                <p>
+                  One transfer can pay up to <Amount value={mine.max_spendable} of={asset} />
+                </p>
+              ) : null,
+            ),
             {
               name: 'At its addresses',
               value: <Amount value={mine.omnibus_balance} of={asset} />,
@@ -136,7 +132,7 @@ export function WalletPage({ asset = '' }: { asset?: string }) {
             },
             {
               name: 'On the way',
-              value: <Amount value={worth?.pending ?? null} of={asset} />,
+              value: <Amount value={whole?.pending ?? null} of={asset} />,
               note: 'seen, not deep enough yet',
             },
           ]}

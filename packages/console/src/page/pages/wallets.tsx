@@ -9,7 +9,8 @@ import { Button, Choice, Dialog, onSubmit } from '../parts/form.tsx'
 import { KeyNotice } from '../parts/key-notice.tsx'
 import { Card, Empty, Page, ProblemNote } from '../parts/page.tsx'
 import { Search } from '../parts/search.tsx'
-import { Amount, AssetName, Worth } from '../parts/values.tsx'
+import { Amount, AssetName } from '../parts/values.tsx'
+import { BALANCE, sortedByWorth } from '../worth/worth.tsx'
 import { Table } from '../parts/table.tsx'
 import { go, place, withQuery } from '../router.ts'
 
@@ -59,7 +60,7 @@ export function Wallets() {
   const overview = useRead<Overview>(ofSub('/overview'), /^(?:transaction|deposit|wallet)\./)
   const wanted = (place.value.query.get('q') ?? '').toLowerCase()
   const [isCreating, setCreating] = useState(place.value.query.get('new') !== null)
-  const all = overview.data?.balances.toSorted((a, b) => Number(b.usd ?? 0) - Number(a.usd ?? 0))
+  const all = sortedByWorth(overview.data?.balances)
   const rows = all?.filter(({ asset }) =>
     `${asset} ${assetNames.value.get(asset)?.name ?? ''}`.toLowerCase().includes(wanted),
   )
@@ -86,11 +87,7 @@ export function Wallets() {
           hrefOf={({ asset }) => pageAt(`/wallets/${asset}`)}
           columns={[
             { head: 'Asset', cell: ({ asset }) => <AssetName of={asset} isLong /> },
-            {
-              head: 'Balance',
-              isNumber: true,
-              cell: ({ asset, balance }) => <Amount value={balance} of={asset} />,
-            },
+            BALANCE.amount,
             {
               head: 'On the way',
               isNumber: true,
@@ -102,7 +99,7 @@ export function Wallets() {
                   <Amount value={pending} of={asset} />
                 ),
             },
-            { head: 'Value', isNumber: true, cell: ({ usd: value }) => <Worth value={value} /> },
+            BALANCE.worth,
           ]}
           empty={
             wanted === '' ? (

@@ -47,8 +47,12 @@ function axesOf(unit: string, { grid, text }: Look): UPlot.Axis[] {
   ]
 }
 
-/** Returns the columns of the legend, which shows the day and the exact value at the cursor. */
+/**
+ * Returns the columns of the legend, which shows the day and the exact value at the cursor, or the
+ * last ones.
+ */
 function columnsOf(series: Series, { kind, line }: Look): UPlot.Series[] {
+  const pointAt = (at: number | null) => (at === null ? series.points.at(-1) : series.points[at])
   const shown = (point: Series['points'][number] | undefined) =>
     point === undefined ? '–' : series.unit === 'USD' ? usd(point.value) : amountText(point.value)
   const bars =
@@ -58,8 +62,10 @@ function columnsOf(series: Series, { kind, line }: Look): UPlot.Series[] {
   return [
     {
       label: 'Day',
-      value: (_chart, time) =>
-        time === null ? '–' : new Date(time * 1000).toUTCString().slice(5, 16),
+      value: (_chart, _time, _series, at) => {
+        const point = pointAt(at)
+        return point === undefined ? '–' : new Date(point.at).toUTCString().slice(5, 16)
+      },
     },
     {
       label: series.unit,
@@ -68,7 +74,7 @@ function columnsOf(series: Series, { kind, line }: Look): UPlot.Series[] {
       fill: `${line}${kind === 'bars' ? 'cc' : '1f'}`,
       ...bars,
       // The line is drawn with floating-point numbers, but the displayed value is exact.
-      value: (_chart, _value, _series, at) => shown(at === null ? undefined : series.points[at]),
+      value: (_chart, _value, _series, at) => shown(pointAt(at)),
     },
   ]
 }

@@ -15,7 +15,7 @@ export function Commands({ of }: { of: ApiUser }) {
     >
       <Note tone="warn">
         <p>
-          Compare the fingerprint with the operator by voice, or side by side, before he presses
+          Compare the fingerprint with the operator by voice, or side by side, before they press
           Enter: <Id value={of.key_fingerprint} isWhole label="fingerprint" />
         </p>
       </Note>

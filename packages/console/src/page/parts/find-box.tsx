@@ -1,19 +1,30 @@
-import { useRef } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { findTransactions } from '../api/find-transactions.ts'
 import { FOUND_BY } from '../api/search-text.ts'
 import { useAction } from '../api/use.ts'
 import { go, place, withQuery } from '../router.ts'
 import { ProblemNote } from './page.tsx'
 
-const LABEL = 'Id, hash, address or start of a memo'
+const LABEL = 'Id, hash, address, sequence id or start of a memo'
+/** Pause in typing after which the text is searched, in milliseconds. */
+const PAUSE_MS = 400
 
 /** Search box of transactions. The page's URL stores the filter that found something. */
 export function FindBox() {
   const { problem, run, isBusy } = useAction()
   const latest = useRef('')
+  const box = useRef<HTMLInputElement>(null)
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
   const { query } = place.value
   const now = FOUND_BY.map((name) => query.get(name)).find((value) => value !== null) ?? ''
+  // The box keeps what a person is typing; another filter or page replaces it.
+  useEffect(() => {
+    if (box.current !== null && document.activeElement !== box.current) box.current.value = now
+  }, [now])
+  useEffect(() => () => clearTimeout(timer.current), [])
   const find = (text: string) => {
+    clearTimeout(timer.current)
+    if (text === latest.current && text === now) return Promise.resolve()
     latest.current = text
     return run(async () => {
       // A text that was typed during the search replaces it.
@@ -29,7 +40,7 @@ export function FindBox() {
   return (
     <>
       <input
-        key={now}
+        ref={box}
         class="input filters-find"
         data-search
         type="search"
@@ -37,6 +48,11 @@ export function FindBox() {
         placeholder={LABEL}
         aria-busy={isBusy}
         defaultValue={now}
+        onInput={(event) => {
+          const text = event.currentTarget.value.trim()
+          clearTimeout(timer.current)
+          timer.current = setTimeout(() => void find(text), PAUSE_MS)
+        }}
         onChange={(event) => void find(event.currentTarget.value.trim())}
       />
       <ProblemNote problem={problem} retry={() => void find(latest.current)} />

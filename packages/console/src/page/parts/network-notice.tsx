@@ -1,10 +1,10 @@
-import { failedReads, isOnline, repeatFailed, slowReads } from '../api/network.ts'
+import { failedReads, isLocal, isOnline, repeatFailed, slowReads } from '../api/network.ts'
 import { Button } from './form.tsx'
 import { Note } from './page.tsx'
 
 /**
  * Notice that the displayed data may be out of date, or that responses are slow, with a button that
- * reads again.
+ * reads again. A platform on this device needs no network, so there only failed reads are reported.
  */
 export function NetworkNotice() {
   const stale = [...failedReads.value.values()].filter(({ readAt }) => readAt !== null)
@@ -12,7 +12,7 @@ export function NetworkNotice() {
   // A live region is announced only if it existed before its text.
   return (
     <div class="network-notice" role="status">
-      {stale.length > 0 || !isOnline.value ? (
+      {stale.length > 0 || (!isOnline.value && !isLocal) ? (
         <Note tone="warn">
           <p>
             {isOnline.value

@@ -1,6 +1,5 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { worth } from '../api/decimal.ts'
 import { mirror, pageAt } from '../api/scope.ts'
 import { ANOTHER_STANDS, sign } from '../api/sign.ts'
 import type { FeeEstimate, Transaction, TransactionPage } from '../api/types.ts'
@@ -11,7 +10,8 @@ import { Button, Check, onSubmit, Text } from './form.tsx'
 import { KeyNotice } from './key-notice.tsx'
 import { Card, Note, Page, ProblemNote } from './page.tsx'
 import { PolicyVerdict } from './policy-verdict.tsx'
-import { Amount, AssetName, Time, Worth } from './values.tsx'
+import { Amount, AssetName, Groups, Time } from './values.tsx'
+import { AmountWorth } from '../worth/worth.tsx'
 import { go } from '../router.ts'
 
 /** Content of a form. */
@@ -87,20 +87,12 @@ export function Review({
     <Page title="Review" lead="Nothing is sent yet.">
       <Card>
         <p class="total">
-          −<Amount value={amount.text} of={draft.asset} />
-          {price === null ? null : (
-            <>
-              {' '}
-              <span class="total-usd muted">
-                <Worth value={worth(amount.text, price)} />
-              </span>
-            </>
-          )}
+          <AmountWorth isExact before="−" of={{ amount: amount.text, asset: draft.asset, price }} />
         </p>
         <p class="review-address">
           <span class="label">To</span>
           <bdi dir="ltr" class="code">
-            {draft.address.slice(0, -END_LENGTH)}
+            <Groups of={draft.address.slice(0, -END_LENGTH)} />
             <mark>{wanted}</mark>
           </bdi>
         </p>
@@ -121,7 +113,7 @@ export function Review({
             <div>
               <dt>Network fee, about</dt>
               <dd>
-                <Amount value={fee.fee} of={fee.fee_asset} />
+                <Amount isExact value={fee.fee} of={fee.fee_asset} />
               </dd>
             </div>
           )}
@@ -169,7 +161,7 @@ export function Review({
               <>
                 Send exactly{' '}
                 <strong>
-                  <Amount value={amount.text} of={draft.asset} />
+                  <Amount isExact value={amount.text} of={draft.asset} />
                 </strong>
               </>
             }

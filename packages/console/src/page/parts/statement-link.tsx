@@ -4,7 +4,8 @@ import { Icon } from './icons.tsx'
 
 /** The statement of a wallet or a gas tank; times in seconds since the Unix epoch. */
 export type StatementOf = {
-  asset: string
+  /** Default: all wallets or gas tanks. */
+  asset?: string
   account?: 'gas_tank'
   from?: number
   to?: number

@@ -15,6 +15,8 @@ export interface Column<Row> {
    * row with its name.
    */
   isMinor?: boolean
+  /** On a phone the column is omitted, because another cell of the row displays its content. */
+  isElsewhere?: boolean
 }
 
 const ROWS_EXPECTED = 5
@@ -58,8 +60,10 @@ export function Table<Row>({
   if (reading.problem !== null && rows === undefined)
     return <ProblemNote problem={reading.problem} retry={reading.reload} />
   if (rows?.length === 0) return <>{empty}</>
-  const classOf = ({ isNumber, isMinor }: Column<Row>) =>
-    [isNumber ? 'is-number' : '', isMinor ? 'is-minor' : ''].join(' ').trim()
+  const classOf = ({ isNumber, isMinor, isElsewhere }: Column<Row>) =>
+    [isNumber ? 'is-number' : '', isMinor ? 'is-minor' : '', isElsewhere ? 'is-elsewhere' : '']
+      .join(' ')
+      .trim()
   const isStacked = hrefOf === undefined && columns.some(({ isMinor }) => isMinor)
   // Browsers drop the roles of a table that is laid out as blocks.
   const role = (name: 'table' | 'rowgroup' | 'row' | 'cell' | 'columnheader') =>

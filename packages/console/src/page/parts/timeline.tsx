@@ -266,6 +266,12 @@ export function Ledger({ rows }: { rows: TransactionTimeline['ledger'] }) {
   )
 }
 
+/** Returns host and path of a webhook, without the query, which can contain a secret. */
+const hostOf = (url: string): string => {
+  const { host, pathname } = new URL(url)
+  return `${host}${pathname === '/' ? '' : pathname}`
+}
+
 /** Webhook deliveries about the transaction. */
 export function Deliveries({
   events,
@@ -296,7 +302,8 @@ export function Deliveries({
                     <a key={each.id} href={pageAt(`/webhooks/${each.webhook}`)} class="row">
                       <Status of={each.status} />{' '}
                       <span>
-                        after {each.attempts} {each.attempts === 1 ? 'try' : 'tries'}
+                        at {hostOf(each.url)} after {each.attempts}{' '}
+                        {each.attempts === 1 ? 'try' : 'tries'}
                       </span>
                     </a>
                   ))}

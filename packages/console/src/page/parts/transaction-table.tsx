@@ -2,9 +2,10 @@ import type { ComponentChildren } from 'preact'
 import { pageAt } from '../api/scope.ts'
 import type { Transaction } from '../api/types.ts'
 import type { Reading } from '../api/use.ts'
-import { Amount, AssetName, Id, Time, Worth } from './values.tsx'
+import { AssetName, Id, Time } from './values.tsx'
 import { TransactionStatus } from './status.tsx'
 import { Table, type Column } from './table.tsx'
+import { TRANSACTION_WORTH } from '../worth/worth.tsx'
 
 const TYPES: Record<string, string> = {
   Withdraw: 'Withdrawal',
@@ -15,10 +16,6 @@ const TYPES: Record<string, string> = {
 }
 export const typeWord = (type: string): string => TYPES[type] ?? type
 
-/** Returns whether the transaction sends coins. */
-export const isOutgoing = ({ type }: Transaction): boolean =>
-  type !== 'Deposit' && type !== 'GasTankDeposit'
-
 const COLUMNS: readonly Column<Transaction>[] = [
   {
     head: 'Status',
@@ -26,20 +23,8 @@ const COLUMNS: readonly Column<Transaction>[] = [
   },
   { head: 'Type', cell: ({ type }) => typeWord(type), isMinor: true },
   { head: 'Asset', cell: ({ asset }) => <AssetName of={asset} />, isMinor: true },
-  {
-    head: 'Amount',
-    isNumber: true,
-    cell: (each) => (
-      <Amount value={isOutgoing(each) ? `-${each.amount}` : each.amount} of={each.asset} isSigned />
-    ),
-  },
-  {
-    head: 'Value at that time',
-    isNumber: true,
-    isMinor: true,
-    cell: ({ amount_in_usd: value }) =>
-      value === null ? <span class="muted">–</span> : <Worth value={value} />,
-  },
+  TRANSACTION_WORTH.amount,
+  TRANSACTION_WORTH.worth,
   {
     head: 'Destination',
     isMinor: true,

@@ -2,23 +2,32 @@
 import { signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import { serverNow } from '../api/http.ts'
-import { amountText, usd, usdShort } from '../amounts.ts'
+import { amountShort, amountText, usd, usdShort } from '../amounts.ts'
 import { assetNames } from '../api/assets.ts'
-import { announce } from './announce.tsx'
+import { announce, toast } from './announce.tsx'
 import { Icon } from './icons.tsx'
 
+const phone = matchMedia('(width < 480px)')
+/** Whether the page is as narrow as on a phone. */
+export const isPhone = signal(phone.matches)
+phone.addEventListener('change', ({ matches }) => (isPhone.value = matches))
+
 /**
- * An exact amount without trailing zeros.
+ * An amount without trailing zeros. On phones a long amount is shortened, and a tap displays all
+ * digits.
  * @param of the asset
+ * @param isExact all digits also on phones, because a person decides about this amount
  */
 export function Amount({
   value,
   of,
   isSigned = false,
+  isExact = false,
 }: {
   value: string | null | undefined
   of?: string | undefined
   isSigned?: boolean
+  isExact?: boolean
 }) {
   if (value === null || value === undefined)
     return (
@@ -28,14 +37,33 @@ export function Amount({
     )
   const shown = amountText(value)
   const sign = isSigned && !shown.startsWith('−') && shown !== '0' ? '+' : ''
+  const short =
+    isPhone.value && !isExact ? (amountShort(value)?.replace(' ', `\u00a0${sign}`) ?? null) : null
+  const exact = `${sign}${shown}${of === undefined ? '' : ` ${tickerOf(of)}`}`
   return (
-    <bdi dir="ltr" class="amount">
-      {sign}
-      {shown}
+    <bdi dir="ltr" class={`amount${shown.length > LONG ? ' is-long' : ''}`}>
+      {short === null ? (
+        <span class="number">
+          {sign}
+          {shown}
+        </span>
+      ) : (
+        <button
+          type="button"
+          class="number"
+          aria-label={`${short}, exactly ${exact}`}
+          onClick={() => toast(exact)}
+        >
+          {short}
+        </button>
+      )}
       {of === undefined ? null : <span class="unit"> {tickerOf(of)}</span>}
     </bdi>
   )
 }
+
+/** Number of characters above which an amount is too wide for a phone in large type. */
+const LONG = 16
 
 /** Dollars with all their digits, for charges and balances in USD. */
 export const Usd = ({ value }: { value: string | null | undefined }) => (
@@ -43,13 +71,13 @@ export const Usd = ({ value }: { value: string | null | undefined }) => (
 )
 
 /**
- * Value of coins to the cent. If digits are omitted it is marked, and a tooltip contains all of
- * them.
+ * Dollars to the cent. If digits are omitted it is marked, and a tooltip contains all of them. The
+ * value of coins is displayed by the components of `worth.tsx`.
  */
-export function Worth({ value }: { value: string | null | undefined }) {
+export function Dollars({ value }: { value: string | null | undefined }) {
   const { text, exact } = usdShort(value)
   return (
-    <span class="amount" title={exact ?? undefined}>
+    <span class={`amount${text.length > LONG ? ' is-long' : ''}`} title={exact ?? undefined}>
       {text}
     </span>
   )
@@ -134,6 +162,20 @@ export function Time({ at, isLong = false }: { at: string | null | undefined; is
   )
 }
 
+const GROUP_LENGTH = 4
+
+/** Text that breaks only after every fourth character, so lines of it can be compared. */
+export const Groups = ({ of }: { of: string }) => (
+  <>
+    {(of.match(new RegExp(`.{1,${GROUP_LENGTH}}`, 'gsu')) ?? []).map((group, at) => (
+      <span key={at} class="group">
+        {group}
+        <wbr />
+      </span>
+    ))}
+  </>
+)
+
 /**
  * An id that is shortened in the middle and copied completely.
  * @param keep characters at either end
@@ -155,7 +197,7 @@ export function Id({
   return (
     <span class={`id${isWhole ? ' is-whole' : ''}`}>
       <bdi dir="ltr" class="code" title={isCut ? value : undefined}>
-        {shown}
+        {isWhole ? <Groups of={value} /> : shown}
       </bdi>
       <Copy text={value} label={label} />
     </span>

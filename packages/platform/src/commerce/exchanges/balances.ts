@@ -1,9 +1,11 @@
+import { formatAmount } from '@custody/chains'
+import type { JsonNumber } from '@custody/request-auth'
 import { z } from 'zod'
 import { LIST_MAX, WORD_MAX } from '../../core/bounds.ts'
 import type { Queryable, Database } from '../../core/database/pool.ts'
 import { exact, exactUsd, USD_DECIMALS } from '../../core/decimals.ts'
 import type { Prices } from '../../custody/prices/prices.ts'
-import { usdValue } from '../../custody/prices/decimals.ts'
+import { PRICE_DECIMALS, usdValue } from '../../custody/prices/decimals.ts'
 import type { AccountRow } from './account.ts'
 import { showUnits, VENUE_DECIMALS } from './units.ts'
 import type { Balance } from './venue.ts'
@@ -20,7 +22,14 @@ export const balanceShape = z
     asset: z.string().max(WORD_MAX),
     available: coins,
     total: coins,
-    usd: z.number().nullable().meta({ description: 'null: no current price is available' }),
+    usd: z
+      .number()
+      .nullable()
+      .meta({ description: 'Value of `total`; null: no current price is available' }),
+    price_usd: z
+      .number()
+      .nullable()
+      .meta({ description: 'Price of one unit; null: no current price is available' }),
   })
   .meta({ id: 'ExchangeBalance' })
 
@@ -69,8 +78,16 @@ export async function presentBalances(services: Services, row: AccountRow) {
       available: exact(showUnits(BigInt(available))),
       total: exact(showUnits(BigInt(total))),
       usd: worth === null ? null : exactUsd(worth),
+      price_usd: priceOf(services, coin),
     }
   })
+}
+
+/** Returns the current price of one unit at an exchange in US dollars; null if it is not known. */
+function priceOf(services: Pick<Services, 'prices'>, coin: string): JsonNumber | null {
+  if (coin === 'USD') return exact('1')
+  const price = services.prices.price(coin)
+  return price === null || price.stale ? null : exact(formatAmount(price.price, PRICE_DECIMALS))
 }
 
 /**

@@ -43,10 +43,10 @@ test('linking tests the key, seals its secrets and stores the balance in the led
     [[], { trade: true, withdraw: false, ip_restricted: true }],
   )
   assert.deepEqual(
-    balances.map(({ asset, total }) => [asset, total]),
+    balances.map(({ asset, total, usd, price_usd }) => [asset, total, usd, price_usd]),
     [
-      ['BTC', '10'],
-      ['USD', '1000000'],
+      ['BTC', '10', '600000', '60000'],
+      ['USD', '1000000', '1000000', '1'],
     ],
   )
   const [row] = await fixture.database.query<{ sealed_credentials: Buffer }>(

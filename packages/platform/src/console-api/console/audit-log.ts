@@ -21,9 +21,9 @@ export const listAuditLog = panelEndpoint({
   params: z.strictObject(workspaceParams),
   query: z.strictObject({
     ...pageQuery,
-    actor: word
-      .optional()
-      .meta({ description: 'Name (e-mail address) or id of the person or process that acted' }),
+    actor: word.optional().meta({
+      description: 'Part of the name, or the id, of the person, API key or process that acted',
+    }),
     action: word.optional().meta({ description: 'An action, or the part before its dot' }),
     from: time.optional(),
     to: time.optional(),
@@ -56,7 +56,8 @@ export const listAuditLog = panelEndpoint({
     { database }: Services,
   ) {
     const values = [member.workspaceId, actor ?? null, action ?? null, from ?? null, to ?? null]
-    const where = `workspace_id = $1 and ($2::text is null or actor_name = $2 or actor_id = $2)
+    const where = `workspace_id = $1 and ($2::text is null or position(lower($2) in lower(actor_name)) > 0
+        or actor_id = $2)
       and ($3::text is null or action = $3 or split_part(action, '.', 1) = $3)
       and ($4::timestamptz is null or at >= $4) and ($5::timestamptz is null or at < $5)`
     const [rows, count] = await Promise.all([

@@ -10,7 +10,7 @@ import { presentTransaction } from '../../core/engine/present.ts'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { matching, transactionFilter } from '../../custody/transactions/list-transactions.ts'
-import { BYTE_ORDER_MARK, csvLine } from '../../core/csv.ts'
+import { BYTE_ORDER_MARK, byteOrderMark, csvLine, csvTime } from '../../core/csv.ts'
 import { SUB_ACCOUNT, subAccountParams } from './mirror.ts'
 
 interface Services {
@@ -58,8 +58,12 @@ export const exportTransactions = panelEndpoint({
   needs: 'viewer',
   heavy: { kind: 'export', weight: 20, waiting: 0 },
   params: z.strictObject(subAccountParams),
-  query: z.strictObject({ format: z.enum(['csv', 'json']).default('csv'), ...transactionFilter }),
-  async handler({ caller, query: { format, ...filter } }, services: Services) {
+  query: z.strictObject({
+    format: z.enum(['csv', 'json']).default('csv'),
+    bom: byteOrderMark,
+    ...transactionFilter,
+  }),
+  async handler({ caller, query: { format, bom, ...filter } }, services: Services) {
     const { where, values } = await matching(services, caller, filter)
     const rows = (signal: AbortSignal) => read(services, where, values, signal)
     return {
@@ -68,7 +72,8 @@ export const exportTransactions = panelEndpoint({
           format === 'csv' ? 'text/csv; charset=utf-8' : 'application/json; charset=utf-8',
         'content-disposition': `attachment; filename="${fileName(caller, services)}.${format}"`,
       },
-      pieces: (signal) => (format === 'csv' ? csv(rows(signal)) : json(rows(signal))),
+      pieces: (signal) =>
+        format === 'csv' ? csv(rows(signal), bom === 'true') : json(rows(signal)),
     }
   },
 })
@@ -101,10 +106,15 @@ async function* read(
   }
 }
 
-async function* csv(batches: AsyncIterable<ExportedTransaction[]>): AsyncGenerator<string> {
-  yield `${BYTE_ORDER_MARK}${csvLine(COLUMNS)}`
+async function* csv(
+  batches: AsyncIterable<ExportedTransaction[]>,
+  isMarked: boolean,
+): AsyncGenerator<string> {
+  yield `${isMarked ? BYTE_ORDER_MARK : ''}${csvLine(COLUMNS)}`
+  const cell = (row: ExportedTransaction, column: (typeof COLUMNS)[number]) =>
+    column === 'created_at' || column === 'confirmed_at' ? csvTime(row[column]) : row[column]
   for await (const rows of batches)
-    yield rows.map((row) => csvLine(COLUMNS.map((column) => row[column]))).join('')
+    yield rows.map((row) => csvLine(COLUMNS.map((column) => cell(row, column)))).join('')
 }
 
 async function* json(batches: AsyncIterable<ExportedTransaction[]>): AsyncGenerator<string> {

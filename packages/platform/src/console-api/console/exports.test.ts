@@ -126,6 +126,24 @@ test('attack: no text column of the CSV export contains raw control characters o
   }
 })
 
+test('both exports begin with a byte order mark, which bom=false leaves out', async () => {
+  await api.database.query(
+    `insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, 'XRP', 'XRP')`,
+    [acme.workspaceId, acme.subAccountId],
+  )
+  for (const path of ['transactions/export', 'api/dac/v1/statement/export']) {
+    const read = async (query: string) => {
+      const at = `/workspaces/acme/sub-accounts/main/${path}?${query}`
+      const { text, status } = await admin.browser.ask('GET', at)
+      return { text, status }
+    }
+    const { text } = await read('asset=XRP')
+    assert.match(text, /^\ufeff[a-z_]+,/, path)
+    assert.deepEqual(await read('asset=XRP&bom=false'), { text: text.slice(1), status: 200 })
+    assert.equal((await read('asset=XRP&bom=no')).status, 400)
+  }
+})
+
 test('attack: no text column of a statement contains raw control characters or formulas', async () => {
   const wallet = randomUUID()
   await api.database.query(

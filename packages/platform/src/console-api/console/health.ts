@@ -276,6 +276,12 @@ function alertsOf(
     )
   }
   if (webhooks && webhooks.disabled > 0)
-    say('warning', 'WEBHOOK_DISABLED', `${webhooks.disabled} webhooks are disabled`)
+    say(
+      'warning',
+      'WEBHOOK_DISABLED',
+      webhooks.disabled === 1
+        ? '1 webhook is disabled'
+        : `${webhooks.disabled} webhooks are disabled`,
+    )
   return alerts
 }

@@ -5,7 +5,7 @@ import { gasTanksOf, tankShape } from '../../custody/gas-tanks/list-tanks.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { accountOf } from '../../custody/prepaid-fee/account.ts'
 import { coinOf } from '../../custody/prices/coins.ts'
-import { usdValue } from '../../custody/prices/decimals.ts'
+import { PRICE_DECIMALS, usdValue } from '../../custody/prices/decimals.ts'
 import { HELD_ACCOUNTS } from './held-accounts.ts'
 import { SUB_ACCOUNT, subAccountParams } from './mirror.ts'
 import type { Settings } from '../../core/settings/settings.ts'
@@ -40,7 +40,7 @@ export const readOverview = panelEndpoint({
         balance: z.number().meta({ description: 'Total balance' }),
         available: z.number().meta({ description: 'Spendable balance before network fees' }),
         pending: z.number().meta({ description: 'Deposits that are not credited yet' }),
-        usd: z.number().nullable(),
+        price_usd: z.number().nullable().meta({ description: 'Price of one unit' }),
       }),
     ),
     total_usd: z.number().meta({ description: 'Total of the assets that have a price' }),
@@ -104,8 +104,7 @@ export const readOverview = panelEndpoint({
       const asset = registry.asset(row.asset)
       const decimals = asset?.decimals ?? 0
       const price = asset ? services.prices.price(coinOf(asset)) : null
-      const usd = price ? usdValue(BigInt(row.held), decimals, price.price) : null
-      total += usd ?? 0n
+      total += price ? usdValue(BigInt(row.held), decimals, price.price) : 0n
       const amount = (text: string) => exact(formatAmount(BigInt(text), decimals))
       return {
         asset: row.asset,
@@ -113,7 +112,7 @@ export const readOverview = panelEndpoint({
         balance: amount(row.held),
         available: amount(row.available),
         pending: amount(row.pending),
-        usd: usd === null ? null : exactUsd(usd),
+        price_usd: price ? exact(formatAmount(price.price, PRICE_DECIMALS)) : null,
       }
     })
     const { balance, reserved, status, tier } = prepaid

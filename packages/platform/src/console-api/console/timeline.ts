@@ -112,6 +112,7 @@ const storyShape = z.object({
     z.object({
       id: z.uuid(),
       webhook: z.uuid(),
+      url: z.string().meta({ description: 'Where the webhook is delivered' }),
       event: z.string(),
       status: z.string(),
       attempts: z.int(),
@@ -226,7 +227,7 @@ function partsOf(services: Services, caller: Caller, row: TransactionRow, refere
 /** Reads the deliveries of events to the webhooks of a sub-account. */
 function deliveriesOf({ database }: Services, caller: Caller, events: readonly { id: string }[]) {
   return database.query(
-    `select d.id, d.webhook_id webhook, d.event_uid event, d.status, d.tries attempts,
+    `select d.id, d.webhook_id webhook, w.url, d.event_uid event, d.status, d.tries attempts,
       d.created_at at
      from webhooks w join webhook_deliveries d on d.workspace_id = w.workspace_id
        and d.webhook_id = w.id and d.event_uid = any($1)

@@ -1,7 +1,7 @@
 import type { Queryable } from '../../core/database/pool.ts'
 import type { SignedRequest } from '@custody/request-auth'
 import type { TransactionRow } from '../../core/engine/transaction.ts'
-import type { ApprovalRequest } from './approval-request.ts'
+import { REQUEST_COLUMNS, REQUEST_TABLES, type ApprovalRequest } from './approval-request.ts'
 
 /** A request for approvals with its transfer or forwarding rule. */
 export type FoundApproval = ApprovalRequest &
@@ -28,13 +28,9 @@ export async function findApproval(
   const id = input.toLowerCase()
   if (!UUID.test(id)) return undefined
   const rows = await database.query<FoundApproval>(
-    `select r.transaction_id, r.state, r.statement, r.needs, r.expires_at, r.created_at,
-       r.is_rule, r.transaction_id id, r.workspace_id, r.sub_account_id,
+    `select ${REQUEST_COLUMNS}, r.is_rule, r.transaction_id id, r.workspace_id, r.sub_account_id,
        coalesce(t.request, f.request) request, t.fee::text planned_fee
-     from approval_requests r
-     left join transactions t on t.workspace_id = r.workspace_id and t.id = r.of_transaction
-     left join forward_rules f on f.workspace_id = r.workspace_id and f.id = r.of_rule
-     where r.workspace_id = $1 and r.transaction_id = $2`,
+     from ${REQUEST_TABLES} where r.workspace_id = $1 and r.transaction_id = $2`,
     [workspace, id],
   )
   return rows[0]

@@ -7,7 +7,13 @@ import type { ChangeApprovals, ChangeRange } from './change-approvals.ts'
 import { after, pageFields, pageOf, readCursor } from '../../core/time-cursor.ts'
 import { decisionsOfAll } from '../../core/signing/approvals.ts'
 import { approvalShape, presentApproval } from './present.ts'
-import { REQUEST_STATES, type ApprovalRequest, type RequestState } from './approval-request.ts'
+import {
+  REQUEST_COLUMNS,
+  REQUEST_TABLES,
+  REQUEST_STATES,
+  type ApprovalRequest,
+  type RequestState,
+} from './approval-request.ts'
 
 interface Services {
   database: Database
@@ -60,10 +66,10 @@ async function openTransfers(
   { state, at, id, count }: ChangeRange & { state: RequestState },
 ) {
   const read = await database.query<ApprovalRequest>(
-    `select transaction_id, state, statement, needs, expires_at, created_at from approval_requests
-     where workspace_id = $1 and sub_account_id = $2 and state = $3
-       and ($4::timestamptz is null or (created_at, transaction_id) < ($4, $5::uuid))
-     order by created_at desc, transaction_id desc limit $6`,
+    `select ${REQUEST_COLUMNS} from ${REQUEST_TABLES}
+     where r.workspace_id = $1 and r.sub_account_id = $2 and r.state = $3
+       and ($4::timestamptz is null or (r.created_at, r.transaction_id) < ($4, $5::uuid))
+     order by r.created_at desc, r.transaction_id desc limit $6`,
     [workspace, subAccountId, state, at, id, count],
   )
   const ids = read.map(({ transaction_id: transfer }) => transfer)

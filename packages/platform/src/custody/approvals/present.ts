@@ -1,6 +1,6 @@
 import { assertion, LIMITS, type CarriedApproval } from '@custody/policy'
 import { z } from 'zod'
-import { ID_MAX, KEY_MAX, SIGNED_MAX } from '../../core/bounds.ts'
+import { ID_MAX, KEY_MAX, MEMO_MAX, NAME_MAX, SIGNED_MAX } from '../../core/bounds.ts'
 import { changeStatementShape, missingShape } from './change-shapes.ts'
 import { factsShape, needShape, statementShape } from './judgement.ts'
 import { REQUEST_STATES, type ApprovalRequest } from './approval-request.ts'
@@ -79,6 +79,23 @@ export const approvalShape = z
       }),
     needs: z.array(needShape).max(LIMITS.approvalGroups),
     have: z.array(decisionShape).max(2 * LIMITS.approvals),
+    memo: z.string().max(MEMO_MAX).optional().meta({
+      description:
+        'Memo of the transfer; absent if it has none. The signer nodes do not verify it, and no approval signs it',
+    }),
+    requested_by: z
+      .object({
+        api_key: z.string().max(ID_MAX),
+        name: z.string().max(NAME_MAX).nullable().meta({
+          description: 'Name of the person who owns the API key, or the label of the key',
+        }),
+      })
+      .optional()
+      .meta({
+        id: 'ApprovalRequester',
+        description:
+          'Who requested it, as the platform states; no approval signs it. Absent for a policy change',
+      }),
     created_at: z.string(),
     expires_at: z.string().meta({
       description:
@@ -111,10 +128,9 @@ export const approvalDetailShape = approvalShape
   .meta({ id: 'ApprovalDetail' })
 
 /** Converts a request for approvals to its public form. */
-export function presentApproval(
-  { transaction_id: id, state, statement, needs, created_at, expires_at }: ApprovalRequest,
-  decisions: readonly CarriedApproval[],
-) {
+export function presentApproval(request: ApprovalRequest, decisions: readonly CarriedApproval[]) {
+  const { transaction_id: id, state, statement, needs, created_at, expires_at } = request
+  const { memo, requested_key: api_key, requested_name: name } = request
   return {
     id,
     state,
@@ -125,6 +141,8 @@ export function presentApproval(
       const { id: _, ...shown } = decision
       return shown
     }),
+    ...(memo === null || memo === '' ? {} : { memo }),
+    ...(api_key === null ? {} : { requested_by: { api_key, name } }),
     created_at: created_at.toISOString(),
     expires_at: expires_at.toISOString(),
   }

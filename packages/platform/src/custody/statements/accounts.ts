@@ -88,6 +88,37 @@ export async function findAccount(
   )
 }
 
+/**
+ * Returns the accounts of an export: the one of the asset, or without an asset every wallet of the
+ * sub-account, or every gas tank of the workspace, by the name of the asset.
+ * @throws ApiError as {@link findAccount}
+ */
+export async function findAccounts(
+  services: Services,
+  caller: Pick<Caller, 'workspaceId' | 'subAccountId'>,
+  { asset: ticker, account }: { asset?: string | undefined; account: (typeof OWNERS)[number] },
+): Promise<StatementAccount[]> {
+  if (ticker !== undefined) return [await findAccount(services, caller, { asset: ticker, account })]
+  const { workspaceId } = caller
+  const of = (name: string, walletId: string | null): StatementAccount[] => {
+    const asset = services.registry.asset(name)
+    return asset === undefined ? [] : [{ workspaceId, walletId, asset }]
+  }
+  if (account === 'gas_tank')
+    return services.networks
+      .all()
+      .filter(hasTank)
+      .map(({ network }) => network.native_asset)
+      .toSorted()
+      .flatMap((name) => of(name, null))
+  const wallets = await services.database.query<{ id: string; asset: string }>(
+    `select id, asset from wallets where workspace_id = $1 and sub_account_id = $2
+      order by asset collate "C"`,
+    [workspaceId, caller.subAccountId],
+  )
+  return wallets.flatMap(({ id, asset }) => of(asset, id))
+}
+
 export const partsOf = ({ walletId }: StatementAccount): PartOfKind =>
   walletId === null ? TANK_PARTS : WALLET_PARTS
 

@@ -6,6 +6,7 @@ import { before, test } from 'node:test'
 import { formatAmount, parseAmount } from '@custody/chains'
 import { useApi } from '../../../testing/api-support.ts'
 import { call, type User } from '../../../testing/harness.ts'
+import { assertExportIsTied, sumsOf as sumsOfExport } from '../../../testing/exported-balances.ts'
 import { OPERATIONS, runHistory, type HistoryOwner } from '../../../testing/ledger-histories.ts'
 import * as fc from '../../../../../testing/property.ts'
 import { PARTS, TANK_PARTS, WALLET_PARTS } from './accounts.ts'
@@ -354,6 +355,44 @@ test('the CSV export begins with the opening balance and ends with the closing b
   }
 })
 
+test('without an asset, the lines of each asset sum to its balance, for all assets and tanks', async () => {
+  const owner = await newOwner()
+  const names = NAMES.map((name, at) => ({ name, amount: BigInt(at) + 10n, fee: 3n }))
+  await runHistory(api.database, owner, names)
+  for (const [at, { asset_name: asset, network }] of api.services.registry.assets.entries()) {
+    await api.database.query(
+      `insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $4)
+        on conflict do nothing`,
+      [owner.workspaceId, owner.subAccountId, asset, network],
+    )
+    await api.fund(owner, asset, 10n ** 25n + BigInt(at))
+  }
+  const lines = await assertExportIsTied(owner.user)
+  assert.equal(lines.size, api.services.registry.assets.length)
+  assert.ok([...lines.values()].every((count) => count >= 3))
+  const { text } = await call(owner.user, 'GET', '/dac/v1/statement/export?account=gas_tank')
+  const tanks = sumsOfExport(text)
+  for (const of of ACCOUNTS.filter(({ account }) => account === 'gas_tank')) {
+    const { moved, closing } = tanks.get(of.asset) ?? assert.fail(of.asset)
+    const known = formatAmount(total(await sumsOf(owner, of, 4_000_000_000)), decimalsOf(of.asset))
+    assert.equal(moved, closing)
+    assert.equal(
+      moved,
+      parseAmount(known.replace('-', ''), 30) * (known.startsWith('-') ? -1n : 1n),
+    )
+  }
+})
+
+test('times of the export are dates that spreadsheets read', async () => {
+  const owner = await newOwner()
+  await runHistory(api.database, owner, [{ name: 'deposit', amount: 5n, fee: 2n }])
+  const { text } = await call(owner.user, 'GET', '/dac/v1/statement/export?asset=ETH')
+  const [movement] = (await readAll(owner.user, { asset: 'ETH' }, 10)).data
+  const at = movement?.at ?? assert.fail('no movement')
+  assert.equal(text.split('\r\n')[2]?.split(',')[0], at.slice(0, 19).replace('T', ' '))
+  assert.match(at, /^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/)
+})
+
 test('a statement contains nothing of another workspace', async () => {
   const [first, second] = [await newOwner(), await newOwner()]
   await runHistory(api.database, first, [{ name: 'drain', amount: 5n, fee: 2n }])
@@ -364,7 +403,6 @@ test('a statement contains nothing of another workspace', async () => {
 })
 
 const REFUSED: readonly [Record<string, string>, number, string][] = [
-  [{}, 400, 'asset'],
   [{ asset: 'NOPE' }, 400, 'asset'],
   [{ asset: 'BTC' }, 400, 'asset'],
   [{ asset: 'USDC_SOL', account: 'gas_tank' }, 400, 'asset'],
@@ -384,6 +422,9 @@ test('refuses a bad query and names its field', async () => {
     [{ asset: 'ETH', after: '5' }, 400, 'after'],
     [{ asset: 'ETH', limit: '501' }, 400, 'limit'],
   ]
+  const { status, text } = await call(user, 'GET', '/dac/v1/statement')
+  assert.equal(status, 400, text)
+  assert.match(text, /asset/)
   for (const path of ['/dac/v1/statement', '/dac/v1/statement/export']) {
     for (const [query, expected, field] of [...REFUSED, ...paged]) {
       const { status, text } = await call(user, 'GET', `${path}?${new URLSearchParams(query)}`)

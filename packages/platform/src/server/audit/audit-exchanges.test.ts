@@ -93,7 +93,7 @@ for (const [name, act, line] of ACTS) {
     assert.match(lines.join('\n'), line)
     assert.match(
       String(lines.at(-1)),
-      /^1 differences: deficits 1, surpluses 0, not compared 0\. .*: stop withdrawals\.$/,
+      /^1 difference: deficits 1, surpluses 0, not compared 0\. .*: stop withdrawals\.$/,
     )
     assert.match(String(lines.at(-2)), /^DIFFERENCE .*\(DEFICIT; the balance is not the sum/)
   })

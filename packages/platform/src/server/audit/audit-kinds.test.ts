@@ -81,7 +81,7 @@ for (const [name, minimum, unit, below] of [
       const { differences, surpluses } = (await latestAudit(database.get())) ?? {}
       assert.deepEqual([differences, surpluses], [0, 0])
       assert.deepEqual(showAudit(report).slice(-2), [
-        `DUST ${name}: 1 addresses hold ${amount} more than the ledger records, each less than a sweep costs`,
+        `DUST ${name}: 1 address holds ${amount} more than the ledger records, each less than a sweep costs`,
         'the ledger agrees with the chains',
       ])
     }
@@ -134,13 +134,20 @@ test('Ether from a self-destructed contract is a surplus: exit code 1, but withd
   assert.equal(parseEther(held) - parseEther(ledger), parseEther('0.25'))
   const { differences, surpluses } = (await latestAudit(database.get())) ?? {}
   assert.deepEqual([differences, surpluses], [1, 1])
+  // Networks without addresses and coins are counted, and not listed.
+  const none = { addresses: 0, coins: 0 }
+  const networks = { ETH: { addresses: 1, coins: 0 }, BTC: none, LTC: { addresses: 0, coins: 2 } }
+  assert.match(
+    showAudit({ ...report, networks: { ...networks, XRP: none } })[0] ?? '',
+    /^\d+ ledger entries; ETH: 1 address, LTC: 2 coins, nothing on 2 networks$/,
+  )
   assert.match(
     showAudit(report).join('\n'),
     /^DIFFERENCE ETH acme \w+ 0x\w+ ETH: ledger [\d.]+, chain [\d.]+ \(surplus\)$/m,
   )
   assert.match(
     showAudit(report).join('\n'),
-    /\n1 differences: deficits 0, surpluses 1, not compared 0\. .*withdrawals need not be stopped\.$/,
+    /\n1 difference: deficits 0, surpluses 1, not compared 0\. .*withdrawals need not be stopped\.$/,
   )
 })
 

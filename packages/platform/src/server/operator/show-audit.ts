@@ -41,12 +41,6 @@ export function showAudit({
   books,
   compared,
 }: AuditReport): string[] {
-  const looked = Object.entries(networks)
-    .map(
-      ([code, { addresses, coins }]) =>
-        `${code}: ${addresses > 0 ? `${addresses} addresses` : `${coins} coins`}`,
-    )
-    .join(', ')
   const { accounts, balances, unproven, duplicates } = exchanges
   const claims = accounts > 0 ? `; ${balances} balances of ${accounts} exchange accounts` : ''
   const uncounted =
@@ -64,7 +58,7 @@ export function showAudit({
       ? `the ledger agrees with the chains${isEqualThere ? ' and the exchanges' : ''}`
       : 'NOTHING was compared: the database has no address and no coin on any configured network, and no balance at an exchange'
   return [
-    `${books.entries} ledger entries; ${looked}${claims}${uncounted}`,
+    `${books.entries} ledger entries; ${networksText(networks)}${claims}${uncounted}`,
     ...exchangeLines(atExchanges),
     ...notCountedLines(notCounted),
     ...dustLines(dust),
@@ -73,10 +67,29 @@ export function showAudit({
   ]
 }
 
+const counted = (count: number, one: string, many: string): string =>
+  `${count} ${count === 1 ? one : many}`
+
+/** Returns what was compared on each network, and how many networks have nothing to compare. */
+function networksText(networks: AuditReport['networks']): string {
+  const all = Object.entries(networks)
+  const used = all.filter(([, { addresses, coins }]) => addresses > 0 || coins > 0)
+  const empty = all.length - used.length
+  const counted = (count: number, one: string, many: string) =>
+    `${count} ${count === 1 ? one : many}`
+  return [
+    ...used.map(
+      ([code, { addresses, coins }]) =>
+        `${code}: ${addresses > 0 ? counted(addresses, 'address', 'addresses') : counted(coins, 'coin', 'coins')}`,
+    ),
+    ...(empty > 0 ? [`nothing on ${counted(empty, 'network', 'networks')}`] : []),
+  ].join(', ')
+}
+
 const dustLines = (totals: readonly DustTotal[]): string[] =>
   totals.map(
     ({ asset, addresses, amount }) =>
-      `DUST ${asset}: ${addresses} addresses hold ${amount} more than the ledger records, each less than a sweep costs`,
+      `DUST ${asset}: ${counted(addresses, 'address holds', 'addresses hold')} ${amount} more than the ledger records, each less than a sweep costs`,
   )
 
 function notCountedLines(coins: readonly NotCounted[]): string[] {
@@ -104,7 +117,7 @@ function exchangeLines(differences: readonly Difference[]): string[] {
   return [
     ...lines,
     ...(more > 0 ? [`EXCHANGE ${more} more lines; --json returns all`] : []),
-    `${differences.length} differences at customers' exchange accounts. Their owners cause them by trades, transfers or revoked keys, and are informed by exchange_account events. They change neither the comparison with the chains nor the exit code; withdrawals need not be stopped.`,
+    `${counted(differences.length, 'difference', 'differences')} at customers' exchange accounts. Their owners cause them by trades, transfers or revoked keys, and are informed by exchange_account events. They change neither the comparison with the chains nor the exit code; withdrawals need not be stopped.`,
   ]
 }
 
@@ -134,5 +147,5 @@ function verdictOn(differences: readonly Difference[]): string {
     ...(reorganised > 0 ? [`reorganised ${reorganised}`] : []),
     `not compared ${unknown}`,
   ]
-  return `${differences.length} differences: ${counts.join(', ')}. ${advice}`
+  return `${counted(differences.length, 'difference', 'differences')}: ${counts.join(', ')}. ${advice}`
 }

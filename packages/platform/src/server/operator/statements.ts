@@ -3,7 +3,7 @@ import type { Environment } from '../../core/environment.ts'
 import type { Database } from '../../core/database/pool.ts'
 import type { Networks } from '../../core/engine/networks.ts'
 import { ApiError } from '../../core/errors.ts'
-import { findAccount, OWNERS } from '../../custody/statements/accounts.ts'
+import { findAccounts, OWNERS } from '../../custody/statements/accounts.ts'
 import { statementLines } from '../../custody/statements/export-statement.ts'
 import { periodOf } from '../../custody/statements/statement.ts'
 import { argument, OperatorError, type Command } from './command.ts'
@@ -39,7 +39,7 @@ export const exportStatement: Command<Services> = async (services, input) => {
   const [workspace, subAccount, asset, account] = [
     argument(input, 'workspace'),
     argument(input, 'sub_account'),
-    argument(input, 'asset') ?? '',
+    argument(input, 'asset') ?? undefined,
     OWNERS.find((each) => each === (argument(input, 'account') ?? 'wallet')),
   ]
   if (account === undefined)
@@ -57,11 +57,12 @@ export const exportStatement: Command<Services> = async (services, input) => {
   const caller = { workspaceId: owner.workspace, subAccountId: owner.sub_account ?? '' }
   try {
     const period = periodOf(services, { from: timeOf(input, 'from'), to: timeOf(input, 'to') })
-    const found = await findAccount(services, caller, { asset, account })
+    const accounts = await findAccounts(services, caller, { asset, account })
+    const { signal } = new AbortController()
     let text = ''
-    for await (const lines of statementLines(services, found, period, new AbortController().signal))
+    for await (const lines of statementLines(services, { accounts, period, bom: true }, signal))
       text += lines
-    return { asset, account, text }
+    return { asset: asset ?? null, account, accounts: accounts.length, text }
   } catch (error) {
     if (error instanceof ApiError) throw new OperatorError(`--${error.message}`)
     throw error

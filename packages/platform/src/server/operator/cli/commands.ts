@@ -278,11 +278,11 @@ export const COMMANDS: readonly Definition[] = [
   },
   {
     usage: 'statement',
-    summary: 'Write the statement of a wallet or gas tank to a CSV file, with every movement.',
+    summary: 'Write the statements of wallets or gas tanks to a CSV file, with every movement.',
     options: {
       ...WORKSPACE,
       'sub-account S': 'sub-account of the wallet (required for a wallet)',
-      '!asset A': 'asset of the wallet, or the native coin of the gas tank',
+      'asset A': 'asset of the wallet, or the native coin of the gas tank (default: all)',
       'account KIND': 'wallet or gas_tank (default: wallet)',
       'from TIME': 'day or time in UTC like 2026-01-31T12:00:00Z (default: the beginning)',
       'to TIME': 'day or time at which the statement ends, exclusive (default: now)',

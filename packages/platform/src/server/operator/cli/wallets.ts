@@ -89,16 +89,19 @@ export const statement: Run = async ({ home, values }) => {
   const { text, ...result } = (await callPlatform(home, 'statement', {
     workspace: need(values, 'workspace'),
     sub_account: values['sub-account'],
-    asset: need(values, 'asset'),
+    asset: values['asset'],
     account: values['account'],
     from: values['from'],
     to: values['to'],
-  })) as { text: string; asset: string; account: string }
+  })) as { text: string; asset: string | null; account: string; accounts: number }
   writeFileSync(file, text, { mode: 0o600, flag: 'wx' })
-  // The header, the opening balance and the closing balance are no movements.
-  const movements = text.trimEnd().split('\r\n').length - 3
+  // The header and the opening and closing balance of each account are no movements.
+  const movements = text.trimEnd().split('\r\n').length - 1 - 2 * result.accounts
+  const kind = result.account.replace('_', ' ')
+  const owners =
+    result.asset === null ? `${result.accounts} ${kind}s` : `the ${result.asset} ${kind}`
   return {
     result: { ...result, file, movements },
-    text: `${movements} movements of the ${result.asset} ${result.account.replace('_', ' ')} written to ${file}`,
+    text: `${movements} movements of ${owners} written to ${file}`,
   }
 }
