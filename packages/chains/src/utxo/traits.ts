@@ -31,6 +31,7 @@ export const traits: Traits = {
     // BIP125 rule 4: the replacement pays for its own relay.
     increment: (network, { vsize }) => BigInt(vsize ?? 0) * BigInt(network.utxo?.min_fee_rate ?? 1),
   },
+  consolidation: { index: CHANGE_INDEX, inputsLeast: 10, inputsMost: 200 },
   feePayer: false,
   staking: false,
   contractPayments: 'listed',
