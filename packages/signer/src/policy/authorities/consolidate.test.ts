@@ -219,8 +219,16 @@ test('charges the fee to the budget of the sub-account, and only the largest of 
   }
 })
 
-test('a voided or revoked request is refused', async () => {
+test('no policy judges it, and a stop of its sub-account holds it', async () => {
+  const verdict = await bench.verdict(merge(await asks()), merged())
+  assert.deepEqual([verdict.acts(), verdict.isAct, verdict.serves], [[], false, [1]])
+})
+
+test('refuses a request that was voided, and one of a revoked key', async () => {
   const request = await asks()
+  const key = (await bench.verdict(merge(request), merged())).intent!.key
+  bench.store.append('void', { keys: [key], transaction_id: null, signed_hashes: [] })
+  assert.match((await bench.codeOf(merge(request), merged())) ?? 'signed', /^VOIDED/)
   bench.store.append('revoke', { api_key: mine.api_key } as never)
   assert.match((await bench.codeOf(merge(request), merged())) ?? 'signed', /^NOT_ENROLLED/)
 })
