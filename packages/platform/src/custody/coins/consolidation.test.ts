@@ -1,9 +1,5 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { secp256k1 } from '@noble/curves/secp256k1.js'
-import { payments, script, Transaction } from 'bitcoinjs-lib'
-import { familyOf, loadRegistry, utxo, type Network } from '@custody/chains'
 import {
   assertConfirmed,
   balance,
@@ -14,6 +10,7 @@ import {
   type Transfer,
   type User,
 } from '../../../testing/harness.ts'
+import { btc, COIN, payCoins } from '../../../testing/chains/pay-coins.ts'
 import { waitFor } from '../../../../../testing/wait-for.ts'
 
 /**
@@ -21,44 +18,14 @@ import { waitFor } from '../../../../../testing/wait-for.ts'
  * full, on the local chain of Bitcoin with three nodes.
  */
 const platform = new TestPlatform()
-const BTC = loadRegistry('local').network('BTC') as Network
 const TO = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
-const COIN = 100_000
-const btc = (satoshi: number | bigint) => (Number(satoshi) / 1e8).toFixed(8)
 
 before(async () => {
-  await platform.start()
+  await platform.start({ CUSTODY_FEE_BUMP_AFTER_S: '1' })
 })
 after(async () => {
   await platform.remove()
 })
-
-/** Pays an address many coins of equal value, in one transaction of an outside wallet. */
-async function payCoins(address: string, count: number): Promise<void> {
-  const secret = randomBytes(32)
-  const publicKey = secp256k1.getPublicKey(secret, true)
-  const from = familyOf(BTC).address(BTC, publicKey)
-  const value = BigInt(count * COIN + 1_000_000)
-  const funding = await platform.fund('BTC', from, btc(value))
-  const parent = Transaction.fromHex(
-    await rpc<string>(platform, 'BTC', 'getrawtransaction', [funding]),
-  )
-  const own = utxo.scriptOf(BTC, from)
-  const index = parent.outs.findIndex(({ script: each }) => Buffer.compare(each, own) === 0)
-  const transaction = new Transaction()
-  transaction.version = 2
-  transaction.addInput(parent.getHash(), index)
-  for (let at = 0; at < count; at++)
-    transaction.addOutput(utxo.scriptOf(BTC, address), BigInt(COIN))
-  const code = payments.p2pkh({ pubkey: publicKey }).output as Uint8Array
-  const digest = transaction.hashForWitnessV0(0, code, value, Transaction.SIGHASH_ALL)
-  const signature = secp256k1.sign(digest, secret, { prehash: false })
-  transaction.setWitness(0, [
-    script.signature.encode(signature, Transaction.SIGHASH_ALL),
-    publicKey,
-  ])
-  await rpc(platform, 'BTC', 'sendrawtransaction', [transaction.toHex()])
-}
 
 interface Wallet {
   id: string
@@ -78,7 +45,7 @@ async function walletWith(name: string, count: number): Promise<{ user: User; wa
   const { body } = await call<{ address: string }>(user, 'POST', '/dac/v1/address', {
     asset: 'BTC',
   })
-  await payCoins(body.address, count)
+  await payCoins(platform, body.address, count)
   const total = Number(btc(count * COIN))
   await waitFor('credits', async () => Number((await balance(user, 'BTC')).balance) === total)
   return { user, wallet: await walletOf(user) }
@@ -172,6 +139,43 @@ test('a wallet with 450 coins merges 200, and pays out in full', async () => {
   assert.deepEqual([await coinsOf(user), await coinsOf(user, 'waiting')], [0, 0])
 })
 
+// Before the platform is restarted, which ends the setting of fee bumps.
+test('a consolidation is replaced at a higher fee, up to its maximum, when the market pays more', async () => {
+  const { user, wallet } = await walletWith('bumped', 30)
+  const congest = (rate: string) =>
+    platform.operator('devnet', { command: 'congestion', network: 'BTC', fee_rate: rate })
+  const attempts = (id: string) =>
+    platform.database.query<{ fee: string; coins: number }>(
+      `select c.fee_max::text fee, (select count(*)::integer from utxos u where u.spent_by = c.id) coins
+       from chain_transactions c where c.transaction_id = $1 and c.hash is not null order by attempt`,
+      [id],
+    )
+  // No block contains the transaction before the congestion.
+  const body = await platform.halted('BTC', async () => {
+    const made = await merge(user, wallet, { sequence_id: 'bumped', max_fee_rate: '70' })
+    assert.equal(made.status, 200, made.text)
+    await waitFor('a signature', async () => (await attempts(made.body.id)).length === 1)
+    await congest('60')
+    return made.body
+  })
+  try {
+    const [first, second] = await waitFor('a replacement', async () => {
+      const made = await attempts(body.id)
+      return made.length > 1 ? made : null
+    })
+    assert.ok(Number(second?.fee) > Number(first?.fee))
+    const merged = await assertConfirmed(user, body.id)
+    const [fee, amount] = [merged.fee, merged.amount].map((each) => Math.round(Number(each) * 1e8))
+    assert.equal(amount! + fee!, 15 * COIN)
+    // 41 bytes, the marker and 68 vbytes for each of 15 inputs.
+    assert.ok(fee! <= Math.ceil((41 * 4 + 2 + 15 * 272) / 4) * 70)
+  } finally {
+    await congest('0')
+  }
+  assert.deepEqual([await coinsOf(user), await coinsOf(user, 'waiting')], [16, 0])
+  await audit()
+})
+
 test('a platform that is killed between any two steps makes one consolidation', async () => {
   const { user, wallet } = await walletWith('killed', 40)
   for (const [at, checkpoint] of [
@@ -203,7 +207,7 @@ async function payMore(user: User): Promise<void> {
     asset: 'BTC',
   })
   const before = await coinsOf(user)
-  await payCoins(body.address, 20)
+  await payCoins(platform, body.address, 20)
   await waitFor('credits', async () => (await coinsOf(user)) === before + 20)
 }
 
