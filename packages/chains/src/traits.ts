@@ -36,6 +36,15 @@ export interface Cancellation {
   increment(network: Network, decoded: DecodedTransaction): bigint
 }
 
+/** Transaction that merges coins of a wallet into one coin of the same wallet. */
+interface Consolidation {
+  /** Index of the wallet's own address that receives the merged coin. */
+  index: number
+  /** Smallest and largest number of inputs. */
+  inputsLeast: number
+  inputsMost: number
+}
+
 /**
  * Why a node refuses to accept a transaction.
  *
@@ -82,6 +91,8 @@ export interface Traits {
   expiry: Expiry | null
   /** Null if a signed transaction cannot be replaced. */
   cancellation: Cancellation | null
+  /** Absent if the coins of a wallet cannot be merged by request. */
+  consolidation?: Consolidation
   /**
    * A transaction may have a second signer that pays its fee: the omnibus address, when it sweeps a
    * token.

@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 791cc1377b70f1d9271d8972c7ddeed1169d616ebd23e38e23aa7d59db153270
-// types 1aed25f6374056ae86ebf184ba883df6281e65f82be130b33938090471359f88
+// document 639ae5bed62b72823be8931edd278f4f2118c4d54cbb2c17c3ffcab65ab56241
+// types c219c109767981750d91bb4acd02698482b95e5f103a75a6ab37b9a287203142
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -483,7 +483,7 @@ export interface components {
              */
             height: number | null;
             /**
-             * @description `reserved`: a pending transfer spends it. `frozen`: a request has frozen it. `available`: it can be spent. `held`: screening holds its deposit. `waiting`: its deposit is not credited yet, or it is change that is not certain yet
+             * @description `reserved`: a pending transfer spends it. `frozen`: a request has frozen it. `available`: it can be spent. `held`: screening holds its deposit. `waiting`: its deposit is not credited yet, it is change that is not certain yet, or the coin of a consolidation that is not confirmed
              * @enum {string}
              */
             state: "reserved" | "frozen" | "available" | "held" | "waiting";
@@ -579,6 +579,22 @@ export interface components {
             next: string | null;
             /** @description Whether there are more records */
             has_more: boolean;
+        };
+        ConsolidateCoinsRequest: {
+            /**
+             * @description An `asset_name` from `GET /assets`; case-sensitive
+             * @example BTC
+             * @example USDT_ETH
+             */
+            asset: string;
+            /** @description Maximum network fee rate, in the unit of the chain family; the signer nodes enforce it */
+            max_fee_rate: Decimal | string;
+            /** @description Number of free coins at which merging ends */
+            target_coins: number;
+            /** @description Coins below this amount are not merged */
+            min_value?: (Decimal | string) | null;
+            /** @description Idempotency key, unique within the wallet; shared with transfers */
+            sequence_id: string;
         };
         Conversion: {
             id: string;
@@ -2911,7 +2927,7 @@ export interface components {
              * @description Error code; stable, never renamed or reused
              * @enum {string}
              */
-            code: "INVALID_REQUEST" | "UNKNOWN_FIELD" | "INVALID_JSON" | "UNSUPPORTED_ASSET" | "ASSET_CLOSED" | "INVALID_ADDRESS" | "INVALID_AMOUNT" | "INSUFFICIENT_BALANCE" | "CONSOLIDATE_FIRST" | "WALLET_EXISTS" | "WALLET_MISSING" | "WALLET_INACTIVE" | "TRANSACTION_FINAL" | "NOT_REPLACEABLE" | "REPLACEMENT_PENDING" | "RULE_EXISTS" | "RULE_FINAL" | "INVOICE_FINAL" | "INVOICE_CLOSED" | "RESOURCE_MISMATCH" | "INSUFFICIENT_STAKE" | "RELEASE_FIRST" | "UNSTAKE_LIMIT" | "NOTHING_TO_RELEASE" | "APPROVAL_REFUSED" | "NOT_FROZEN" | "WEBHOOK_LIMIT" | "WEBHOOK_DISABLED" | "EXCHANGE_KEY_REFUSED" | "EXCHANGE_ACCOUNT_EXISTS" | "EXCHANGE_UNSUPPORTED" | "ORDER_FINAL" | "UNAUTHORIZED" | "SIGN_IN_REQUIRED" | "SIGN_IN_FAILED" | "FORBIDDEN" | "READ_ONLY" | "IP_NOT_ALLOWED" | "ROLE_REQUIRED" | "RECENT_SIGN_IN_REQUIRED" | "FOREIGN_ORIGIN" | "HTTPS_REQUIRED" | "PREPAID_FEE_EXHAUSTED" | "ADDRESS_FROZEN" | "POLICY_DENIED" | "SANCTIONED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "PASSKEY_UNAVAILABLE" | "LAST_OWNER" | "LAST_FACTOR" | "COIN_RESERVED" | "APPROVAL_CLOSED" | "POLICY_CHANGE_LIMIT" | "QUOTE_EXPIRED" | "CONVERSION_UNAVAILABLE" | "EXCHANGE_ADDRESS_CHANGED" | "EXCHANGE_ACCOUNT_LINKED" | "EXCHANGE_ACCOUNT_BUSY" | "INVITATION_CLOSED" | "CURSOR_EXPIRED" | "PAYLOAD_TOO_LARGE" | "URI_TOO_LONG" | "UNSUPPORTED_MEDIA_TYPE" | "HEADERS_TOO_LARGE" | "RATE_LIMITED" | "CONCURRENT_REQUEST" | "INTERNAL" | "NETWORK_UNAVAILABLE" | "PROVIDER_UNAVAILABLE" | "PRICE_UNAVAILABLE" | "EXCHANGE_UNAVAILABLE" | "SIGNERS_UNAVAILABLE" | "KEY_PENDING" | "UNAVAILABLE";
+            code: "INVALID_REQUEST" | "UNKNOWN_FIELD" | "INVALID_JSON" | "UNSUPPORTED_ASSET" | "ASSET_CLOSED" | "INVALID_ADDRESS" | "INVALID_AMOUNT" | "INSUFFICIENT_BALANCE" | "CONSOLIDATE_FIRST" | "NOTHING_TO_CONSOLIDATE" | "WALLET_EXISTS" | "WALLET_MISSING" | "WALLET_INACTIVE" | "TRANSACTION_FINAL" | "NOT_REPLACEABLE" | "REPLACEMENT_PENDING" | "RULE_EXISTS" | "RULE_FINAL" | "INVOICE_FINAL" | "INVOICE_CLOSED" | "RESOURCE_MISMATCH" | "INSUFFICIENT_STAKE" | "RELEASE_FIRST" | "UNSTAKE_LIMIT" | "NOTHING_TO_RELEASE" | "APPROVAL_REFUSED" | "NOT_FROZEN" | "WEBHOOK_LIMIT" | "WEBHOOK_DISABLED" | "EXCHANGE_KEY_REFUSED" | "EXCHANGE_ACCOUNT_EXISTS" | "EXCHANGE_UNSUPPORTED" | "ORDER_FINAL" | "UNAUTHORIZED" | "SIGN_IN_REQUIRED" | "SIGN_IN_FAILED" | "FORBIDDEN" | "READ_ONLY" | "IP_NOT_ALLOWED" | "ROLE_REQUIRED" | "RECENT_SIGN_IN_REQUIRED" | "FOREIGN_ORIGIN" | "HTTPS_REQUIRED" | "PREPAID_FEE_EXHAUSTED" | "ADDRESS_FROZEN" | "POLICY_DENIED" | "SANCTIONED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "PASSKEY_UNAVAILABLE" | "LAST_OWNER" | "LAST_FACTOR" | "COIN_RESERVED" | "CONSOLIDATION_PENDING" | "FEE_RATE_ABOVE_MAXIMUM" | "APPROVAL_CLOSED" | "POLICY_CHANGE_LIMIT" | "QUOTE_EXPIRED" | "CONVERSION_UNAVAILABLE" | "EXCHANGE_ADDRESS_CHANGED" | "EXCHANGE_ACCOUNT_LINKED" | "EXCHANGE_ACCOUNT_BUSY" | "INVITATION_CLOSED" | "CURSOR_EXPIRED" | "PAYLOAD_TOO_LARGE" | "URI_TOO_LONG" | "UNSUPPORTED_MEDIA_TYPE" | "HEADERS_TOO_LARGE" | "RATE_LIMITED" | "CONCURRENT_REQUEST" | "INTERNAL" | "NETWORK_UNAVAILABLE" | "PROVIDER_UNAVAILABLE" | "PRICE_UNAVAILABLE" | "EXCHANGE_UNAVAILABLE" | "SIGNERS_UNAVAILABLE" | "KEY_PENDING" | "UNAVAILABLE";
             /** @description Field, parameter, header or JWT claim that failed */
             field?: string;
             /** @description The same as x-request-id; include it when you contact the operator */
@@ -3758,6 +3774,7 @@ export type Coin = components['schemas']['Coin'];
 export type CoinAside = components['schemas']['CoinAside'];
 export type CoinPage = components['schemas']['CoinPage'];
 export type CoinsAsidePage = components['schemas']['CoinsAsidePage'];
+export type ConsolidateCoinsRequest = components['schemas']['ConsolidateCoinsRequest'];
 export type Conversion = components['schemas']['Conversion'];
 export type CreateAddressRequest = components['schemas']['CreateAddressRequest'];
 export type CreateConversionRequest = components['schemas']['CreateConversionRequest'];
@@ -4056,6 +4073,30 @@ export interface operations {
             };
         };
     };
+    consolidateCoins: {
+        parameters: {
+            path: {
+                /** @description Id of the object */
+                id: string;
+            };
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ConsolidateCoinsRequest"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Transaction"];
+                };
+            };
+        };
+    };
     listCoinsAside: {
         parameters: {
             query?: {
@@ -4290,7 +4331,7 @@ export interface operations {
                 /** @description Prefix of the memo; the letters a to z match in any case. The request fails with 400 if more than 1000 memos of the sub-account match */
                 memo_begins?: string;
                 /** @description Only transactions of this type. Fuel, Sweep and other transactions that the platform creates itself are returned only if this selects them */
-                type?: "Withdraw" | "Deposit" | "Sweep" | "Fuel" | "GasTankDeposit" | "GasTankDrain" | "Stake" | "Unstake" | "Release" | "EnergyLoan" | "EnergyReturn";
+                type?: "Withdraw" | "Deposit" | "Sweep" | "Fuel" | "GasTankDeposit" | "GasTankDrain" | "Stake" | "Unstake" | "Release" | "Consolidation" | "EnergyLoan" | "EnergyReturn";
                 /** @description Page number; by default 1 */
                 page?: number;
                 /** @description Records per page; by default 50 */

@@ -117,6 +117,18 @@ test('each method sends a signed request to its endpoint, and each API operation
       '{"label":null,"frozen":true}',
     ],
     [
+      () =>
+        custody.consolidate('0b9d4f6e-6a55-4a5c-9b5e-2d5f2f1f7c11', {
+          asset: 'BTC',
+          max_fee_rate: '3.5',
+          target_coins: 50,
+          sequence_id: 's',
+        }),
+      'POST',
+      '/dac/v1/wallets/0b9d4f6e-6a55-4a5c-9b5e-2d5f2f1f7c11/consolidate',
+      '{"asset":"BTC","target_coins":50,"sequence_id":"s","max_fee_rate":3.5}',
+    ],
+    [
       () => custody.coinsAside({ asset: 'BCH', limit: 5 }),
       'GET',
       '/dac/v1/coins-aside?asset=BCH&limit=5',

@@ -141,6 +141,8 @@ export type AmlSettings = api.AmlSettings
 export type FrozenAddress = api.FrozenAddress
 export type UnfrozenAddress = api.AddressRelease
 
+/** A request to merge coins. Decimals are strings. */
+export type NewConsolidation = api.ConsolidateCoinsRequest
 export type NewStake = Without<api.StakeRequest, 'asset'>
 export type Stake = api.StakingAnswer
 export type Staking = api.Staking

@@ -268,6 +268,17 @@ const ownSweep: Run = async (o, { amount, fee }) => {
   return { SOL: fee }
 }
 
+/** A consolidation of coins, which leaves its amount in the wallet. */
+const consolidated: Run = async (o, { amount, fee }) => {
+  const { id } = await o.transaction({ kind: 'CONSOLIDATION', asset: 'SOL', amount })
+  await o.reserve(id, 'SOL', fee * 2n)
+  await o.entry('settle', id, [
+    o.wallet('SOL', 'reserved', -fee * 2n),
+    o.wallet('SOL', 'available', fee),
+  ])
+  return { SOL: fee }
+}
+
 const failed: Run = async (o, { amount }) => {
   const { id } = await o.transaction({ asset: 'SOL', amount, state: 'FAILED', status: 'failed' })
   await o.reserve(id, 'SOL', amount)
@@ -383,6 +394,7 @@ export const OPERATIONS: Readonly<Record<string, Run>> = {
   'transfer to an exchange': ownFee({ exchange: true }),
   'reverted withdrawal': ownFee({ state: 'REVERTED', status: 'failed' }),
   'failed withdrawal': failed,
+  'consolidation of coins': consolidated,
   'withdrawal that a reorganisation took back': takenBack,
   'withdrawal that fuel pays': fuelled('WITHDRAWAL'),
   'reverted withdrawal that fuel pays': fuelled('WITHDRAWAL', 'REVERTED'),

@@ -15,7 +15,9 @@ export {
   type Selection,
   type Utxo,
 } from './select.ts'
+export { leastWorthMerging, selectConsolidation, type Consolidated } from './consolidate.ts'
 export { dustLimit, virtualSize } from './size.ts'
+export { CONSOLIDATION } from './traits.ts'
 export { coinsOf } from './transaction.ts'
 
 /** BIP125: below 0xfffffffe, so that the fee can be raised. */

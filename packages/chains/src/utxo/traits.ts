@@ -19,6 +19,9 @@ const REFUSALS: Refusals = [
   ['expired', /non-final|non-BIP68-final/i],
 ]
 
+/** Half of what a transfer may spend, so that its size stays far below the limit of relays. */
+export const CONSOLIDATION = { index: CHANGE_INDEX, inputsLeast: 10, inputsMost: 200 } as const
+
 export const traits: Traits = {
   feesFrom: 'wallet',
   deposits: 'spendable',
@@ -31,6 +34,7 @@ export const traits: Traits = {
     // BIP125 rule 4: the replacement pays for its own relay.
     increment: (network, { vsize }) => BigInt(vsize ?? 0) * BigInt(network.utxo?.min_fee_rate ?? 1),
   },
+  consolidation: CONSOLIDATION,
   feePayer: false,
   staking: false,
   contractPayments: 'listed',

@@ -1,4 +1,5 @@
-import { query } from '../wire.ts'
+import { decimals, query } from '../wire.ts'
+import type { OnceOptions } from '../transport.ts'
 import type { Keys } from '../trust/keys.ts'
 import type {
   Address,
@@ -13,9 +14,11 @@ import type {
   CoinFilter,
   CoinPage,
   CursorQuery,
+  NewConsolidation,
   Statement,
   StatementExportQuery,
   StatementQuery,
+  Transaction,
   Wallet,
   WalletBalance,
 } from '../types.ts'
@@ -93,6 +96,25 @@ export abstract class WalletMethods extends ClientBase {
     return this.request('POST', `/dac/v1/coins/${encodeURIComponent(id)}`, change, {
       repeatable: true,
     })
+  }
+
+  /**
+   * Merges the smallest confirmed coins of a wallet into one coin, in one transaction of 10 to 200 inputs.
+   * Only the network fee leaves the wallet.
+   * @param walletId `id` of the wallet
+   * @param consolidation `max_fee_rate` in the unit of the network, `min_value` in whole units of the asset
+   * @returns the transaction, or that of an earlier request with the same `sequence_id` and payload
+   * @throws IdempotencyMismatch if the `sequence_id` was used for another request; CustodyError
+   *   `NOTHING_TO_CONSOLIDATE`, `CONSOLIDATION_PENDING` or `FEE_RATE_ABOVE_MAXIMUM`, and nothing is stored
+   */
+  consolidate(
+    walletId: string,
+    consolidation: NewConsolidation,
+    options: OnceOptions = {},
+  ): Promise<Transaction> {
+    const body = decimals(consolidation, 'max_fee_rate', 'min_value')
+    const path = `/dac/v1/wallets/${encodeURIComponent(walletId)}/consolidate`
+    return this.request('POST', path, body, { repeatable: true, ...options })
   }
 
   /**

@@ -69,7 +69,13 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
   CONSOLIDATE_FIRST: {
     why: 'The wallet holds many small coins, and the amount needs more of them than fit into one transaction. `max_spendable` is the largest amount that one transfer can pay now.',
     action:
-      'Send smaller amounts one after the other, or first send the wallet’s coins to its own address in parts. Nothing is stored under the `sequence_id`.',
+      'Merge coins with `POST /dac/v1/wallets/{id}/consolidate`, one transaction of up to 200 coins at a time, and send the amount after they are confirmed; or send smaller amounts one after the other. Nothing is stored under the `sequence_id`.',
+    retry: 'later',
+  },
+  NOTHING_TO_CONSOLIDATE: {
+    why: 'One consolidation merges at least 10 coins. Fewer are free, confirmed and worth more than the fee of their own input; or `target_coins` leaves fewer; or they are worth more than half of the balance.',
+    action:
+      'Choose a lower `target_coins` or `min_value`, wait for confirmations or a lower fee rate, or do nothing: transfers of the wallet need few coins. Nothing is stored under the `sequence_id`.',
     retry: 'later',
   },
   WALLET_EXISTS: {
@@ -300,6 +306,16 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     why: 'A transfer that has not ended spends the coin, so that it cannot be frozen. Nothing has changed.',
     action:
       'Cancel the transfer, if it can be cancelled, or wait until it ends; freeze the other coins.',
+    retry: 'later',
+  },
+  CONSOLIDATION_PENDING: {
+    why: 'Merged coins cannot be spent before they are confirmed. Therefore unconfirmed consolidations of a wallet contain at most half of its balance, and the next one can be requested when the earlier one has chosen its coins.',
+    action: 'Wait for `transaction.confirmed` of the earlier consolidation.',
+    retry: 'later',
+  },
+  FEE_RATE_ABOVE_MAXIMUM: {
+    why: 'The current fee rate of the network, at the level `medium`, is above the `max_fee_rate` of the request.',
+    action: 'Wait until the rate falls (`POST /dac/v1/estimate-fee`), or send a higher maximum.',
     retry: 'later',
   },
   APPROVAL_CLOSED: {

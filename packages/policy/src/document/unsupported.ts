@@ -39,6 +39,7 @@ const NOT_ACTIONS: ReadonlyMap<string, string> = new Map([
   ['cancel', 'cancellations are not subject to the policy'],
   ['sweep', 'sweeps are not subject to the policy'],
   ['fuel', 'fuel is judged with the payment that it is for'],
+  ['consolidate', 'consolidations of coins are not subject to the policy'],
   ['unstake', 'unstaking is not subject to the policy'],
   ['release', 'the release of unstaked coins is not subject to the policy'],
 ])

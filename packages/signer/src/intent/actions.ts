@@ -15,6 +15,12 @@ export interface EndForwardAction {
 export interface StakeAction {
   name: 'stake' | 'unstake' | 'release'
 }
+/** A request to merge coins of a wallet; `wallet_id` is its public ID. */
+export interface ConsolidateAction {
+  name: 'consolidate'
+  wallet_id: string
+}
+
 /** Everything that a signed request may authorise. */
 export type Action =
   | { name: 'pay' }
@@ -22,10 +28,12 @@ export type Action =
   | AmendAction
   | EndForwardAction
   | StakeAction
+  | ConsolidateAction
 
 /** Pattern of a UUID. Its hexadecimal digits may be in upper or lower case. */
 const UUID = '([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})'
 const AMEND = new RegExp(`^/dac/v1/transaction/${UUID}/(speed-up|cancel)$`)
+const CONSOLIDATE = new RegExp(`^/dac/v1/wallets/${UUID}/consolidate$`)
 const RULE = new RegExp(`^/dac/v1/auto-forwarding/${UUID}$`)
 
 /**
@@ -70,6 +78,8 @@ function actionAt(uri: string): Action | null {
   if (uri === '/dac/v1/transaction' || REFUND.test(uri)) return { name: 'pay' }
   if (uri === '/dac/v1/auto-forwarding') return { name: 'forward' }
   if (Object.hasOwn(STAKES, uri)) return { name: STAKES[uri] as StakeAction['name'] }
+  const [, wallet] = CONSOLIDATE.exec(uri) ?? []
+  if (wallet !== undefined) return { name: 'consolidate', wallet_id: wallet.toLowerCase() }
   const [, id, name] = AMEND.exec(uri) ?? []
   return id === undefined
     ? null

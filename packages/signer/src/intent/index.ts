@@ -1,6 +1,7 @@
 import type { Registry } from '@custody/chains'
 import { actionOf } from './actions.ts'
 import { amendIntent, type AmendIntent } from './amend.ts'
+import { consolidateIntent, type ConsolidateIntent } from './consolidate.ts'
 import {
   endForwardIntent,
   forwardIntent,
@@ -18,6 +19,7 @@ export type Intent =
   | ForwardIntent
   | EndForwardIntent
   | StakeIntent
+  | ConsolidateIntent
 
 /**
  * Returns the meaning of a signed request.
@@ -36,6 +38,8 @@ export function intentOf(registry: Registry, proven: Proven): Intent {
     case 'unstake':
     case 'release':
       return stakeIntent(registry, proven, action)
+    case 'consolidate':
+      return consolidateIntent(registry, proven, action)
     default:
       return amendIntent(proven, action)
   }

@@ -87,6 +87,8 @@ const stakeSchema = z.strictObject({
   step: z.enum(['freeze', 'delegate', 'undelegate', 'unfreeze', 'withdraw']),
   ...provenSchema,
 })
+/** Merges coins of one wallet, by the caller's signed request. */
+const consolidateSchema = z.strictObject({ kind: z.literal('consolidate'), ...provenSchema })
 /**
  * Maximum number of transfers that one fuel may pay for. The order contains a signed request for
  * each, and each is verified.
@@ -163,6 +165,7 @@ export const orderSchema = z.strictObject({
     lendSchema,
     tankStakeSchema,
     recoverSchema,
+    consolidateSchema,
   ]),
   unsigned: unsignedSchema,
   policy: orderPolicySchema.optional(),
@@ -176,6 +179,7 @@ export type Signed = Pick<Pay, 'request' | 'receipts'>
 export type Sweep = z.infer<typeof sweepSchema>
 export type Forward = z.infer<typeof forwardSchema>
 export type Stake = z.infer<typeof stakeSchema>
+export type Consolidate = z.infer<typeof consolidateSchema>
 export type Lend = z.infer<typeof lendSchema>
 export type Fuel = z.infer<typeof fuelSchema>
 /** Maximum cost of one of the transactions that a fuel pays for. */

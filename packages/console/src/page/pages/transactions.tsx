@@ -26,6 +26,7 @@ const TYPES = [
   'Stake',
   'Unstake',
   'Release',
+  'Consolidation',
   'EnergyLoan',
   'EnergyReturn',
 ]

@@ -157,6 +157,10 @@ export const STATE_SCHEMAS = {
   RELEASE: { states: STAKING_STATES, plan: STAKING },
   LEND: { states: SIGNED, plan: LENDING },
   LEND_BACK: { states: SIGNED, plan: LENDING },
+  CONSOLIDATION: {
+    states: [...SIGNED, 'REPLACING', 'VOIDING'],
+    plan: [...LIFE, 'fee_reserve', 'target_coins', 'min_value', 'sum_most', 'reason'],
+  },
   DEPOSIT: {
     states: ['CONFIRMING', 'SCREENING', 'FROZEN', 'SUSPENSE', 'CREDITED', 'SWEPT', 'REORGED'],
     plan: [...SCREENED, 'generation', 'frozen_wallet', 'unknown_sender', 'senders_released'],

@@ -377,6 +377,36 @@ export interface Replaceable {
   ): Promise<Prepared | FuelShortfall | Fail>
 }
 
+/** Coins of a wallet that a request asks to merge. Amounts in the smallest unit. */
+export interface MergeQuestion {
+  owner: Owner
+  walletId: string
+  /** From {@link Consolidation.address}. */
+  changeAddress: string
+  /** In the chain's integer unit. */
+  feeRate: bigint
+  /** Number of free coins at which merging ends. */
+  target: number
+  /** Coins below this value are left. */
+  least: bigint
+  /** Largest sum of the coins. */
+  sumMost: bigint
+}
+
+/**
+ * Coins that one consolidation merges. `lacks`: `few`: too few coins are worth merging; `sum`: their sum
+ * is too large; `fee`: the fee is above the cap, or the coins are not worth it.
+ */
+export type Merge = { sum: bigint; fee: bigint; inputs: number } | { lacks: 'few' | 'sum' | 'fee' }
+
+/** Operations of chains on which the coins of a wallet can be merged. */
+export interface Consolidation {
+  /** Returns the address that receives the merged coin. Must not be called inside database transactions. */
+  address(owner: Owner): Promise<string>
+  /** Chooses the coins that one transaction would merge now, the smallest first. Reads the database only. */
+  choose(database: Queryable, question: MergeQuestion): Promise<Merge>
+}
+
 /** Operations of chains whose wallets are sets of unspent outputs (coins). */
 export interface Coins {
   /** Returns whose coins a transaction spends and who signed it. */
@@ -402,6 +432,8 @@ export interface Coins {
    * @param of `free`: the part of the wallet's available balance that is not frozen
    */
   payable(of: { owner: Owner; walletId: string; free: bigint }): Promise<bigint | null>
+  /** Absent if coins cannot be merged by request. */
+  readonly consolidation?: Consolidation
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { decode, UnsignedTransaction } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
-import type { TransactionRow } from './transaction.ts'
+import { isConsolidation, type TransactionRow } from './transaction.ts'
 
 /** A signed transaction that may return a part of its coins to its wallet. */
 interface Returning {
@@ -15,17 +15,18 @@ interface Returning {
 
 /**
  * Records the coin that a signed transaction returns to its wallet: its change, or the only output of a
- * cancellation. It is spendable unless another attempt of the transfer may be mined instead.
+ * cancellation or a consolidation. It is spendable unless another attempt of the transfer may be mined
+ * instead; that of a consolidation is not spendable before it is confirmed.
  * @returns whether there is such a coin
  */
 export async function recordChange(
   tx: Queryable,
-  row: Pick<TransactionRow, 'workspace_id' | 'network' | 'wallet_id'>,
+  row: Pick<TransactionRow, 'kind' | 'workspace_id' | 'network' | 'wallet_id'>,
   { hash, unsigned, decoded, isContested, isCancellation = false }: Returning,
 ): Promise<boolean> {
   const returned = decoded.change
     ? { ...decoded.change, output: unsigned.change?.output ?? 0 }
-    : isCancellation && decoded.payments[0]
+    : (isCancellation || isConsolidation(row)) && decoded.payments[0]
       ? { ...decoded.payments[0], output: 0 }
       : null
   if (!returned) return false
@@ -43,7 +44,7 @@ export async function recordChange(
       row.wallet_id,
       returned.amount.toString(),
       row.workspace_id,
-      isContested,
+      isContested || isConsolidation(row),
       unsigned.change?.path[2] ?? null,
     ],
   )

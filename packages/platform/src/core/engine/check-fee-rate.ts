@@ -3,11 +3,17 @@ import { ApiError } from '../errors.ts'
 import { feeRateInteger } from './fee-rate.ts'
 
 /**
- * Converts a caller's fee_rate to the chain's integer unit.
+ * Converts a caller's fee rate to the chain's integer unit.
+ * @param field name of the field in the caller's request
  * @throws ApiError `INVALID_REQUEST` if the network would not relay it or the signer nodes would
  *   not sign it
  */
-export function checkedFeeRate(text: string, network: Network, registry: Registry): bigint {
+export function checkedFeeRate(
+  text: string,
+  network: Network,
+  registry: Registry,
+  field = 'fee_rate',
+): bigint {
   const { feeRateDecimals, leastRate, leastFee } = traitsOf(network)
   let rate: bigint
   try {
@@ -15,16 +21,16 @@ export function checkedFeeRate(text: string, network: Network, registry: Registr
   } catch {
     throw new ApiError(
       'INVALID_REQUEST',
-      `fee_rate: must be a decimal in ${network.fee_rate_unit} with at most ${feeRateDecimals} decimals`,
-      { field: 'fee_rate' },
+      `${field}: must be a decimal in ${network.fee_rate_unit} with at most ${feeRateDecimals} decimals`,
+      { field },
     )
   }
   const least = leastRate(network)
   if (rate < least)
     throw new ApiError(
       'INVALID_REQUEST',
-      `fee_rate: must be at least ${formatAmount(least, feeRateDecimals)} ${network.fee_rate_unit}, the minimum that ${network.name} relays`,
-      { field: 'fee_rate' },
+      `${field}: must be at least ${formatAmount(least, feeRateDecimals)} ${network.fee_rate_unit}, the minimum that ${network.name} relays`,
+      { field },
     )
   // If even the smallest transaction at this rate exceeds the signer nodes' cap, it can never be
   // signed.
@@ -34,8 +40,8 @@ export function checkedFeeRate(text: string, network: Network, registry: Registr
       `${formatAmount(value, registry.asset(network.native_asset)?.decimals ?? 0)} ${network.native_asset}`
     throw new ApiError(
       'INVALID_REQUEST',
-      `fee_rate: the smallest transaction would cost ${show(cost)}; the signer nodes' maximum for one transaction is ${show(cap)}`,
-      { field: 'fee_rate' },
+      `${field}: the smallest transaction would cost ${show(cost)}; the signer nodes' maximum for one transaction is ${show(cap)}`,
+      { field },
     )
   }
   return rate

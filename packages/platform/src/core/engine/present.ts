@@ -27,6 +27,7 @@ const TYPES: Record<TransactionKind, string> = {
   STAKE: 'Stake',
   UNSTAKE: 'Unstake',
   RELEASE: 'Release',
+  CONSOLIDATION: 'Consolidation',
   LEND: 'EnergyLoan',
   LEND_BACK: 'EnergyReturn',
 }

@@ -14,6 +14,7 @@ export const ASKED_FOR: ReadonlySet<TransactionKind> = new Set([
   'STAKE',
   'UNSTAKE',
   'RELEASE',
+  'CONSOLIDATION',
 ])
 
 /** Decisions about a transaction, stored with it as JSON; null clears a field. */
@@ -79,6 +80,12 @@ export const isForward = (row: { plan: { rule_id?: string | undefined } }): bool
 /** Whether the caller's own request asks for a transaction, not a standing rule. */
 export const isOwnRequest = (row: Pick<TransactionRow, 'request' | 'plan'>): boolean =>
   row.request !== null && !isForward(row)
+/**
+ * Whether a transaction only merges coins of its wallet. Its coin is not spent before it is confirmed, so
+ * that no payment depends on a transaction that may be replaced.
+ */
+export const isConsolidation = (row: Pick<TransactionRow, 'kind'>): boolean =>
+  row.kind === 'CONSOLIDATION'
 /** Explains why a signed forward cannot be sped up. */
 export const NO_REPLACEMENT =
   'it was forwarded by a rule and is signed; the platform increases its fee itself if the operator enabled that'

@@ -39,6 +39,7 @@ export type Purpose =
   | ({ kind: 'fuel'; beside?: FuelPart[] } & FuelPart)
   | { kind: 'forward'; id: string; rule: SignedRequest; receipts?: unknown[] }
   | ({ kind: 'stake'; step: TronAction['kind'] } & Signed)
+  | ({ kind: 'consolidate' } & Signed)
   | { kind: 'lend'; step: 'delegate' | 'undelegate'; for: Purpose }
   | { kind: 'tank-stake' | 'drain'; order: string }
 

@@ -55,7 +55,7 @@ export const coinShape = z
       }),
     state: z.enum(COIN_STATES).meta({
       description:
-        '`reserved`: a pending transfer spends it. `frozen`: a request has frozen it. `available`: it can be spent. `held`: screening holds its deposit. `waiting`: its deposit is not credited yet, or it is change that is not certain yet',
+        '`reserved`: a pending transfer spends it. `frozen`: a request has frozen it. `available`: it can be spent. `held`: screening holds its deposit. `waiting`: its deposit is not credited yet, it is change that is not certain yet, or the coin of a consolidation that is not confirmed',
     }),
     frozen: z
       .boolean()
@@ -159,7 +159,7 @@ function reasonOf({ state, transfer, origin, contested }: CoinRow): string | nul
     case 'waiting':
       if (origin === 'deposit') return 'Its deposit is not credited yet.'
       return contested
-        ? 'It is the change of a transaction that may be replaced.'
+        ? 'It is change that may be replaced, or the coin of a consolidation that is not confirmed.'
         : 'It is change of a transaction that is in no block yet.'
   }
 }

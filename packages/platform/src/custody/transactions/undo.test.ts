@@ -142,6 +142,12 @@ const SETTLEMENTS: Record<string, Settlement> = {
     held: [['reserved', AMOUNT + NEED]],
     isForward: true,
   },
+  consolidation: {
+    kind: 'CONSOLIDATION',
+    asset: 'BTC',
+    plan: { fee_reserve: '100', sum_most: '1100' },
+    held: [['reserved', NEED]],
+  },
   sweep: {
     kind: 'SWEEP',
     asset: 'ETH',

@@ -86,6 +86,7 @@ import { speedUp } from '../../custody/transactions/speed-up.ts'
 import { exportStatement } from '../../custody/statements/export-statement.ts'
 import { readStatement } from '../../custody/statements/read-statement.ts'
 import { createWallet, createWalletAlias } from '../../custody/wallets/create-wallet.ts'
+import { consolidateCoins } from '../../custody/coins/consolidate.ts'
 import { listCoins } from '../../custody/coins/list-coins.ts'
 import { updateCoin } from '../../custody/coins/update-coin.ts'
 import { listBalances } from '../../custody/wallets/list-balances.ts'
@@ -114,6 +115,7 @@ export const endpoints: readonly Endpoint<Application>[] = [
   listBalances,
   listCoins,
   updateCoin,
+  consolidateCoins,
   listCoinsAside,
   readStatement,
   exportStatement,

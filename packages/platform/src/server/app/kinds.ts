@@ -1,4 +1,5 @@
 import { depositKind } from '../../custody/deposits/kind.ts'
+import { consolidationKind } from '../../custody/coins/consolidation-kind.ts'
 import { sweepKind } from '../../custody/deposits/sweep-kind.ts'
 import type { Kind, Kinds } from '../../core/engine/interfaces/kind.ts'
 import type { Application } from './application.ts'
@@ -24,6 +25,7 @@ export function createKinds(services: Omit<Application, 'kinds' | 'tanks'>): Kin
     STAKE: staking,
     UNSTAKE: staking,
     RELEASE: staking,
+    CONSOLIDATION: consolidationKind(services),
     LEND: loanKind(services),
     LEND_BACK: loanReturnKind(services),
   } satisfies { [K in TransactionKind]: Kind<K> }

@@ -12,7 +12,7 @@ import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
 import type { Callers } from '../../core/http/authentication/callers.ts'
 import type { DevnetControl } from '../../core/devnet.ts'
 import { presentTransaction } from '../../core/engine/present.ts'
-import type { Plan, TransactionRow } from '../../core/engine/transaction.ts'
+import { isConsolidation, type Plan, type TransactionRow } from '../../core/engine/transaction.ts'
 import { writeAttempts } from './attempts.ts'
 import type { Group } from './group.ts'
 import { NotAdopted } from './open.ts'
@@ -136,7 +136,7 @@ async function rowOf(tx: Queryable, group: Group): Promise<TransactionRow | unde
     [network.code, bytes],
   )
   if (built) return built
-  if (group.kind === 'WITHDRAWAL') return undefined
+  if (group.kind === 'WITHDRAWAL' || isConsolidation(group)) return undefined
   // A known transaction was signed with the same nonce, so the recorded one is a more expensive
   // attempt of it.
   const sibling =
@@ -240,11 +240,12 @@ export async function adopt(
 }
 
 /**
- * Whether a row matches the recorded transaction. Amounts of sweeps and releases are not compared,
- * because they are only known at the end.
+ * Whether a row matches the recorded transaction. Amounts of sweeps, releases and consolidations are not
+ * compared, because they are only known at the end.
  */
 function isOf(existing: TransactionRow, group: Group, workspaceId: string): boolean {
-  const isFixed = existing.kind !== 'SWEEP' && existing.kind !== 'RELEASE'
+  const isFixed =
+    existing.kind !== 'SWEEP' && existing.kind !== 'RELEASE' && !isConsolidation(existing)
   const isSame =
     existing.workspace_id === workspaceId &&
     existing.kind === group.kind &&
@@ -265,6 +266,7 @@ function endsOf(
   if (kind === 'STAKE') return ['INTERNAL', 'STAKING']
   if (kind === 'UNSTAKE') return ['STAKING', 'STAKING']
   if (kind === 'RELEASE') return ['STAKING', 'INTERNAL']
+  if (kind === 'CONSOLIDATION') return ['INTERNAL', 'INTERNAL']
   return ['INTERNAL', kind === 'WITHDRAWAL' ? 'EXTERNAL' : 'OMNIBUS']
 }
 
@@ -375,7 +377,7 @@ function planOf(
  */
 const answerOf = (services: Services, row: TransactionRow): string =>
   stringifyJson(
-    row.kind === 'WITHDRAWAL'
+    row.kind === 'WITHDRAWAL' || isConsolidation(row)
       ? presentTransaction(row, services.registry)
       : { id: row.id, status: row.status, hash: row.hash },
   )
@@ -404,7 +406,9 @@ function reservedIn(network: Network, group: Group, place: EnsuredWallets, fee: 
   // The fee is paid from the float at the address, to which its fuel is booked as well.
   if (traitsOf(network).feesFrom === 'tank') return { need: '0' }
   if (place.feeWalletId !== null) return { fee_wallet: place.feeWalletId, fee_held: fee.toString() }
-  return group.kind === 'WITHDRAWAL' ? { fee_reserve: fee.toString() } : {}
+  return group.kind === 'WITHDRAWAL' || isConsolidation(group)
+    ? { fee_reserve: fee.toString() }
+    : {}
 }
 
 /**

@@ -1,7 +1,7 @@
-import { traitsOf } from '@custody/chains'
+import { CHANGE_INDEX, traitsOf } from '@custody/chains'
 import type { Queryable } from '../../core/database/pool.ts'
 import type { Environment } from '../../core/environment.ts'
-import type { TransactionRow } from '../../core/engine/transaction.ts'
+import { isConsolidation, type TransactionRow } from '../../core/engine/transaction.ts'
 import type { Group } from './group.ts'
 import { NotAdopted, type Opened } from './open.ts'
 import { insertChainTransaction } from '../../core/engine/insert.ts'
@@ -181,22 +181,30 @@ async function writeCoins(
       ],
     )
   }
-  if (decoded.change && unsigned.change) {
+  const returned =
+    decoded.change && unsigned.change
+      ? { ...decoded.change, output: unsigned.change.output, index: unsigned.change.path[2] }
+      : isConsolidation(row) && decoded.payments[0]
+        ? { ...decoded.payments[0], output: 0, index: CHANGE_INDEX }
+        : null
+  if (returned) {
     await tx.query(
       `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin,
         spendable, contested, workspace_id)
-       values ($1, $2, $3, $4, $5, $6, $7, 'change', true, $8, $9)
-       on conflict (network, txid, vout) do update set origin = 'change', spendable = true`,
+       values ($1, $2, $3, $4, $5, $6, $7, 'change', not $10, $8 or $10, $9)
+       on conflict (network, txid, vout) do update set origin = 'change',
+         spendable = excluded.spendable`,
       [
         network.code,
         signed.hash,
-        unsigned.change.output,
-        decoded.change.address,
+        returned.output,
+        returned.address,
         row.wallet_id,
-        decoded.change.amount.toString(),
-        unsigned.change.path[2],
+        returned.amount.toString(),
+        returned.index,
         contested,
         row.workspace_id,
+        isConsolidation(row),
       ],
     )
   }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import {
+  CHANGE_INDEX,
   OMNIBUS_INDEX,
   TANK_SUB_ACCOUNT,
   traitsOf,
@@ -9,7 +10,11 @@ import {
 } from '@custody/chains'
 import type { Database } from '../../core/database/pool.ts'
 import type { WorkspaceKeys } from '../../core/signing/keys.ts'
-import type { TransactionKind, TransactionRow } from '../../core/engine/transaction.ts'
+import {
+  isConsolidation,
+  type TransactionKind,
+  type TransactionRow,
+} from '../../core/engine/transaction.ts'
 import { NotAdopted, type Opened } from './open.ts'
 import { addressOf } from './restore-wallets.ts'
 import { loanIn, stakesOf } from './stake-steps.ts'
@@ -47,11 +52,12 @@ export interface Group {
 }
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-const BY_REQUEST = new Set(['pay', 'cancel', 'forward', 'stake'])
+const BY_REQUEST = new Set(['pay', 'cancel', 'forward', 'stake', 'consolidate'])
 const KINDS: Readonly<Record<string, TransactionKind>> = {
   pay: 'WITHDRAWAL',
   cancel: 'WITHDRAWAL',
   forward: 'WITHDRAWAL',
+  consolidate: 'CONSOLIDATION',
   sweep: 'SWEEP',
   fuel: 'FUEL',
   drain: 'DRAIN',
@@ -118,6 +124,11 @@ export async function groupOf(services: Services, attempts: [Opened, ...Opened[]
       : (decoded.from.at(-1) as string),
     ...didOf(recorded.purpose, kind, attempts, main),
   }
+  if (
+    isConsolidation(base) &&
+    base.to !== (await addressOf(services, network, workspaceId, subAccount, CHANGE_INDEX))
+  )
+    throw mismatch(main)
   if (BY_REQUEST.has(recorded.purpose)) return requestedGroup(base, main)
   const group = { ...base, id: uuidOf(keyOf(main)) }
   if (recorded.purpose === 'lend' || recorded.purpose === 'tank-stake')

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../core/database/pool.ts'
 import { post } from '../../core/ledger/post.ts'
-import type { TransactionRow } from '../../core/engine/transaction.ts'
+import { isConsolidation, type TransactionRow } from '../../core/engine/transaction.ts'
 import { reserveStake } from './stake-steps.ts'
 
 /**
@@ -15,8 +15,8 @@ const OVERDRAW = { overdraw: true }
 export async function reserve(tx: Queryable, row: TransactionRow, fee: bigint): Promise<void> {
   const wallet = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
   const amount = BigInt(row.amount)
-  if (row.kind === 'WITHDRAWAL') {
-    const total = amount + BigInt(row.plan.fee_reserve ?? '0')
+  if (row.kind === 'WITHDRAWAL' || isConsolidation(row)) {
+    const total = (isConsolidation(row) ? 0n : amount) + BigInt(row.plan.fee_reserve ?? '0')
     await post(
       tx,
       'reserve',

@@ -1,6 +1,7 @@
 import type { Authority } from '../context.ts'
 import type { Purpose } from '../order.ts'
 import { cancel } from './cancel.ts'
+import { consolidate } from './consolidate.ts'
 import { drain } from './drain.ts'
 import { forward } from './forward.ts'
 import { fuel } from './fuel.ts'
@@ -22,6 +23,7 @@ const AUTHORITIES: { [K in Purpose['kind']]: Authority<Extract<Purpose, { kind: 
   drain,
   'tank-stake': tankStake,
   recover,
+  consolidate,
 }
 
 /** Returns the authority for a purpose. This is the only list of all purposes. */

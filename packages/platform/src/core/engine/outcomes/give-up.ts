@@ -1,7 +1,7 @@
 import type { Database } from '../../database/pool.ts'
 import type { Logger } from 'pino'
 import { advance } from '../lease.ts'
-import type { TransactionRow } from '../transaction.ts'
+import { isConsolidation, type TransactionRow } from '../transaction.ts'
 import { refuse, type Replacement } from '../replacement.ts'
 import { freeChange, liveAttempts } from '../attempts.ts'
 
@@ -37,7 +37,7 @@ export async function giveUp(
       [replacement.id, row.workspace_id],
     )
     const live = await liveAttempts(tx, row)
-    if (live.length === 1) await freeChange(tx, row, live[0]?.hash)
+    if (live.length === 1 && !isConsolidation(row)) await freeChange(tx, row, live[0]?.hash)
     await refuse(tx, replacement, reason)
     await advance(tx, row, {
       state: 'BROADCASTING',

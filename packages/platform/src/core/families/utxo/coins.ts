@@ -51,6 +51,37 @@ export async function largestCoins(
   return rows.map((row) => coinOf(row, network, owner))
 }
 
+/**
+ * SQL condition on `utxos u`: the coin may be merged with others. Its block is known, so that no
+ * unconfirmed transaction is a parent of the consolidation.
+ */
+const MAY_BE_MERGED = `${MAY_BE_CHOSEN} and u.block_height is not null`
+
+/**
+ * Returns the smallest confirmed coins that a wallet may spend now, from a value on, and the number of all
+ * confirmed coins that it may spend.
+ * @param limit maximum number of coins
+ */
+export async function smallestCoins(
+  database: Queryable,
+  walletId: string,
+  network: Network,
+  { owner, least, limit }: { owner: Owner; least: bigint; limit: number },
+): Promise<{ coins: utxo.Utxo[]; free: number }> {
+  // In the opposite order of the index of the largest coins.
+  const rows = await database.query<CoinRow>(
+    `select ${COLUMNS} from utxos u where workspace_id = $2 and wallet_id = $1 and ${MAY_BE_MERGED}
+       and value >= $3 order by value, txid desc, vout desc limit $4`,
+    [walletId, owner.workspaceId, least.toString(), limit],
+  )
+  const all = await database.one<{ free: number }>(
+    `select count(*)::integer free from utxos u where workspace_id = $2 and wallet_id = $1
+       and ${MAY_BE_MERGED}`,
+    [walletId, owner.workspaceId],
+  )
+  return { coins: rows.map((row) => coinOf(row, network, owner)), free: all?.free ?? 0 }
+}
+
 /** Returns all coins that any of these transactions of a transfer spends, each once. */
 export async function coinsSpentBy(
   database: Queryable,

@@ -1,9 +1,11 @@
 import { utxo, UtxoClient, type Network } from '@custody/chains'
 import type { Chain, ChainContext, Connect } from '../../engine/chain.ts'
+import { isConsolidation } from '../../engine/transaction.ts'
 import { cached, RATES_FRESH_MS } from '../cached.ts'
 import { coinWallets, type CoinChain } from '../coins/chain.ts'
 import { MAY_BE_CHOSEN } from '../coins/choosable.ts'
 import { ownTransaction } from '../coins/previous.ts'
+import { consolidation, prepareConsolidation } from './consolidation.ts'
 import { estimate, payable, quote, unfit } from './estimate.ts'
 import { prepare } from './prepare.ts'
 import { warningOf } from './rates.ts'
@@ -43,7 +45,8 @@ export function utxoChain(context: ChainContext, network: Network, client: UtxoC
     quote: (question) => quote(own, question),
     unfit: (payment) => unfit(network, payment),
     reserveOf: () => Promise.resolve(0n),
-    prepare: (task) => prepare(own, task),
+    prepare: (task) =>
+      isConsolidation(task.row) ? prepareConsolidation(own, task) : prepare(own, task),
     replaceable: network.utxo?.replaceable ? replaceable(own) : null,
     mempool: {
       waiting: () => client.waiting(),
@@ -56,6 +59,7 @@ export function utxoChain(context: ChainContext, network: Network, client: UtxoC
       of: (unsigned) => utxo.coinsOf(network, unsigned),
       choosable: MAY_BE_CHOSEN,
       payable: (of) => payable(own, of),
+      consolidation: consolidation(own),
     },
   }
 }

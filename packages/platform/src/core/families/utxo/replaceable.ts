@@ -19,7 +19,7 @@ import {
   type Waiting,
   type RequestedReplacement,
 } from '../../engine/chain.ts'
-import type { TransactionRow } from '../../engine/transaction.ts'
+import { isConsolidation, type TransactionRow } from '../../engine/transaction.ts'
 import { checkedFeeRate } from '../../engine/check-fee-rate.ts'
 import type { CoinChain } from '../coins/chain.ts'
 import { previousOf } from '../coins/previous.ts'
@@ -95,6 +95,7 @@ async function prepare(
     BigInt(row.amount),
     wanted.kind === 'CANCEL',
   ]
+  const merges = isConsolidation(row)
   const above = highest(waiting.map(({ fee_max: fee }) => BigInt(fee)))
   const choose = async (database: Queryable): Promise<utxo.Selection> => {
     const required = await coinsSpentBy(
@@ -103,7 +104,7 @@ async function prepare(
       network,
       owner,
     )
-    if (cancels)
+    if (cancels || merges)
       return utxo.selectReturn(network, { utxos: required, changeAddress, feeRate, above })
     const utxos = await spendableCoins(database, row.wallet_id as string, network, owner)
     return utxo.selectCoins(network, { utxos, to, amount, changeAddress, feeRate, required })
@@ -125,6 +126,10 @@ async function prepare(
         changeAddress,
         changePath: pathOf(network, owner.subAccountIndex, CHANGE_INDEX),
         previous,
+      }
+      if (merges) {
+        const hold = holdOf(row, asset, highest([fee, BigInt(row.plan.fee_reserve ?? '0')]))
+        return spend({ coins, fee, hold, previous, build: () => utxo.buildReturn(network, parts) })
       }
       // A cancellation pays its fee out of the amount that it returns, so that an emptied wallet
       // can cancel too.

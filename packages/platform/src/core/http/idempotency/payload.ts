@@ -8,6 +8,8 @@ export const DECIMAL_FIELDS: ReadonlySet<string> = new Set([
   'amount',
   'fee_rate',
   'fiat_amount',
+  'max_fee_rate',
+  'min_value',
   'price',
   'quote_amount',
   'tolerance',

@@ -433,6 +433,7 @@ export class OrderGenerator {
       { kind: 'tank-stake', order: 'invented' },
       { kind: 'lend', step: 'delegate', for: this.#payPurpose(of) },
       { kind: 'stake', step: 'freeze', request: of.request },
+      { kind: 'consolidate', request: of.request },
     ])
     const unsigned = this.#transaction(of.id, random.of([0, of.subAccount]), {
       to: random.of([of.to, this.#wallets.sink(THIEF)]),
