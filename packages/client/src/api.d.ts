@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 639ae5bed62b72823be8931edd278f4f2118c4d54cbb2c17c3ffcab65ab56241
-// types c219c109767981750d91bb4acd02698482b95e5f103a75a6ab37b9a287203142
+// document d628669b92d7403ed3854a7c30c1e4cb992dd18b1bd51ede0572a1afed3b3db4
+// types a5bf241eed6c7d043ae8ca59f2792aa9a95f30abd125934abbe3216b6a907a0d
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -582,11 +582,11 @@ export interface components {
         };
         ConsolidateCoinsRequest: {
             /**
-             * @description An `asset_name` from `GET /assets`; case-sensitive
+             * @description Asset of the wallet. With it, the signer nodes accept the request for no other coin; recommended
              * @example BTC
              * @example USDT_ETH
              */
-            asset: string;
+            asset?: string | null;
             /** @description Maximum network fee rate, in the unit of the chain family; the signer nodes enforce it */
             max_fee_rate: Decimal | string;
             /** @description Number of free coins at which merging ends */

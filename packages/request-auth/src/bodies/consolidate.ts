@@ -23,11 +23,14 @@ const coins = z
   })
 
 /**
- * Body of POST /dac/v1/wallets/{id}/consolidate. It names the asset of the wallet, because the signer
- * nodes do not know the IDs of wallets.
+ * Body of POST /dac/v1/wallets/{id}/consolidate. The signer nodes do not know the IDs of wallets, so
+ * without `asset` they accept the request for one transaction of any of its sub-account's coins.
  */
 export const consolidateBody = z.strictObject({
-  asset: assetName,
+  asset: optional(assetName).meta({
+    description:
+      'Asset of the wallet. With it, the signer nodes accept the request for no other coin; recommended',
+  }),
   max_fee_rate: positive.meta({
     description:
       'Maximum network fee rate, in the unit of the chain family; the signer nodes enforce it',

@@ -7,11 +7,15 @@ import { badField, bodyOf } from './fields.ts'
 import { FEE_RATE_DECIMALS, sequenceKey } from './pay.ts'
 import type { Proven } from './request.ts'
 
+/** Decimals of every coin that can be merged. */
+const COIN_DECIMALS = 8
+
 /** The caller's request to merge coins of one wallet, parsed. */
 export interface ConsolidateIntent {
   action: 'consolidate'
   sub_account: number
-  asset: string
+  /** Null: the request names none, so it counts for one transaction of any coin. */
+  asset: string | null
   /** The caller's limit, scaled by 10^FEE_RATE_DECIMALS. */
   fee_rate: string
   key: string
@@ -29,17 +33,13 @@ export function consolidateIntent(
   { wallet_id }: ConsolidateAction,
 ): ConsolidateIntent {
   const body = bodyOf(proven, consolidateBody)
-  const ticker = body.asset
-  const asset = registry.asset(ticker)
-  if (!asset)
-    throw new Refusal('UNKNOWN_ASSET', `The asset ${ticker} is not in this node's registry`)
-  if (asset.type !== 'native' || !traitsOf(registry.networkOf(asset)).consolidation)
-    throw badField('asset', `the coins of ${ticker} cannot be merged`)
+  const ticker = body.asset ?? null
+  if (ticker !== null) assertMergeable(registry, ticker)
   const feeRate = scaled('max_fee_rate', body.max_fee_rate, FEE_RATE_DECIMALS)
   const least =
-    body.min_value === undefined ? null : scaled('min_value', body.min_value, asset.decimals)
+    body.min_value === undefined ? null : scaled('min_value', body.min_value, COIN_DECIMALS)
   const { workspace, sub_account } = proven.enrolment
-  const key = sequenceKey(workspace, sub_account, ticker, body.sequence_id)
+  const key = sequenceKey(workspace, sub_account, ticker ?? wallet_id, body.sequence_id)
   const meaning = {
     workspace,
     sub_account,
@@ -57,6 +57,15 @@ export function consolidateIntent(
     key,
     content: sha256hex(JSON.stringify([key, 'consolidate', meaning])),
   }
+}
+
+/** @throws Refusal `UNKNOWN_ASSET` or `BAD_REQUEST_FIELD` */
+function assertMergeable(registry: Registry, ticker: string): void {
+  const asset = registry.asset(ticker)
+  if (!asset)
+    throw new Refusal('UNKNOWN_ASSET', `The asset ${ticker} is not in this node's registry`)
+  if (asset.type !== 'native' || !traitsOf(registry.networkOf(asset)).consolidation)
+    throw badField('asset', `the coins of ${ticker} cannot be merged`)
 }
 
 /** Returns a decimal of the body as an integer in text. @throws Refusal `BAD_REQUEST_FIELD` */

@@ -216,10 +216,9 @@ test('refuses each invalid field, and stores nothing under the sequence_id', asy
   const { user, wallet } = await userWith('BTC', 60)
   const cases: [more: object, status: number, code: string, field: string][] = [
     [{ asset: 'XYZ' }, 400, 'UNSUPPORTED_ASSET', 'asset'],
-    [{ asset: 'ADA' }, 400, 'UNSUPPORTED_ASSET', 'asset'],
-    [{ asset: 'ETH' }, 400, 'UNSUPPORTED_ASSET', 'asset'],
+    [{ asset: 'ETH' }, 400, 'INVALID_REQUEST', 'asset'],
     [{ asset: 'LTC' }, 400, 'INVALID_REQUEST', 'asset'],
-    [{ asset: undefined }, 400, 'INVALID_REQUEST', 'asset'],
+    [{ asset: 7 }, 400, 'INVALID_REQUEST', 'asset'],
     [{ max_fee_rate: undefined }, 400, 'INVALID_REQUEST', 'max_fee_rate'],
     [{ max_fee_rate: '0.999' }, 400, 'INVALID_REQUEST', 'max_fee_rate'],
     [{ max_fee_rate: '1.0001' }, 400, 'INVALID_REQUEST', 'max_fee_rate'],
@@ -243,6 +242,15 @@ test('refuses each invalid field, and stores nothing under the sequence_id', asy
   }
   assert.deepEqual(await transactionsOf(user), [])
   assert.equal((await merge(user, wallet, { sequence_id: 'same' })).status, 200)
+  for (const asset of ['ETH', 'ADA', 'USDT_ETH']) {
+    const [other] = await api.admin.query<{ id: string }>(
+      `insert into wallets (workspace_id, sub_account_id, asset, network)
+       values ($1, $2, $3, $4) returning id`,
+      [user.workspaceId, user.subAccountId, asset, asset === 'ADA' ? 'ADA' : 'ETH'],
+    )
+    const found = await refused(user, String(other?.id), { asset: undefined })
+    assert.deepEqual(found.slice(0, 3), [400, 'UNSUPPORTED_ASSET', 'id'])
+  }
 })
 
 test('the wallet of another sub-account or workspace does not exist, and a read-only key cannot merge', async () => {
@@ -274,6 +282,8 @@ test('the same sequence_id returns the first response, also concurrently and wit
   assert.equal(new Set(answers.map(({ body: { id } }) => id)).size, 1)
   const spelled = await merge(user, wallet, { sequence_id: 'once', max_fee_rate: 10 })
   assert.deepEqual([spelled.status, spelled.headers.get('warning')], [200, null])
+  const unnamed = await merge(user, wallet, { sequence_id: 'once', asset: undefined })
+  assert.deepEqual([unnamed.status, unnamed.headers.get('warning')], [200, null])
   const other = await merge(user, wallet, { sequence_id: 'once', target_coins: 5 })
   assert.match(other.headers.get('warning') ?? '', /another payload/)
   assert.equal((await transactionsOf(user)).length, 1)

@@ -2,7 +2,7 @@ import { formatAmount, traitsOf, type Asset, type Network, type Registry } from 
 import { claimedNonceAndSubject, transactionId, type SignedRequest } from '@custody/request-auth'
 import { consolidateBody, type ConsolidateBody } from '@custody/request-auth/bodies'
 import { z } from 'zod'
-import type { Database } from '../../core/database/pool.ts'
+import type { Database, Queryable } from '../../core/database/pool.ts'
 import { DEFAULT_LEVEL, type Chain, type Consolidation } from '../../core/engine/chain.ts'
 import { checkedFeeRate } from '../../core/engine/check-fee-rate.ts'
 import type { Addresses } from '../../core/engine/interfaces/addresses.ts'
@@ -13,7 +13,7 @@ import type { Environment } from '../../core/environment.ts'
 import { ApiError } from '../../core/errors.ts'
 import { endpoint, type Caller, type Repeated, type Reply } from '../../core/http/endpoint.ts'
 import { hashRequest } from '../../core/http/idempotency/payload.ts'
-import { answeredBefore, answeredInWallet, onceOnly, sequenceIdIn } from '../../core/http/replay.ts'
+import { answeredBefore, onceOnly, sequenceIdIn } from '../../core/http/replay.ts'
 import { pathId } from '../../core/http/schemas.ts'
 import type { Receipts } from '../../core/signing/receipts.ts'
 import { findAsset } from '../assets/find-asset.ts'
@@ -57,27 +57,33 @@ export const consolidateCoins = endpoint({
   body: consolidateBody,
   response: transactionShape,
   earlier: (
-    { caller, fields, body, params }: Repeated<ConsolidateBody>,
-    services: Pick<Services, 'database'>,
+    { caller, fields, body, params: { id = '' } }: Repeated<ConsolidateBody>,
+    { database }: Pick<Services, 'database'>,
   ) =>
-    answeredInWallet(
-      services.database,
-      caller,
-      fields['asset'],
-      sequenceIdIn(fields['sequence_id']),
-      body ? hashOf(params['id'] ?? '', body) : UNREADABLE_PAYLOAD,
-    ),
+    answeredIn(database, caller, id, {
+      sequenceId: sequenceIdIn(fields['sequence_id']),
+      payloadHash: body ? hashOf(id, body) : UNREADABLE_PAYLOAD,
+    }),
   async handler({ caller, params, body, signed }, services: Services) {
-    const { asset, network } = findAsset(services, body.asset)
+    const wallet = await walletOf(services.database, caller, params.id)
+    if (
+      body.asset !== undefined &&
+      findAsset(services, body.asset).asset.asset_name !== wallet.asset
+    )
+      throw new ApiError(
+        'INVALID_REQUEST',
+        `asset: must be ${wallet.asset}, the asset of the wallet`,
+        { field: 'asset' },
+      )
+    const { asset, network } = findAsset(services, wallet.asset)
     const chain = services.networks.get(network.code)
     if (!chain.coins?.consolidation)
       throw new ApiError(
         'UNSUPPORTED_ASSET',
-        `asset: the coins of a wallet of ${asset.asset_name} cannot be merged; BTC, LTC, DOGE, DASH and BCH are possible`,
-        { field: 'asset' },
+        `id: the coins of a wallet of ${asset.asset_name} cannot be merged; BTC, LTC, DOGE, DASH and BCH are possible`,
+        { field: 'id' },
       )
     const { consolidation } = chain.coins
-    const wallet = await walletOf(services.database, caller, params.id, asset)
     const payloadHash = hashOf(params.id, body)
     return onceOnly(
       () =>
@@ -98,40 +104,56 @@ export const consolidateCoins = endpoint({
   },
 })
 
-const hashOf = (wallet: string, body: ConsolidateBody): string =>
+/** Returns the hash of the payload. The wallet determines the asset. */
+const hashOf = (wallet: string, { asset: _, ...body }: ConsolidateBody): string =>
   hashRequest({ ...body, consolidates: wallet.toLowerCase() })
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/**
- * Returns a wallet of the caller's sub-account.
- * @throws ApiError `NOT_FOUND`; `INVALID_REQUEST` if the body names another asset
- */
-async function walletOf(
-  database: Database,
+interface OwnWallet {
+  id: string
+  status: string
+  asset: string
+}
+
+/** Returns a wallet of the caller's sub-account, if there is one with this ID. */
+async function ownWallet(
+  database: Queryable,
   { workspaceId, subAccountId }: Caller,
   input: string,
-  { asset_name: ticker }: Asset,
-): Promise<{ id: string; status: string }> {
+): Promise<OwnWallet | undefined> {
   const id = input.toLowerCase()
-  const wallet = UUID.test(id)
-    ? await database.one<{ id: string; status: string; asset: string }>(
-        `select id, status, asset from wallets
-         where workspace_id = $1 and sub_account_id = $2 and id = $3`,
-        [workspaceId, subAccountId, id],
-      )
-    : undefined
+  if (!UUID.test(id)) return undefined
+  return database.one<OwnWallet>(
+    `select id, status, asset from wallets
+     where workspace_id = $1 and sub_account_id = $2 and id = $3`,
+    [workspaceId, subAccountId, id],
+  )
+}
+
+async function answeredIn(
+  database: Queryable,
+  caller: Caller,
+  id: string,
+  { sequenceId, payloadHash }: { sequenceId: string | undefined; payloadHash: string },
+): Promise<Reply | null> {
+  const wallet = sequenceId === undefined ? undefined : await ownWallet(database, caller, id)
+  return wallet
+    ? answeredBefore(database, caller.workspaceId, wallet.id, sequenceId, payloadHash)
+    : null
+}
+
+/**
+ * Returns a wallet of the caller's sub-account.
+ * @throws ApiError `NOT_FOUND`
+ */
+async function walletOf(database: Queryable, caller: Caller, input: string): Promise<OwnWallet> {
+  const wallet = await ownWallet(database, caller, input)
   if (!wallet)
     throw new ApiError(
       'NOT_FOUND',
       `id: wallet ${input.slice(0, 100)} does not exist in this sub-account; see GET /dac/v1/wallets`,
       { field: 'id' },
-    )
-  if (wallet.asset !== ticker)
-    throw new ApiError(
-      'INVALID_REQUEST',
-      `asset: must be ${wallet.asset}, the asset of the wallet`,
-      { field: 'asset' },
     )
   return wallet
 }

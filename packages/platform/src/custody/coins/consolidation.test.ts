@@ -101,7 +101,7 @@ test('a wallet with 450 coins merges 200, and pays out in full', async () => {
     assert.match(other.headers.get('warning') ?? '', /another payload/)
     await waitFor('a signed consolidation', async () => (await coinsOf(user, 'waiting')) === 1)
     // At most half of 450 coins: 200 are merged, so 25 remain, and then none.
-    const second = await merge(user, wallet, { sequence_id: 'merge-2' })
+    const second = await merge(user, wallet, { sequence_id: 'merge-2', asset: undefined })
     assert.equal(second.status, 200, second.text)
     await waitFor('two consolidations', async () => (await coinsOf(user, 'waiting')) === 2)
     assert.equal(await coinsOf(user), 225)

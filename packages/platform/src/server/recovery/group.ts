@@ -182,14 +182,17 @@ function requestedGroup(base: Group, main: Opened): Group {
   }
 }
 
-/** Returns the caller's `sequence_id` of a recorded transfer; null if it has none. */
+/**
+ * Returns the caller's `sequence_id` of a recorded transfer or consolidation; null if it has none. The
+ * request of a consolidation may name its wallet only.
+ */
 function sequenceIdOf({ recorded, subAccount }: Opened, asset: Asset): string | null {
   const [word, how, workspace, sub, ticker, sequence] = parts(recorded.intent)
   return word === 'pay' &&
     how === 'sequence' &&
     workspace === recorded.workspace &&
     sub === subAccount &&
-    ticker === asset.asset_name &&
+    (ticker === asset.asset_name || UUID.test(String(ticker))) &&
     typeof sequence === 'string'
     ? sequence
     : null

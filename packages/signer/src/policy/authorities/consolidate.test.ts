@@ -128,6 +128,29 @@ test("attack: refuses a fee above the node's cap, whatever the caller allows", a
   assert.match((await bench.codeOf(merge(request), unsigned)) ?? 'signed', /^FEE_CAP/)
 })
 
+test('attack: a request without asset permits one transaction, of one network only', async () => {
+  const request = await asks({ asset: undefined })
+  // The same bytes as one of a coin that has another network's path.
+  const ltc = { ...merged(), network: 'LTC' }
+  assert.match(
+    (await bench.codeOf(merge(request), ltc)) ?? 'signed',
+    /^(?:FOREIGN_PATH|SHAPE|PATH)/,
+  )
+  const ether = { ...merged(), network: 'ETH' }
+  assert.notEqual(await bench.codeOf(merge(request), ether), null)
+  assert.notEqual(await bench.codeOf(merge(request), { ...merged(), network: 'NONE' }), null)
+  assert.match(
+    (await bench.codeOf(merge(request), merged({ fee: vsize(10) * 2n + 1n }))) ?? 'signed',
+    /^FEE_RATE/,
+  )
+  const first = merged()
+  assert.equal(await bench.codeOf(merge(request), first), null)
+  assert.match((await bench.codeOf(merge(request), merged())) ?? 'signed', /^NOT_EXCLUSIVE/)
+  // Another wallet's request with the same sequence_id is another intent; a changed one is not.
+  const changed = asks({ asset: undefined, max_fee_rate: '9' })
+  assert.match((await bench.codeOf(merge(await changed), merged())) ?? 'signed', /^INTENT_CONFLICT/)
+})
+
 test('attack: one request permits one transaction and its replacements', async () => {
   const source = funding(
     WALLET,

@@ -2,7 +2,7 @@ import { Refusal } from '../../errors.ts'
 import { chargeOnce } from '../budget.ts'
 import { ageOf, assertWorkspace, seenOf, understand } from '../callers.ts'
 import { assertConsolidates } from '../consolidate.ts'
-import { decodedOn, networkOf, verdictOf, type Context } from '../context.ts'
+import { decodedOn, networkNamed, networkOf, verdictOf, type Context } from '../context.ts'
 import { voidNameOfRequest } from '../identity.ts'
 import type { Consolidate, Order, Verdict } from '../order.ts'
 import { assertWalletPaths } from '../paths.ts'
@@ -22,7 +22,10 @@ export async function consolidate(
     throw new Refusal('ACTION_NOT_ALLOWED', 'The signed request is not for a consolidation')
   assertWorkspace(proven, order)
   const { api_key, sub_account } = proven.enrolment
-  const network = networkOf(context, want.asset)
+  const network =
+    want.asset === null
+      ? networkNamed(context, order.unsigned.network)
+      : networkOf(context, want.asset)
   assertWalletPaths(order, network, sub_account)
   const subject = await decodedOn(context, order, network)
   assertConsolidates(subject, want)
