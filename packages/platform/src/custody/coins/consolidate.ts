@@ -105,8 +105,13 @@ export const consolidateCoins = endpoint({
 })
 
 /** Returns the hash of the payload. The wallet determines the asset. */
-const hashOf = (wallet: string, { asset: _, ...body }: ConsolidateBody): string =>
-  hashRequest({ ...body, consolidates: wallet.toLowerCase() })
+function hashOf(wallet: string, body: ConsolidateBody): string {
+  const { asset, ...named } = body
+  return hashRequest({
+    ...(asset === undefined ? body : named),
+    consolidates: wallet.toLowerCase(),
+  })
+}
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
