@@ -31,6 +31,11 @@ export interface Act {
   readonly sub_account: string
   /** API key that signed the request. */
   readonly api_key: string
+  /**
+   * Person of the API key's enrolment, as the node that judges has recorded it from its own operator;
+   * absent: it names none, or the caller does not know. The document takes precedence (`ownerOf`).
+   */
+  readonly person?: string
   readonly asset: string
   readonly network: string
   /** Of a forward: what this one forward moves. */

@@ -6,6 +6,7 @@ import {
   addressText,
   apiKey,
   assetName,
+  name,
   networkCode,
   seconds,
   sha256Hex,
@@ -52,6 +53,8 @@ export const enrolmentFacts = z.strictObject({
   fingerprint: sha256Hex,
   role: z.enum(API_ROLES),
   sub_account: subAccountName,
+  /** Person who owns the key; absent: the enrolment names none. */
+  person: name.optional(),
 })
 export type EnrolmentFacts = z.output<typeof enrolmentFacts>
 

@@ -141,6 +141,7 @@ export const act: fc.Arbitrary<Act> = fc
     asset: fc.constantFrom(...ASSETS),
     sub_account: fc.constantFrom(...SUB_ACCOUNTS),
     api_key: fc.constantFrom(...API_KEYS),
+    person: fc.constantFrom(undefined, undefined, 'alice', 'dan', 'stranger'),
     units: fc.constantFrom(0n, 1n, 5n, 10n, 20n, 31n),
     extra: fc.constantFrom(0n, 1n),
     fee: fc.constantFrom(0n, 1n, 500_000n, 5_000_000n),

@@ -25,6 +25,7 @@ const isOne = (accounts: SubAccounts, name: string): boolean =>
 function ownerOf(document: PolicyDocument, act: Act): string | null {
   for (const person of document.people)
     for (const key of person.api_keys) if (key === act.api_key) return person.id
+  for (const person of document.people) if (person.id === act.person) return person.id
   return null
 }
 

@@ -312,6 +312,26 @@ test('the approval of the person who owns the API key does not count', async () 
   assert.deepEqual([verified.needs[1]?.have, verified.is_complete], [1, false])
 })
 
+test('counts no approval if the document lists no owner of the API key, as only the nodes know one', async () => {
+  const people = document.people.map((each) => ({
+    ...each,
+    api_keys: each.api_keys.filter((key) => key !== API_KEY),
+  }))
+  const own = documentOf({ people })
+  const of = await approvalOf({ document: own })
+  const have = ['dan', 'erin', 'compliance'].map((name) => decided(of, name))
+  const claimed = { ...of, have, person: 'alice', request: { ...of.request, person: 'alice' } }
+  const verified = await verify(claimed, { documents: [own] })
+  assert.deepEqual(
+    [verified.request.person, verified.is_complete, verified.approved_by],
+    [null, false, ['dan', 'erin', 'compliance']],
+  )
+  assert.deepEqual(verified.needs, [
+    { group: 'compliance', k: 1, have: 0, may_approve: [] },
+    { group: 'treasury', k: 2, have: 0, may_approve: ['frank'] },
+  ])
+})
+
 test('verifies approvals by passkeys', async () => {
   const passkey = newPasskey('p1')
   const people = document.people.map((each) =>

@@ -3,6 +3,7 @@ import {
   combineNeeds,
   countApprovals,
   LIMITS,
+  ownerOf,
   PolicyError,
   prepareAct,
   verifyStatement,
@@ -199,7 +200,8 @@ export function countDecisions(
   const approvals: Approval[] = decisions.filter(
     ({ decision, status }) => decision === 'approve' && status === 'valid',
   )
-  const owner = policy.owners.get(claims.sub) ?? null
+  // The person of an enrolment is on record at the nodes only. Without an owner, no approval counts.
+  const owner = ownerOf(policy, { api_key: claims.sub })
   const counted = countApprovals(policy, needs, approvals, {
     now_s: now_s ?? Math.max(claims.iat, ...approvals.map(({ at }) => at)),
     issued_at: claims.iat,
@@ -209,9 +211,7 @@ export function countDecisions(
   })
   const mayApprove = ({ group, initiator }: Need): string[] =>
     (policy.groups.get(group) ?? []).filter(
-      (person) =>
-        (initiator || (owner !== null && person !== owner)) &&
-        approvals.every(({ by }) => by !== person),
+      (person) => (initiator || person !== owner) && approvals.every(({ by }) => by !== person),
     )
   return {
     rule: way?.rule ?? null,

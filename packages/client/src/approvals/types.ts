@@ -77,7 +77,10 @@ export interface VerifiedNeed {
   group: string
   k: number
   have: number
-  /** Members of the group whose approval could still count. */
+  /**
+   * Members of the group whose approval could still count. If the document lists no owner of the API
+   * key, the requester may be any of them, and their own approval does not count at the signer nodes.
+   */
   may_approve: string[]
 }
 
@@ -107,7 +110,10 @@ export interface VerifiedApproval {
   /** The signed request of the caller, from which the facts were derived. */
   request: {
     api_key: string
-    /** Person of the document who owns the API key. */
+    /**
+     * Person whom the document lists as owner of the API key. Null: it lists none. Then only the
+     * signer nodes know whether the key's enrolment names one, so no approval is counted here.
+     */
     person: string | null
     /** Unix seconds. */
     issued_at: number

@@ -1,4 +1,4 @@
-import { actSentences, type PolicyDocument } from '@custody/policy'
+import { actSentences, ownerOf, type PolicyDocument } from '@custody/policy'
 import { countDecisions, verifyDecisions } from './decisions.ts'
 import { documentsByHash } from './documents.ts'
 import { refuse } from './errors.ts'
@@ -87,7 +87,7 @@ export async function verifyAt(
     },
     request: {
       api_key: claims.sub,
-      person: payment.policy.owners.get(claims.sub) ?? null,
+      person: ownerOf(payment.policy, { api_key: claims.sub }),
       issued_at: claims.iat,
       is_signature_verified: callers !== undefined,
     },

@@ -24,6 +24,8 @@ export interface LintContext {
   readonly previous?: PolicyDocument
   /** API keys of the full role that are enrolled at the nodes and not revoked. */
   readonly enrolled: readonly string[] | null
+  /** Persons of the enrolments of API keys, as the nodes state them, by API key; absent: none is known. */
+  readonly persons?: ReadonlyMap<string, string>
   /** Standing rules in force, as acts. */
   readonly forwards?: readonly Act[]
   /** Origins of the control panel, for example `https://custody.example`. */

@@ -4,6 +4,7 @@ import { documentHash } from '../document/read.ts'
 import { PolicyError } from '../error.ts'
 import type { Policy } from '../evaluation/compile.ts'
 import { evaluate } from '../evaluation/evaluate.ts'
+import { ownerOf } from '../evaluation/prepare.ts'
 import { error, warning, type Finding, type LintContext } from './finding.ts'
 
 const windowsOf = (rule: Rule) => ('windows' in rule ? (rule.windows ?? []) : [])
@@ -39,24 +40,28 @@ export function findChainFaults(document: PolicyDocument, { previous }: LintCont
   return found
 }
 
+const describePerson = (person: string | undefined): string =>
+  person === undefined ? 'none' : `${person}, who is not in the document`
+
 /** What would no longer pass: API keys without an owner, and standing rules. */
 export function findOperationalFaults(
   policy: Policy,
-  { enrolled, forwards = [] }: LintContext,
+  { enrolled, persons = new Map(), forwards = [] }: LintContext,
 ): Finding[] {
   const found: Finding[] = (enrolled ?? [])
-    .filter((key) => !policy.owners.has(key))
+    .filter((key) => ownerOf(policy, { api_key: key, person: persons.get(key) }) === null)
     .map((key) =>
       warning(
         'people',
         'KEY_WITHOUT_OWNER',
-        `No person lists the API key ${key}. Every deny, require and limit that lists people applies to it, no allow that lists people does, and it fits no rule with approvals unless the rule counts initiators.`,
+        `No person lists the API key ${key}, and its enrolment names ${describePerson(persons.get(key))}. Every deny, require and limit that lists people applies to it, no allow that lists people does, and it fits no rule with approvals unless the rule counts initiators.`,
       ),
     )
   for (const act of forwards) {
     const label = `The standing rule ${act.id}`
     try {
-      const { effect, nearest } = evaluate(policy, act, {
+      const owned = { ...act, person: act.person ?? persons.get(act.api_key) }
+      const { effect, nearest } = evaluate(policy, owned, {
         now_s: act.issued_at,
         usesOf: () => [],
         approvals: [],

@@ -180,7 +180,7 @@ test('a successor states which number it must have and which window ends', () =>
 test('names each enrolled API key without an owner', () => {
   assert.deepEqual(
     messages([simple], {}, { enrolled: ['api-alice', 'robot'] }).map((each) => each.split('.')[0]),
-    ['No person lists the API key robot'],
+    ['No person lists the API key robot, and its enrolment names none'],
   )
 })
 

@@ -242,6 +242,10 @@ test('reports a document that does not follow the one in force, and windows that
 
 test('warns of API keys without an owner, and of standing rules that would stop', () => {
   finds('warning KEY_WITHOUT_OWNER people', [simple], {}, { enrolled: ['api-alice', 'other'] })
+  const enrolled = ['api-alice', 'other']
+  const personOf = (person: string) => ({ enrolled, persons: new Map([['other', person]]) })
+  assert.deepEqual(lintOf([simple], {}, personOf('dan')), [])
+  finds('warning KEY_WITHOUT_OWNER people', [simple], {}, personOf('stranger'))
   const forward = actWith({
     action: 'forward',
     standing: { min_amount: 1n, daily_cap: 10n, ends_at: 2_000_000_000 },

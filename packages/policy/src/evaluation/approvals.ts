@@ -25,7 +25,7 @@ export interface ApprovalContext {
   readonly now_s: number
   /** Unix seconds at which the act's request was issued. */
   readonly issued_at: number
-  /** Owner of the requesting API key; null if no person of the document lists it. */
+  /** Owner of the requesting API key (`ownerOf`); null if it has none. */
   readonly owner: string | null
   /** Suspended keys, as {@link keyName} names them. They count for nothing. */
   readonly suspended: ReadonlySet<string>
@@ -115,7 +115,7 @@ export function whyUnreachable(
 ): string | null {
   if (needs.length === 0) return null
   if (owner === null && needs.some(({ initiator }) => !initiator))
-    return 'approvals: the API key has no owner, so the approval of its owner cannot be excluded'
+    return 'approvals: the API key has no owner, so the approval of its owner cannot be excluded; enrol a key with --person, or list it in people[].api_keys of the policy document'
   const total = needs.reduce((sum, { k }) => sum + k, 0)
   if (total > LIMITS.approvals)
     return `approvals: ${total} are needed, and an order carries at most ${LIMITS.approvals}`

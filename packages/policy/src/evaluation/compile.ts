@@ -50,7 +50,7 @@ export interface Policy {
   readonly groups: ReadonlyMap<string, readonly string[]>
   /** Keys of each person, by the key's ID. */
   readonly people: ReadonlyMap<string, ReadonlyMap<string, PersonKey>>
-  /** Person that owns an API key. */
+  /** Person whom the document lists as owner of an API key. */
   readonly owners: ReadonlyMap<string, string>
 }
 

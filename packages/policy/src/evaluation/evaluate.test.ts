@@ -385,6 +385,37 @@ test('an API key without an owner fits no rule with approvals, unless the rule c
   assert.equal(effectOf([allow('a'), required], act), 'deny')
 })
 
+test('the person of an enrolment owns a key that the document lists for no person', () => {
+  const rules = [allow('a', { approvals: [{ group: 'treasury', k: 2 }] })]
+  const judge = (act: Partial<Act>, ...by: string[]) =>
+    evaluate(policyWith(rules), actWith(act), contextWith({ approvals: approvalsOf(...by) }))
+  const bound = { api_key: 'unlisted', person: 'dan' }
+  assert.equal(judge(bound, 'erin', 'frank').effect, 'allow')
+  const own = judge(bound, 'dan', 'erin')
+  assert.deepEqual([own.effect, own.approvedBy], ['approve', ['erin']])
+  const toPeople = (people: string[]) => [
+    allow('p', { match: { action: ['transfer'], assets: 'any', people } }),
+  ]
+  assert.equal(effectOf(toPeople(['dan']), bound), 'allow')
+  assert.equal(effectOf(toPeople(['alice']), bound), 'deny')
+})
+
+test('the document takes precedence over the person of an enrolment', () => {
+  const rules = [allow('a', { approvals: [{ group: 'admins', k: 2 }] })]
+  const { effect, approvedBy } = evaluate(
+    policyWith(rules),
+    actWith({ api_key: 'api-alice', person: 'dan' }),
+    contextWith({ approvals: approvalsOf('alice', 'bob') }),
+  )
+  assert.deepEqual([effect, approvedBy], ['approve', ['bob']])
+})
+
+test('a person of an enrolment who is not in the document owns no key', () => {
+  const rules = [allow('a', { approvals: [{ group: 'treasury', k: 1 }] })]
+  for (const person of ['stranger', 'constructor', '', undefined])
+    assert.equal(effectOf(rules, { api_key: 'unlisted', person }), 'deny', String(person))
+})
+
 test('a rule whose approvals can never be reached does not fit', () => {
   const rules = [allow('a', { approvals: [{ group: 'admins', k: 3 }] })]
   assert.equal(effectOf(rules, { api_key: 'api-dan' }), 'approve')

@@ -126,7 +126,7 @@ test('states why quorums cannot be reached', () => {
   )
   assert.equal(
     whyOf({ approvals }, { api_key: 'unlisted' }),
-    'approvals: the API key has no owner, so the approval of its owner cannot be excluded',
+    'approvals: the API key has no owner, so the approval of its owner cannot be excluded; enrol a key with --person, or list it in people[].api_keys of the policy document',
   )
   assert.equal(whyOf({ approvals: [{ group: 'admins', k: 2 }] }), undefined)
 })
@@ -148,7 +148,7 @@ test('a person without a key cannot approve, and the owner must be known if one 
   ]
   assert.equal(
     why(mixed, {}, { api_key: 'unlisted' }),
-    'approvals: the API key has no owner, so the approval of its owner cannot be excluded',
+    'approvals: the API key has no owner, so the approval of its owner cannot be excluded; enrol a key with --person, or list it in people[].api_keys of the policy document',
   )
 })
 

@@ -24,6 +24,17 @@ export interface PreparedAct {
   readonly whyUnreachable: (needs: readonly Need[]) => string | null
 }
 
+/**
+ * Returns the person that owns the API key of an act: whom the document lists with the key. If the
+ * document lists it for no person, the person of the key's enrolment, if the document has that
+ * person. Null: the key has no owner.
+ */
+export function ownerOf(policy: Policy, { api_key, person }: Pick<Act, 'api_key' | 'person'>) {
+  const listed = policy.owners.get(api_key)
+  if (listed !== undefined) return listed
+  return person !== undefined && policy.people.has(person) ? person : null
+}
+
 /** Derives from an act what conditions and windows need. */
 export function subjectOf(policy: Policy, act: Act): Subject {
   assertAct(policy.registry, act)
@@ -34,7 +45,7 @@ export function subjectOf(policy: Policy, act: Act): Subject {
   const paymentKey = policy.registry.paymentKey(act.network, act.to.address)
   return {
     act,
-    owner: policy.owners.get(act.api_key) ?? null,
+    owner: ownerOf(policy, act),
     asset,
     feeAsset: assetOf(policy.registry, asset.fee_asset, 'asset'),
     countsTankFees: policy.document.fees === undefined,

@@ -34,7 +34,7 @@ export function actSentences(action: Action, facts: ActFacts): string[] {
 }
 
 const enrolmentSentences = (facts: EnrolmentFacts): string[] => [
-  `Enrol the API key ${facts.api_key} with role ${facts.role} for sub-account ${quote(facts.sub_account)}.`,
+  `Enrol the API key ${facts.api_key} with role ${facts.role} for sub-account ${quote(facts.sub_account)}${facts.person === undefined ? '' : ` as a key of ${facts.person}`}.`,
   `The fingerprint of its public key is ${facts.fingerprint}.`,
 ]
 

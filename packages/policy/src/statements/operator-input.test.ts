@@ -30,6 +30,19 @@ test('the approval of an enrolment states the API key, its public key, role and 
   ])
 })
 
+test('the approval of an enrolment states the person who owns the key', () => {
+  const person = SHAPES.approval.parse(signedBy('alice', { person: 'dan' }))
+  assert.equal(
+    statementSentences(person)[1],
+    `Enrol the API key ${facts.api_key} with role full for sub-account "main" as a key of dan.`,
+  )
+  assert.notEqual(statementHash(person), statementHash(signedBy('alice')))
+  assert.equal(
+    SHAPES.approval.safeParse(signedBy('alice', { person: 'Dan; and more' })).success,
+    false,
+  )
+})
+
 test('the bytes of the approval of an enrolment stay as they are', () => {
   const own = `{"api_key":"${facts.api_key}","fingerprint":"${facts.fingerprint}","role":"full","sub_account":"main"}`
   const subject = createHash('sha256').update(own).digest('hex')

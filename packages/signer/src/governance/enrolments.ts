@@ -173,12 +173,13 @@ interface Held extends Documents {
 
 /** Returns what people approve of an enrolment. */
 export const enrolmentFactsOf = (
-  enrolment: Pick<Enrolment, 'api_key' | 'public_key_pem' | 'role' | 'sub_account_name'>,
+  enrolment: Pick<Enrolment, 'api_key' | 'public_key_pem' | 'role' | 'sub_account_name' | 'person'>,
 ): EnrolmentFacts => ({
   api_key: enrolment.api_key,
   fingerprint: fingerprintOfKey(parsePublicKey(enrolment.public_key_pem)),
   role: enrolment.role,
   sub_account: enrolment.sub_account_name ?? '',
+  ...(enrolment.person === undefined ? {} : { person: enrolment.person }),
 })
 
 /**

@@ -38,6 +38,7 @@ export function policyView(parts: Parts, workspace: string): Record<string, unkn
     reset: held.exchange.resets.of(workspace),
     enrolments: unapproved(parts, workspace, own),
     api_keys: enrolledKeys(parts, workspace),
+    persons: personsOf(parts, workspace),
     orders: unapprovedOrders(parts, workspace, own),
     restored_below: known !== null && isBehindKnown(own) ? known.number : null,
   }
@@ -91,6 +92,16 @@ function enrolledKeys({ store }: Parts, workspace: string): string[] {
     if (found.length >= LISTED_KEYS_MAX) break
   }
   return found
+}
+
+/** Returns the persons whom enrolments of listed API keys name, by API key. */
+function personsOf(parts: Parts, workspace: string): Record<string, string> {
+  return Object.fromEntries(
+    enrolledKeys(parts, workspace).flatMap((key) => {
+      const person = parts.store.state.enrolments.get(key)?.person
+      return person === undefined ? [] : [[key, person] as const]
+    }),
+  )
 }
 
 /** Returns what people approve of each enrolment that lacks approvals and is not revoked. */

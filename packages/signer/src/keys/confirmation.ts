@@ -53,6 +53,7 @@ export const enrolmentHash = ({
   role,
   workspace,
   sub_account,
+  person,
 }: BackedEnrolment): string =>
   sha256hex(
     JSON.stringify([
@@ -62,6 +63,8 @@ export const enrolmentHash = ({
       role,
       workspace,
       sub_account,
+      // Absent from the hash of an enrolment without it, which stays as it was.
+      ...(person === undefined ? [] : [person]),
     ]),
   )
 export const drainHash = ({

@@ -20,6 +20,11 @@ const enrolSchema = keySchema.extend({
   workspace: z.string().min(1).max(128),
   sub_account: subAccountNameSchema,
   index: subAccountIndexSchema.optional(),
+  /** Person of policy documents who owns the key. */
+  person: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9_.-]{0,63}$/)
+    .optional(),
 })
 
 /**
@@ -27,8 +32,8 @@ const enrolSchema = keySchema.extend({
  * values and with the other nodes.
  */
 export const reported = (parts: NodeContext, enrolment: Enrolment) => {
-  const { api_key, public_key_pem, role, workspace, sub_account, sub_account_name, revoked } =
-    enrolment
+  const { api_key, public_key_pem, role, workspace, sub_account, sub_account_name } = enrolment
+  const { person, revoked } = enrolment
   return {
     node: parts.config.node,
     api_key,
@@ -37,6 +42,7 @@ export const reported = (parts: NodeContext, enrolment: Enrolment) => {
     workspace,
     sub_account: sub_account_name,
     sub_account_index: sub_account,
+    ...(person === undefined ? {} : { person }),
     revoked,
     needs_approval: needsApproval(parts, enrolment),
   }
@@ -130,6 +136,7 @@ export async function enrol(parts: NodeContext, body: unknown): Promise<unknown>
       canonicalPublicKey(existing.public_key_pem) === wanted.public_key_pem &&
       existing.role === wanted.role &&
       existing.workspace === wanted.workspace &&
+      existing.person === wanted.person &&
       existing.sub_account === bound
     if (!same)
       throw new Refusal(

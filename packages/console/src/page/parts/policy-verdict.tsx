@@ -1,3 +1,4 @@
+import { useEffect } from 'preact/hooks'
 import { useDebounced } from '../api/debounced.ts'
 import { evaluatePolicy } from '../api/queries.ts'
 import type { PolicyEvaluation } from '../api/types.ts'
@@ -64,13 +65,22 @@ function Verdict({ of }: { of: PolicyEvaluation }) {
  * What the policy of the workspace would decide about a transfer, as two signer nodes say now.
  * Nothing without a policy, or while no key of this browser can sign.
  * @param body of the request that is signed next
+ * @param onDenied is called with whether no rule can allow it, also after a while or with approvals
  */
-export function PolicyVerdict({ body }: { body: object }) {
+export function PolicyVerdict({
+  body,
+  onDenied,
+}: {
+  body: object
+  onDenied(isDenied: boolean): void
+}) {
   const key = useKeyState()
   const apiKey = key?.state === 'ready' ? (key.user?.api_key ?? null) : null
   const { data } = useDebounced(
     apiKey === null ? null : () => evaluatePolicy('/dac/v1/transaction', body, apiKey),
     JSON.stringify([apiKey, body]),
   )
+  const isDenied = data?.effect === 'deny' && !data.refusal?.frees_at
+  useEffect(() => onDenied(isDenied), [isDenied])
   return data === null || data.effect === 'none' ? null : <Verdict of={data} />
 }

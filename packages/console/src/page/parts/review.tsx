@@ -52,6 +52,7 @@ export function Review({
 }) {
   const [end, setEnd] = useState('')
   const [isRight, setRight] = useState(false)
+  const [isDenied, setDenied] = useState(false)
   const { isBusy, problem, run } = useAction()
   const before = useRead<TransactionPage>(
     mirror(`/dac/v1/transactions?dest_id=${encodeURIComponent(draft.address)}&limit=1`),
@@ -145,7 +146,7 @@ export function Review({
             </p>
           </Note>
         )}
-        <PolicyVerdict body={body} />
+        <PolicyVerdict body={body} onDenied={setDenied} />
         <form class="stack review-form" onSubmit={onSubmit(submit)}>
           <Text
             label={`The last ${END_LENGTH} characters of the address`}
@@ -176,7 +177,7 @@ export function Review({
               type="submit"
               icon="key"
               isBusy={isBusy}
-              disabled={!isRight || end !== wanted}
+              disabled={!isRight || end !== wanted || isDenied}
             >
               Sign and send
             </Button>

@@ -2,7 +2,7 @@ import type { LintContext } from '@custody/policy'
 import type { Queryable } from '../../core/database/pool.ts'
 
 /** What the platform knows around a document of a workspace. */
-export type Surroundings = Pick<LintContext, 'panelOrigins' | 'enrolled'>
+export type Surroundings = Pick<LintContext, 'panelOrigins' | 'enrolled' | 'persons'>
 
 /**
  * Returns the origins under which people open the control panel.

@@ -22,6 +22,8 @@ export interface EnrolmentRequest {
   publicKeyPem: string
   apiKey?: string
   index?: number
+  /** Person of policy documents who owns the key. */
+  person?: string
   /** ID of the control-panel request that it fulfils. */
   request?: string
 }
@@ -48,6 +50,8 @@ export interface Enrolled {
   problems: string[]
 }
 
+/** An id of `people` of a policy document. */
+const PERSON = /^[a-z0-9][a-z0-9_.-]{0,63}$/
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** Reads an API key as an operator entered it. */
@@ -66,7 +70,8 @@ export function readApiKey(value: unknown): string {
  */
 export function readEnrolment(
   params: EnrolmentRequest,
-): Required<Omit<EnrolmentRequest, 'index' | 'request'>> & { index?: number; fingerprint: string } {
+): Required<Omit<EnrolmentRequest, 'index' | 'person' | 'request'>> &
+  Pick<EnrolmentRequest, 'index' | 'person'> & { fingerprint: string } {
   const workspace = readName(params.workspace, 'workspace')
   const subAccount = readName(params.subAccount, 'sub-account')
   if (!API_ROLES.some((role) => role === params.role))
@@ -77,6 +82,11 @@ export function readEnrolment(
   ) {
     throw new OperatorError('--index: must be an integer from 1')
   }
+  const { person } = params
+  if (person !== undefined && !PERSON.test(person))
+    throw new OperatorError(
+      '--person: must be the id of a person of the policy document: 1 to 64 of a-z, 0-9, ".", "_", "-"',
+    )
   try {
     const publicKeyPem = canonicalPublicKey(params.publicKeyPem)
     const fingerprint = fingerprintOfKey(parsePublicKey(publicKeyPem))
@@ -89,6 +99,7 @@ export function readEnrolment(
       apiKey,
       fingerprint,
       ...(params.index === undefined ? {} : { index: params.index }),
+      ...(person === undefined ? {} : { person }),
     }
   } catch (error) {
     if (error instanceof AuthError) throw new OperatorError(`--public-key: ${error.message}`)
@@ -104,8 +115,9 @@ export async function enrolAtNodes(
   signers: readonly NodePeer[],
   params: EnrolmentRequest,
 ): Promise<Enrolled> {
-  const { workspace, subAccount, role, publicKeyPem, apiKey, fingerprint, index } =
+  const { workspace, subAccount, role, publicKeyPem, apiKey, fingerprint, index, person } =
     readEnrolment(params)
+  const owner = person === undefined ? {} : { person }
   const body = {
     api_key: apiKey,
     public_key_pem: publicKeyPem,
@@ -113,6 +125,7 @@ export async function enrolAtNodes(
     workspace,
     sub_account: subAccount,
     ...(index === undefined ? {} : { index }),
+    ...owner,
   }
   const expect = {
     api_key: apiKey,
@@ -121,6 +134,7 @@ export async function enrolAtNodes(
     workspace,
     sub_account: subAccount,
     ...(index === undefined ? {} : { sub_account_index: index }),
+    ...owner,
   }
   const { answers, problems } = await orderNodes(signers, 'enrol', body, {
     expect,
@@ -150,7 +164,8 @@ export function enrolmentLine(answer: NodeAnswer): string {
   const owner = `${said('workspace')} / ${said('sub_account')} (index ${said('sub_account_index')})`
   const revoked = answer['revoked'] === true ? ', revoked' : ''
   const pending = answer['needs_approval'] === true ? ', NOT APPROVED' : ''
-  return `signer ${answer.node}: ${said('role')} key for ${owner}, RSA key SHA-256 ${said('key_fingerprint')}${revoked}${pending}`
+  const person = answer['person'] === undefined ? '' : ` of ${said('person')}`
+  return `signer ${answer.node}: ${said('role')} key${person} for ${owner}, RSA key SHA-256 ${said('key_fingerprint')}${revoked}${pending}`
 }
 
 /** Returns the command by which people approve an enrolment, if a node requires it. */
@@ -246,6 +261,7 @@ export async function enrolmentOfNodes(
         'sub_account',
         'sub_account_index',
         'public_key_pem',
+        'person',
       ],
     },
     2,
@@ -258,5 +274,6 @@ export async function enrolmentOfNodes(
     publicKeyPem: String(existing['public_key_pem']),
     apiKey,
     index: Number(existing['sub_account_index']),
+    ...(existing['person'] === undefined ? {} : { person: String(existing['person']) }),
   }
 }

@@ -155,13 +155,14 @@ export function actOf(
     fee,
   }: { network: Network; own: OwnAddress | null; fee: Omit<Act['fee'], 'limit'> },
 ): Act {
-  const { workspace, sub_account, api_key } = proven.enrolment
+  const { workspace, sub_account, api_key, person } = proven.enrolment
   const isOwn = own !== null && address === own.address
   return {
     ...request,
     workspace,
     sub_account: subAccountName(context, proven),
     api_key,
+    ...(person === undefined ? {} : { person }),
     network: network.code,
     to: {
       address,

@@ -142,11 +142,11 @@ const revisionsOf = ({ windows }: Inputs): number[] =>
 /** Returns all fields of an act as text, the same for equal acts only. */
 function textOf({ amount, fee, standing, to, ...act }: Act): string {
   // Written out, because a replacer for the amounts would cost more than an evaluation.
-  const { id, subject, step, action, workspace, sub_account, api_key, ...others } = act
+  const { id, subject, step, action, workspace, sub_account, api_key, person, ...others } = act
   const { asset, network, issued_at, resource, ...none } = others
   none satisfies Record<string, never>
   return JSON.stringify([
-    [id, subject, step, action, workspace, sub_account, api_key],
+    [id, subject, step, action, workspace, sub_account, api_key, person ?? ''],
     [asset, network, issued_at, resource, amount.toString()],
     [to.address, to.tag, to.own],
     [fee.max.toString(), fee.limit.toString(), (fee.replacement ?? 0n).toString()],

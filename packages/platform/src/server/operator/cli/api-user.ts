@@ -30,6 +30,7 @@ export function wishOf(values: Values): EnrolmentRequest {
       : {
           index: Number(values['index']),
         }),
+    ...(values['person'] === undefined ? {} : { person: need(values, 'person') }),
     ...(values['request'] === undefined ? {} : { request: readRequest(values) }),
   }
 }

@@ -42,6 +42,8 @@ export const WISH = {
   ...WORKSPACE,
   '!sub-account S': 'name of the sub-account',
   '!role ROLE': 'role of the API user: full, approve (cannot pay), or read-only',
+  'person PERSON':
+    'id of the person of the policy document who owns the key (docs/policies.md; default: none)',
   '!public-key KEY':
     'PEM file with the RSA public key of the API user, or base64:… as the control panel shows it',
   'trust-file FILE':

@@ -61,6 +61,8 @@ export interface PolicyView {
   enrolments?: EnrolmentFacts[]
   /** API keys of the full role that are enrolled; absent in earlier versions of the node. */
   api_keys?: string[]
+  /** Persons whom their enrolments name, by API key; absent in earlier versions of the node. */
+  persons?: Record<string, string>
   /** Orders about gas tanks that lack approvals at this node; absent in earlier versions of the node. */
   orders?: TankOrder[]
   suspensions?: { target: { person: string; key: string } }[]

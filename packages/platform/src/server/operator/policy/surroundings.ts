@@ -4,7 +4,7 @@ import type { Database } from '../../../core/database/pool.ts'
 import { surroundingsOf, type Surroundings } from '../../../custody/policies/lint-surroundings.ts'
 import { argument, OperatorError, type Command } from '../command.ts'
 import { callPlatform, localSigners } from '../connect.ts'
-import { policyViews } from './nodes.ts'
+import { policyViews, type PolicyView } from './nodes.ts'
 
 /** Returns what the platform knows around documents of a workspace. */
 export const policySurroundings: Command<{
@@ -29,14 +29,22 @@ async function orNull<T>(call: () => Promise<T>): Promise<T | null> {
   }
 }
 
-/** Returns the API keys that these signer nodes have enrolled with the full role. */
+/**
+ * Returns the API keys that these signer nodes have enrolled with the full role, and the persons whom
+ * their enrolments name. A person counts if all of these nodes name the same.
+ */
 async function enrolledAt(
   signers: readonly NodePeer[],
   workspace: string,
-): Promise<string[] | null> {
+): Promise<{ enrolled: string[]; persons: Map<string, string> } | null> {
   const { views } = await policyViews(signers, workspace)
   const lists = views.flatMap(({ api_keys: keys }) => (keys === undefined ? [] : [keys]))
-  return lists.length === 0 ? null : [...new Set(lists.flat())].sort()
+  if (lists.length === 0) return null
+  const [{ persons: named = {} }, ...others] = views as [PolicyView, ...PolicyView[]]
+  const persons = Object.entries(named).filter(([key, person]) =>
+    others.every((view) => view.persons?.[key] === person),
+  )
+  return { enrolled: [...new Set(lists.flat())].sort(), persons: new Map(persons) }
 }
 
 /**
@@ -63,6 +71,7 @@ export async function surroundings(
   )
   return {
     panelOrigins: platform?.panel_origins ?? null,
-    enrolled: atNodes ?? platform?.enrolled ?? null,
+    enrolled: atNodes?.enrolled ?? platform?.enrolled ?? null,
+    ...(atNodes === null ? {} : { persons: atNodes.persons }),
   }
 }
