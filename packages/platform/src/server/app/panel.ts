@@ -4,6 +4,7 @@ import {
   requestApiUser,
   revokeApiUser,
 } from '../../console-api/console/api-users.ts'
+import { readAttention } from '../../console-api/console/attention/read-attention.ts'
 import { exportAuditLog, listAuditLog } from '../../console-api/console/audit-log.ts'
 import {
   confirmPasskey,
@@ -108,6 +109,7 @@ export const panelEndpoints: readonly PanelEndpoint<Application>[] = [
   readHealth,
   readSettings,
   readOverview,
+  readAttention,
   readSeries,
   exportTransactions,
   readTimeline,
