@@ -171,6 +171,12 @@ export interface Attention {
     link: string
   }[]
 }
+/** Open requests for approvals. */
+export interface Waiting {
+  transfers: number
+  rules: number
+  changes: number
+}
 export interface Series {
   metric: string
   unit: string

@@ -115,6 +115,7 @@ const NEEDS: Record<string, PanelEndpoint['needs']> = {
   'GET W/settings': 'viewer',
   'GET S/overview': 'viewer',
   'GET S/attention': 'viewer',
+  'GET S/waiting': 'viewer',
   'GET S/series': 'viewer',
   'GET S/transactions/export': 'viewer',
   'GET S/transactions/{id}/story': 'viewer',

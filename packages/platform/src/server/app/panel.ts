@@ -4,6 +4,7 @@ import {
   requestApiUser,
   revokeApiUser,
 } from '../../console-api/console/api-users.ts'
+import { readWaiting } from '../../console-api/console/attention/read-waiting.ts'
 import { readAttention } from '../../console-api/console/attention/read-attention.ts'
 import { exportAuditLog, listAuditLog } from '../../console-api/console/audit-log.ts'
 import {
@@ -110,6 +111,7 @@ export const panelEndpoints: readonly PanelEndpoint<Application>[] = [
   readSettings,
   readOverview,
   readAttention,
+  readWaiting,
   readSeries,
   exportTransactions,
   readTimeline,

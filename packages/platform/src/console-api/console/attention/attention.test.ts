@@ -33,6 +33,10 @@ async function items(): Promise<Item[]> {
   assert.equal(status, 200, text)
   return body.items
 }
+/** Reads the counts of the navigation. */
+const counts = async () =>
+  (await viewer.browser.ask<object>('GET', '/workspaces/acme/sub-accounts/main/waiting')).body
+
 /** Returns the texts of a cause's items, with their numbers. */
 const textsOf = async (cause: keyof typeof CAUSES) =>
   (await items()).flatMap((item) =>
@@ -192,6 +196,7 @@ test('open requests for approvals are counted until they are closed, and urgent 
   assert.deepEqual(await textsOf('approvals_expiring'), [])
   // A transfer that waits for approvals is not on the way.
   assert.deepEqual(await textsOf('transactions_pending'), [])
+  assert.deepEqual(await counts(), { transfers: 1, rules: 0, changes: 0 })
   await clock.advance(2 * HOUR_MS)
   assert.deepEqual(await textsOf('approvals_expiring'), [
     '1 bad 1 request for approvals will expire within a day',
@@ -201,6 +206,7 @@ test('open requests for approvals are counted until they are closed, and urgent 
     [acme.workspaceId, id],
   )
   assert.deepEqual(await textsOf('approvals_open'), [])
+  assert.deepEqual(await counts(), { transfers: 0, rules: 0, changes: 0 })
   assert.deepEqual(await textsOf('approvals_expiring'), [])
 })
 
