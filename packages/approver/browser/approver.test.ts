@@ -16,6 +16,7 @@ import {
   type TestPage,
 } from '../testing/fixture.ts'
 import { ApproverError } from '../src/errors.ts'
+import { waitFor } from '../../../testing/wait-for.ts'
 
 const DESK = { width: 1440, height: 900 }
 const PHONE = { width: 390, height: 844 }
@@ -264,4 +265,36 @@ test('works by keyboard, and loads nothing from elsewhere', async () => {
   await page.keyboard.press('Enter')
   await page.getByText('Your decision is stored').waitFor()
   assert.deepEqual(problems, [])
+})
+
+test('the list and the count in the title follow the platform, and what is reviewed stays', async () => {
+  const first = await approvalOf(documentOf(key))
+  platform.approval = first
+  await page.clock.install()
+  await page.goto(`${approver.origin}/#approvals`)
+  await page.reload()
+  await page.getByText(/^Transfer 0\.6 ETH from/).waitFor()
+  await waitFor('the count', async () => (await page.title()).startsWith('(1) Approvals'))
+  platform.approval = await approvalOf(documentOf(key), { body: { amount: '0.7' } })
+  await page.clock.runFor(10_000)
+  await page.getByText(/^Transfer 0\.7 ETH from/).waitFor()
+  await page.getByRole('link', { name: /^Review/ }).click()
+  await button('Approve').focus()
+  platform.hasNone = true
+  await page.clock.runFor(10_000)
+  await waitFor('the count to end', async () => (await page.title()).startsWith('Approvals'))
+  // The details that the person compares, and the focus, are not touched.
+  await page.getByText(/^Transfer 0\.7 ETH from/).waitFor()
+  assert.equal(await page.evaluate('document.activeElement.textContent'), 'Approve')
+  platform.hasNone = false
+  // After a failure the page waits longer, and the list stays.
+  await link('All approvals').click()
+  await page.getByText(/^Transfer 0\.7 ETH from/).waitFor()
+  platform.failure = new ApproverError('UNREACHABLE', 'the platform did not respond')
+  await page.clock.runFor(10_000)
+  await page.getByRole('alert').filter({ hasText: 'UNREACHABLE' }).waitFor()
+  await page.getByText(/^Transfer 0\.7 ETH from/).waitFor()
+  await page.clock.runFor(20_000)
+  await page.getByRole('alert').waitFor({ state: 'detached' })
+  await page.clock.resume()
 })

@@ -113,6 +113,8 @@ export class TestPlatform implements Platform {
   approval: DetailedApproval
   inForce: unknown = null
   readonly given: GivenDecision[] = []
+  /** Nothing waits. */
+  hasNone = false
   /** Error of the next call. */
   failure: Error | null = null
 
@@ -128,7 +130,7 @@ export class TestPlatform implements Platform {
 
   async list() {
     this.#fail()
-    return { data: [this.approval], next: null }
+    return { data: this.hasNone ? [] : [this.approval], next: null }
   }
 
   async read() {

@@ -207,6 +207,7 @@ test('a transfer that waits is listed, with what people sign and how they do', a
   await open('approvals', '/dac/v1/approvals')
   await page.getByRole('region', { name: 'Approvals' }).waitFor()
   await shows('0.6 ETH', '1 of 2 of treasury', 'supplier 2', 'payouts')
+  await page.getByRole('link', { name: 'Approvals 1 open' }).waitFor()
   await look(page, 'approvals', { picture: 'approvals', isOnPhone: true })
   await open(`approvals/${id}`, `/dac/v1/approvals/${id}`)
   await page.getByText('What an approval signs').waitFor()

@@ -7,6 +7,7 @@ import { Emergency } from './emergency.tsx'
 import { Passkey } from './passkey.tsx'
 import { Failure, useWork } from './parts.tsx'
 import { PolicyDocument } from './policy-document.tsx'
+import { useWaiting, type Waiting } from './waiting.ts'
 
 const VIEWS = [
   ['approvals', 'Approvals'],
@@ -31,10 +32,17 @@ function placeOf(hash: string): Place {
   return { view, id: view === 'approvals' && id ? id : null, isChange: false }
 }
 
+/** Returns how many approvals wait, for the title of the tab. */
+function countText({ list }: Waiting): string {
+  const count = list?.data.length ?? 0
+  return count === 0 ? '' : `(${count}${list?.next ? '+' : ''}) `
+}
+
 export function App() {
   const [place, setPlace] = useState(placeOf(location.hash))
   const [state, setState] = useState<StateView | null>(null)
   const { problem, start } = useWork()
+  const waiting = useWaiting()
   useEffect(() => {
     const follow = () => setPlace(placeOf(location.hash))
     addEventListener('hashchange', follow)
@@ -42,9 +50,10 @@ export function App() {
     return () => removeEventListener('hashchange', follow)
   }, [])
   const title = VIEWS.find(([view]) => view === place.view)?.[1]
+  const count = countText(waiting)
   useEffect(() => {
-    document.title = `${title} – Approver`
-  }, [title])
+    document.title = `${count}${title} – Approver`
+  }, [title, count])
   return (
     <>
       <a
@@ -79,7 +88,7 @@ export function App() {
         {state === null ? null : place.isChange ? (
           <Change key={place.id} id={place.id as string} person={state.person} />
         ) : place.view === 'approvals' ? (
-          <Approvals id={place.id} person={state.person} />
+          <Approvals id={place.id} person={state.person} waiting={waiting} />
         ) : place.view === 'passkey' ? (
           <Passkey state={state} />
         ) : place.view === 'emergency' ? (

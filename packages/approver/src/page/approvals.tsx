@@ -1,44 +1,33 @@
 import { useEffect, useState } from 'preact/hooks'
-import type {
-  ApprovalDetailView,
-  ApprovalView,
-  ChallengeView,
-  DecisionView,
-  FactView,
-} from '../views.ts'
+import type { ApprovalDetailView, ChallengeView, DecisionView, FactView } from '../views.ts'
 import { call } from './api.ts'
 import { Failure, Grouped, KeyChoice, Needs, Note, Sentences, timeText, useWork } from './parts.tsx'
 import { SigningNote, useSigning } from './signing.tsx'
+import type { Waiting } from './waiting.ts'
 
-interface List {
-  data: ApprovalView[]
-  next: string | null
-}
+export const Approvals = ({
+  id,
+  person,
+  waiting,
+}: {
+  id: string | null
+  person: string
+  waiting: Waiting
+}) =>
+  id === null ? <ApprovalList waiting={waiting} /> : <Approval key={id} id={id} person={person} />
 
-export const Approvals = ({ id, person }: { id: string | null; person: string }) =>
-  id === null ? <ApprovalList /> : <Approval key={id} id={id} person={person} />
-
-function ApprovalList() {
-  const [list, setList] = useState<List | null>(null)
-  const work = useWork()
-  const load = (after?: string) =>
-    work.start(async () => {
-      const page = await call<List>('approvals', after === undefined ? {} : { after })
-      setList((before) =>
-        after === undefined ? page : { ...page, data: [...(before?.data ?? []), ...page.data] },
-      )
-    })
-  useEffect(() => load(), [])
+function ApprovalList({ waiting: { list, problem, isBusy, refresh, more } }: { waiting: Waiting }) {
+  useEffect(refresh, [])
   return (
     <>
       <div class="title">
         <h1>Approvals</h1>
-        <button type="button" class="button" disabled={work.isBusy} onClick={() => load()}>
+        <button type="button" class="button" disabled={isBusy} onClick={refresh}>
           Refresh
         </button>
       </div>
-      <Failure problem={work.problem} />
-      {list === null && work.isBusy ? <p class="muted">Reading what waits…</p> : null}
+      <Failure problem={problem} />
+      {list === null && isBusy ? <p class="muted">Reading what waits…</p> : null}
       {list?.data.length === 0 ? <p class="muted">Nothing waits for approvals.</p> : null}
       <ul class="cards">
         {list?.data.map((each) => (
@@ -61,7 +50,7 @@ function ApprovalList() {
         ))}
       </ul>
       {list?.next ? (
-        <button type="button" class="button" onClick={() => load(list.next as string)}>
+        <button type="button" class="button" disabled={isBusy} onClick={more}>
           More
         </button>
       ) : null}

@@ -1,8 +1,10 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { liveState } from './api/live.ts'
-import { may, pageAt, scope, session } from './api/scope.ts'
+import { may, ofSub, pageAt, scope, session } from './api/scope.ts'
 import { signOut } from './api/session.ts'
+import type { Waiting } from './api/types.ts'
+import { useRead } from './api/use.ts'
 import { toast } from './parts/announce.tsx'
 import { Dialog } from './parts/form.tsx'
 import { Icon, type IconName } from './parts/icons.tsx'
@@ -78,6 +80,33 @@ const isAt = (to: string): boolean => {
   return path === full || (to !== '' && path.startsWith(`${full}/`))
 }
 
+/**
+ * Number of open approvals of the sub-account, which events update. It is also read when another page
+ * is opened, because the approvals of a policy change have no event.
+ */
+function WaitingCount() {
+  const { hasSubAccount } = scope.value
+  const { path } = place.value
+  const { data, reload } = useRead<Waiting>(
+    hasSubAccount ? ofSub('/waiting') : null,
+    /^(?:approval|policy)\./,
+  )
+  const isFirst = useRef(true)
+  useEffect(() => {
+    if (!isFirst.current) reload()
+    isFirst.current = false
+  }, [path])
+  const count = data === undefined ? 0 : data.transfers + data.rules + data.changes
+  return count === 0 ? null : (
+    <span class="nav-count">
+      {count > COUNT_MAX ? `${COUNT_MAX}+` : count}
+      <span class="sr-only"> open</span>
+    </span>
+  )
+}
+/** Largest number that the navigation shows. */
+const COUNT_MAX = 99
+
 function Navigation() {
   return (
     <nav class="nav" aria-label="Main">
@@ -92,6 +121,7 @@ function Navigation() {
                   <a href={pageAt(to)} aria-current={isAt(to) ? 'page' : undefined}>
                     <Icon name={icon} />
                     <span>{word}</span>
+                    {to === '/approvals' ? <WaitingCount /> : null}
                   </a>
                 </li>
               ))}

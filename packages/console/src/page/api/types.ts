@@ -159,9 +159,23 @@ export interface Overview {
     price_usd: Decimal | null
   }[]
   total_usd: Decimal
-  counts: { pending: number; held: number; frozen: number; failed_24h: number }
   tanks_low: GasTank[]
   prepaid: { balance: Decimal; reserved: Decimal; status: 'ok' | 'low' | 'empty'; tier: string }
+}
+export interface Attention {
+  items: {
+    cause: string
+    count: number
+    tone: 'bad' | 'warn' | 'frozen' | 'info'
+    text: string
+    link: string
+  }[]
+}
+/** Open requests for approvals. */
+export interface Waiting {
+  transfers: number
+  rules: number
+  changes: number
 }
 export interface Series {
   metric: string

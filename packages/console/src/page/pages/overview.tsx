@@ -1,117 +1,28 @@
-import { usdShort } from '../amounts.ts'
 import { useState } from 'preact/hooks'
-import { ofSub, ofWorkspace, pageAt, scope, session } from '../api/scope.ts'
-import type { Health, Overview, Series } from '../api/types.ts'
-import { useRead, type Reading } from '../api/use.ts'
+import { ofSub, pageAt, scope } from '../api/scope.ts'
+import type { Attention, Overview, Series } from '../api/types.ts'
+import { useRead } from '../api/use.ts'
 import { Chart } from '../parts/chart.tsx'
 import { LinkButton } from '../parts/form.tsx'
-import { Shape, type Tone } from '../parts/icons.tsx'
+import { Shape } from '../parts/icons.tsx'
 import { Card, Empty, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
 import { Amount, AssetName, Dollars } from '../parts/values.tsx'
 import { BALANCE, sortedByWorth } from '../worth/worth.tsx'
 import { Table } from '../parts/table.tsx'
 
-interface Need {
-  tone: Tone
-  text: string
-  href: string
-}
-
-/** Returns warnings from Health that the overview does not contain. Gas tanks have separate warnings. */
-const healthNeeds = (health: Health | undefined): Need[] =>
-  (health?.alerts ?? [])
-    .filter(({ code }) => !code.startsWith('TANK_'))
-    .toSorted((a, b) => Number(b.level === 'critical') - Number(a.level === 'critical'))
-    .map(({ level, message }) => ({
-      tone: level === 'critical' ? 'bad' : 'warn',
-      text: message.slice(0, 1).toUpperCase() + message.slice(1),
-      href: pageAt('/health'),
-    }))
-
-/**
- * Returns a warning for a person whose only factor is one passkey: losing its device would lock
- * them out.
- */
-function ownNeeds(): Need[] {
-  const person = session.value?.person
-  if (
-    !person ||
-    person.passkeys !== 1 ||
-    person.recovery_codes_left > 0 ||
-    (person.has_password && person.has_totp)
+/** What needs attention, in the order of the platform: the most urgent first. */
+function NeedsAttention() {
+  const { data, problem, reload } = useRead<Attention>(
+    ofSub('/attention'),
+    /^(?:transaction|deposit|approval|policy|prepaid_fee|gas_tank|address|webhook)\./,
   )
-    return []
-  return [
-    {
-      tone: 'warn',
-      text: 'Your only way to sign in is one passkey: make recovery codes, or add another passkey',
-      href: '/console/account',
-    },
-  ]
-}
-
-/** Returns what requires attention, the most urgent first. */
-function needs(
-  { counts, tanks_low: tanks, prepaid }: Overview,
-  health: Health | undefined,
-): Need[] {
-  const some = (count: number, one: string, many: string) => `${count} ${count === 1 ? one : many}`
-  const all: (Need | null)[] = [
-    ...healthNeeds(health),
-    prepaid.status !== 'ok'
-      ? {
-          tone: prepaid.status === 'empty' ? 'bad' : 'warn',
-          text: `The prepaid fee account is ${prepaid.status}: ${usdShort(prepaid.balance).text} left`,
-          href: pageAt('/prepaid'),
-        }
-      : null,
-    ...tanks.map(({ network, status }): Need => ({
-      tone: status === 'empty' ? 'bad' : 'warn',
-      text: `The ${network} gas tank is ${status}`,
-      href: pageAt('/tanks'),
-    })),
-    counts.failed_24h > 0
-      ? {
-          tone: 'bad',
-          text: `${some(counts.failed_24h, 'transaction', 'transactions')} failed in 24 hours`,
-          href: pageAt('/transactions?status=failed'),
-        }
-      : null,
-    counts.held > 0
-      ? {
-          tone: 'frozen',
-          text: `${some(counts.held, 'transaction is', 'transactions are')} held by screening`,
-          href: pageAt('/aml'),
-        }
-      : null,
-    counts.frozen > 0
-      ? {
-          tone: 'frozen',
-          text: `${some(counts.frozen, 'address is', 'addresses are')} frozen`,
-          href: pageAt('/aml'),
-        }
-      : null,
-    counts.pending > 0
-      ? {
-          tone: 'info',
-          text: `${some(counts.pending, 'transaction is', 'transactions are')} on the way`,
-          href: pageAt('/transactions?status=pending'),
-        }
-      : null,
-    ...ownNeeds(),
-  ]
-  return all.filter((need) => need !== null)
-}
-
-function Attention({ overview, health }: { overview: Overview; health: Reading<Health> }) {
-  const all = needs(overview, health.data)
-  if (health.problem !== null)
-    all.unshift({
-      tone: 'warn',
-      text: `Health cannot be read: ${health.problem.message}`,
-      href: pageAt('/health'),
-    })
-  if (all.length === 0)
+  if (data === undefined)
+    return problem === null ? (
+      <Skeleton lines={3} />
+    ) : (
+      <ProblemNote problem={problem} retry={reload} />
+    )
+  if (data.items.length === 0)
     return (
       <p class="quiet-ok tone-ok">
         <Shape tone="ok" />
@@ -120,9 +31,9 @@ function Attention({ overview, health }: { overview: Overview; health: Reading<H
     )
   return (
     <ul class="needs">
-      {all.map(({ tone, text, href }) => (
+      {data.items.map(({ tone, text, link }) => (
         <li key={text}>
-          <a href={href} class={`tone-${tone}`}>
+          <a href={link} class={`tone-${tone}`}>
             <Shape tone={tone} />
             <span>{text}</span>
           </a>
@@ -181,7 +92,6 @@ export function OverviewPage() {
     ofSub('/overview'),
     /^(?:transaction|deposit|wallet|prepaid_fee|gas_tank|address)\./,
   )
-  const health = useRead<Health>(ofWorkspace('/health'))
   const { data } = overview
   return (
     <Page
@@ -262,11 +172,7 @@ export function OverviewPage() {
         </div>
         <div class="column-side">
           <Card title="Needs attention">
-            {data === undefined ? (
-              <Skeleton lines={3} />
-            ) : (
-              <Attention overview={data} health={health} />
-            )}
+            <NeedsAttention />
           </Card>
           <Card title="Fees">
             {data === undefined ? (

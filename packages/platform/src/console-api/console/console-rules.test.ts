@@ -114,6 +114,8 @@ const NEEDS: Record<string, PanelEndpoint['needs']> = {
   'GET W/health': 'viewer',
   'GET W/settings': 'viewer',
   'GET S/overview': 'viewer',
+  'GET S/attention': 'viewer',
+  'GET S/waiting': 'viewer',
   'GET S/series': 'viewer',
   'GET S/transactions/export': 'viewer',
   'GET S/transactions/{id}/story': 'viewer',
@@ -1135,7 +1137,6 @@ test('overview, time series, health and settings report correct values and no se
   const overview = await ask<{
     balances: { asset: string; balance: number; available: number; price_usd: number }[]
     total_usd: number
-    counts: { failed_24h: number }
   }>('/sub-accounts/main/overview')
   assert.deepEqual(
     overview.balances.map(({ asset, balance, available, price_usd }) => [

@@ -79,65 +79,68 @@ export const readHealth = panelEndpoint({
     alerts: z.array(alert),
   }),
   async handler({ visitor: { member } }, services: Services) {
-    const { database } = services
-    const now = database.now()
-    const [nodes, scans, states, webhooks, tanks] = await Promise.all([
-      nodesOf(services),
-      database.query<{
-        network: string
-        height: string | null
-        tip_height: string
-        updated_at: Date
-        contradiction: Contradiction | null
-      }>(
-        'select network, height::text, tip_height::text, updated_at, contradiction from network_scans',
-      ),
-      database.query<{ state: string; count: number; due: number; oldest_s: number }>(
-        `select state, count(*)::int, count(*) filter (where next_run_at <= $2)::int due,
-           floor(extract(epoch from $2::timestamptz - min(created_at)))::int oldest_s
-         from transactions where workspace_id = $1 and next_run_at is not null group by 1`,
-        [member.workspaceId, now],
-      ),
-      database.one<{ pending: number; oldest_s: number | null; disabled: number }>(
-        `select count(d.id)::int pending,
-           floor(extract(epoch from $2::timestamptz - min(d.created_at)))::int oldest_s,
-           (select count(*)::int from webhooks where workspace_id = $1
-             and disabled_at is not null) disabled
-         from webhooks w join webhook_deliveries d on d.workspace_id = w.workspace_id
-           and d.webhook_id = w.id and d.status = 'pending'
-         where w.workspace_id = $1`,
-        [member.workspaceId, now],
-      ),
-      database.query<{ network: string; status: string }>(
-        `select network, status from gas_tanks where workspace_id = $1 and status <> 'ok'
-          order by network`,
-        [member.workspaceId],
-      ),
-    ])
-    const chains = chainsOf(services, scans, now)
-    const queue = {
-      due: states.reduce((sum, { due }) => sum + due, 0),
-      waiting: states.reduce((sum, { count }) => sum + count, 0),
-      oldest_s: states.length === 0 ? null : Math.max(...states.map(({ oldest_s }) => oldest_s)),
-      by_state: Object.fromEntries(states.map(({ state, count }) => [state, count])),
-    }
-    const alerts = alertsOf(services, { nodes, chains, queue, tanks, webhooks })
-    return {
-      body: {
-        nodes: nodes.map(({ bans: _bans, ...node }) => node),
-        chains,
-        queue,
-        webhooks,
-        alerts,
-      },
-    }
+    const nodes = await nodesOf(services)
+    const health = await healthOf(services, member.workspaceId, nodes)
+    return { body: { nodes: nodes.map(({ bans: _bans, ...node }) => node), ...health } }
   },
 })
 
-type Nodes = Awaited<ReturnType<typeof nodesOf>>
+/**
+ * Returns the state of the chains and of a workspace's queues, and the alerts about them and about
+ * the signer nodes.
+ */
+export async function healthOf(services: Services, workspaceId: string, nodes: Nodes) {
+  const { database } = services
+  const now = database.now()
+  const [scans, states, webhooks, tanks] = await Promise.all([
+    database.query<{
+      network: string
+      height: string | null
+      tip_height: string
+      updated_at: Date
+      contradiction: Contradiction | null
+    }>(
+      'select network, height::text, tip_height::text, updated_at, contradiction from network_scans',
+    ),
+    database.query<{ state: string; count: number; due: number; oldest_s: number }>(
+      `select state, count(*)::int, count(*) filter (where next_run_at <= $2)::int due,
+         floor(extract(epoch from $2::timestamptz - min(created_at)))::int oldest_s
+       from transactions where workspace_id = $1 and next_run_at is not null group by 1`,
+      [workspaceId, now],
+    ),
+    database.one<{ pending: number; oldest_s: number | null; disabled: number }>(
+      `select count(d.id)::int pending,
+         floor(extract(epoch from $2::timestamptz - min(d.created_at)))::int oldest_s,
+         (select count(*)::int from webhooks where workspace_id = $1
+           and disabled_at is not null) disabled
+       from webhooks w join webhook_deliveries d on d.workspace_id = w.workspace_id
+         and d.webhook_id = w.id and d.status = 'pending'
+       where w.workspace_id = $1`,
+      [workspaceId, now],
+    ),
+    database.query<{ network: string; status: string }>(
+      `select network, status from gas_tanks where workspace_id = $1 and status <> 'ok'
+        order by network`,
+      [workspaceId],
+    ),
+  ])
+  const chains = chainsOf(services, scans, now)
+  const queue = {
+    due: states.reduce((sum, { due }) => sum + due, 0),
+    waiting: states.reduce((sum, { count }) => sum + count, 0),
+    oldest_s: states.length === 0 ? null : Math.max(...states.map(({ oldest_s }) => oldest_s)),
+    by_state: Object.fromEntries(states.map(({ state, count }) => [state, count])),
+  }
+  const alerts = alertsOf(services, { nodes, chains, queue, tanks, webhooks })
+  return { chains, queue, webhooks, alerts }
+}
+
+/** Status of each signer node. */
+export type Nodes = Awaited<ReturnType<typeof nodesOf>>
 type Chains = ReturnType<typeof chainsOf>
 
-const nodesOf = ({ signers }: Services) =>
+/** Reads the status of each signer node. A node that does not respond counts as unreachable. */
+export const nodesOf = ({ signers }: Pick<Services, 'signers'>) =>
   Promise.all(
     signers.peers.map(async ({ node }) => {
       try {

@@ -23,13 +23,11 @@ interface Services {
   prices: Prices
 }
 
-const DAY_MS = 86_400_000
-
-/** Returns a sub-account's balances and the items that need attention. */
+/** Returns a sub-account's balances, its low gas tanks and the prepaid fee account. */
 export const readOverview = panelEndpoint({
   method: 'GET',
   path: `${SUB_ACCOUNT}/overview`,
-  summary: 'Read balances and items that need attention',
+  summary: 'Read balances, low gas tanks and the prepaid account',
   needs: 'viewer',
   params: z.strictObject(subAccountParams),
   response: z.object({
@@ -44,12 +42,6 @@ export const readOverview = panelEndpoint({
       }),
     ),
     total_usd: z.number().meta({ description: 'Total of the assets that have a price' }),
-    counts: z.object({
-      pending: z.int(),
-      held: z.int().meta({ description: 'Transactions that screening holds' }),
-      frozen: z.int().meta({ description: 'Addresses' }),
-      failed_24h: z.int(),
-    }),
     tanks_low: z.array(tankShape),
     prepaid: z.object({
       balance: z.number(),
@@ -60,7 +52,7 @@ export const readOverview = panelEndpoint({
   }),
   async handler({ caller }, services: Services) {
     const { database, registry } = services
-    const [rows, counts, tanks, prepaid] = await Promise.all([
+    const [rows, tanks, prepaid] = await Promise.all([
       database.query<{
         asset: string
         network: string
@@ -82,19 +74,6 @@ export const readOverview = panelEndpoint({
          ) a on true
          where w.workspace_id = $3 and w.sub_account_id = $1 order by w.asset`,
         [caller.subAccountId, HELD_ACCOUNTS, caller.workspaceId],
-      ),
-      database.one<{ pending: number; held: number; frozen: number; failed_24h: number }>(
-        `select count(*) filter (where status = 'pending')::int pending,
-           count(*) filter (where status = 'pending'
-             and state in ('AML_HELD', 'FROZEN', 'SCREENING'))::int held,
-           count(*) filter (where status = 'failed' and updated_at > $2)::int failed_24h,
-           (select count(*)::int from frozen_addresses
-             where workspace_id = $3 and sub_account_id = $1 and unfrozen_at is null) frozen
-         from transactions
-         where workspace_id = $3 and sub_account_id = $1
-           and kind in ('WITHDRAWAL', 'DEPOSIT', 'STAKE', 'UNSTAKE', 'RELEASE')
-           and (status = 'pending' or (status = 'failed' and updated_at > $2))`,
-        [caller.subAccountId, new Date(services.environment.now() - DAY_MS), caller.workspaceId],
       ),
       gasTanksOf(services, caller.workspaceId),
       accountOf(services, caller.workspaceId),
@@ -120,7 +99,6 @@ export const readOverview = panelEndpoint({
       body: {
         balances,
         total_usd: exactUsd(total),
-        counts,
         tanks_low: tanks.filter((tank) => tank.status !== 'ok'),
         prepaid: { balance, reserved, status, tier },
       },

@@ -95,11 +95,7 @@ export const listPolicyWindows = endpoint({
       .meta({ description: 'Signer nodes that reported it', examples: [['node 1', 'node 3']] }),
   }),
   async handler({ caller: { workspace } }, { registry, signers }: Services) {
-    const answers = await askAll(signers, nodeWindows, '/policy/windows', { workspace })
-    const given = agreeing(answers)
-    if (!given) throw disagreement(answers)
-    const by = given.map(({ node }) => `node ${node}`).sort()
-    const governed = given.flatMap(({ value }) => (isGoverned(value) ? [value] : []))
+    const { governed, by } = await governedWindows(signers, workspace)
     const policy = governed[0]?.policy ?? null
     const data = largest(governed.flatMap(({ windows }) => windows))
     return {
@@ -112,6 +108,40 @@ export const listPolicyWindows = endpoint({
     }
   },
 })
+
+/**
+ * Queries the signer nodes for the time windows of a workspace's policy.
+ * @param workspace name of the workspace
+ * @throws ApiError `SIGNERS_UNAVAILABLE` if no two nodes have the same policy in force
+ */
+async function governedWindows(signers: SignerNodes, workspace: string) {
+  const answers = await askAll(signers, nodeWindows, '/policy/windows', { workspace })
+  const given = agreeing(answers)
+  if (!given) throw disagreement(answers)
+  const by = given.map(({ node }) => `node ${node}`).sort()
+  return { governed: given.flatMap(({ value }) => (isGoverned(value) ? [value] : [])), by }
+}
+
+/**
+ * Returns the time windows of a workspace's policy of which more than a part is used, as
+ * `rule, window`, each once.
+ * @param workspace name of the workspace
+ * @param percent part of a limit
+ * @throws ApiError `SIGNERS_UNAVAILABLE` if no two nodes have the same policy in force
+ */
+export async function windowsAbove(
+  signers: SignerNodes,
+  workspace: string,
+  percent: number,
+): Promise<string[]> {
+  const { governed } = await governedWindows(signers, workspace)
+  const above = ({ readings }: NodeUse) =>
+    readings.some(
+      ({ used, max }) => used !== '0' && BigInt(used) * 100n > BigInt(max) * BigInt(percent),
+    )
+  const uses = largest(governed.flatMap(({ windows }) => windows)).filter(above)
+  return [...new Set(uses.map(({ rule, window }) => `${rule}, ${window}`))]
+}
 
 /** Returns the responses of at least two nodes with the same policy in force; undefined if none agree. */
 function agreeing(answers: readonly Answer<NodeWindows>[]) {

@@ -101,6 +101,8 @@ export interface PolicyInForce {
   resets: Reset[]
   /** Suspended and revoked keys at any of these nodes, as `keyName` names them. */
   blocked: ReadonlySet<string>
+  /** Suspended keys at any of these nodes, as `keyName` names them. */
+  suspended: ReadonlySet<string>
 }
 
 /** Reads a document that a node returned; null if its text does not have the hash. */
@@ -176,6 +178,7 @@ export async function policyInForce(
   const stops = new Map(
     views.flatMap(({ view }) => (view.stops ?? []).map((each) => [each.hash, each] as const)),
   )
+  const suspensions = views.flatMap(({ view }) => view.suspensions ?? [])
   return {
     number: document.number,
     hash: value.hash,
@@ -187,9 +190,10 @@ export async function policyInForce(
     resets: resetsOf(views),
     blocked: blockedKeysOf(
       document,
-      views.flatMap(({ view }) => view.suspensions ?? []),
+      suspensions,
       views.flatMap(({ view }) => view.revoked ?? []),
     ),
+    suspended: new Set(suspensions.map(({ target: { person, key } }) => keyName(person, key))),
   }
 }
 

@@ -4,6 +4,8 @@ import {
   requestApiUser,
   revokeApiUser,
 } from '../../console-api/console/api-users.ts'
+import { readWaiting } from '../../console-api/console/attention/read-waiting.ts'
+import { readAttention } from '../../console-api/console/attention/read-attention.ts'
 import { exportAuditLog, listAuditLog } from '../../console-api/console/audit-log.ts'
 import {
   confirmPasskey,
@@ -108,6 +110,8 @@ export const panelEndpoints: readonly PanelEndpoint<Application>[] = [
   readHealth,
   readSettings,
   readOverview,
+  readAttention,
+  readWaiting,
   readSeries,
   exportTransactions,
   readTimeline,
