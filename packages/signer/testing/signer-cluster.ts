@@ -371,7 +371,13 @@ export class SignerCluster {
     {
       sub_account,
       ...enrolment
-    }: { api_key: string; workspace: string; sub_account: number; role?: ApiRole; person?: string },
+    }: {
+      api_key: string
+      workspace: string
+      sub_account: number
+      role?: ApiRole
+      person?: string
+    },
   ): Promise<void> {
     const { status, body } = await this.operator(node, 'enrol', {
       role: 'full',

@@ -179,6 +179,7 @@ export const enrolmentFactsOf = (
   fingerprint: fingerprintOfKey(parsePublicKey(enrolment.public_key_pem)),
   role: enrolment.role,
   sub_account: enrolment.sub_account_name ?? '',
+  // Absent without a person, so that approvals of earlier enrolments keep their bytes.
   ...(enrolment.person === undefined ? {} : { person: enrolment.person }),
 })
 

@@ -37,8 +37,7 @@ export function policyView(parts: Parts, workspace: string): Record<string, unkn
     first: held.exchange.firstsOf(workspace),
     reset: held.exchange.resets.of(workspace),
     enrolments: unapproved(parts, workspace, own),
-    api_keys: enrolledKeys(parts, workspace),
-    persons: personsOf(parts, workspace),
+    ...enrolledKeys(parts, workspace),
     orders: unapprovedOrders(parts, workspace, own),
     restored_below: known !== null && isBehindKnown(own) ? known.number : null,
   }
@@ -82,26 +81,22 @@ function wordsOf(
   )
 }
 
-/** Returns the API keys that can request payments, so that documents can be compared with them. */
-function enrolledKeys({ store }: Parts, workspace: string): string[] {
-  const found = []
+/**
+ * Returns the API keys that can request payments, so that documents can be compared with them, and
+ * the persons of their enrolments.
+ */
+function enrolledKeys({ store }: Parts, workspace: string) {
+  const found: string[] = []
+  const persons: { api_key: string; person: string }[] = []
   for (const enrolment of store.state.enrolments.values()) {
     if (enrolment.workspace !== workspace || enrolment.revoked || enrolment.role !== 'full')
       continue
-    found.push(enrolment.api_key)
+    const { api_key, person } = enrolment
+    found.push(api_key)
+    if (person !== undefined) persons.push({ api_key, person })
     if (found.length >= LISTED_KEYS_MAX) break
   }
-  return found
-}
-
-/** Returns the persons whom enrolments of listed API keys name, by API key. */
-function personsOf(parts: Parts, workspace: string): Record<string, string> {
-  return Object.fromEntries(
-    enrolledKeys(parts, workspace).flatMap((key) => {
-      const person = parts.store.state.enrolments.get(key)?.person
-      return person === undefined ? [] : [[key, person] as const]
-    }),
-  )
+  return { api_keys: found, persons }
 }
 
 /** Returns what people approve of each enrolment that lacks approvals and is not revoked. */

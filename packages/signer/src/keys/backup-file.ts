@@ -38,6 +38,7 @@ const enrolmentSchema = z.strictObject({
   sub_account_name: z.string().nullable().default(null),
   /** Absent if the enrolment requires no approvals, and in files of earlier versions. */
   approval_policy: z.int().min(1).optional(),
+  /** Absent if the enrolment names no person, and in files of earlier versions. */
   person: z.string().optional(),
   revoked: z.boolean(),
 })

@@ -44,7 +44,8 @@ function oneSpelling(pem: string): string {
 }
 
 /**
- * Returns the hash of an enrolment: the caller, the key and the permission. Names of sub-accounts
+ * Returns the hash of an enrolment: the caller, the key, the permission, and the person if it names
+ * one. Names of sub-accounts
  * are bound to indexes by certificates, not here.
  */
 export const enrolmentHash = ({
@@ -63,7 +64,6 @@ export const enrolmentHash = ({
       role,
       workspace,
       sub_account,
-      // Absent from the hash of an enrolment without it, which stays as it was.
       ...(person === undefined ? [] : [person]),
     ]),
   )

@@ -5,6 +5,7 @@ import {
   fingerprintOfKey,
   parsePublicKey,
 } from '@custody/request-auth'
+import { personName } from '@custody/policy'
 import { z } from 'zod'
 import { subAccountIndexSchema, subAccountNameSchema } from '../enrolment/sub-accounts.ts'
 import { Refusal } from '../errors.ts'
@@ -20,11 +21,7 @@ const enrolSchema = keySchema.extend({
   workspace: z.string().min(1).max(128),
   sub_account: subAccountNameSchema,
   index: subAccountIndexSchema.optional(),
-  /** Person of policy documents who owns the key. */
-  person: z
-    .string()
-    .regex(/^[a-z0-9][a-z0-9_.-]{0,63}$/)
-    .optional(),
+  person: personName.optional(),
 })
 
 /**
@@ -32,8 +29,8 @@ const enrolSchema = keySchema.extend({
  * values and with the other nodes.
  */
 export const reported = (parts: NodeContext, enrolment: Enrolment) => {
-  const { api_key, public_key_pem, role, workspace, sub_account, sub_account_name } = enrolment
-  const { person, revoked } = enrolment
+  const { api_key, public_key_pem, role, workspace, sub_account, sub_account_name, person } =
+    enrolment
   return {
     node: parts.config.node,
     api_key,
@@ -42,8 +39,8 @@ export const reported = (parts: NodeContext, enrolment: Enrolment) => {
     workspace,
     sub_account: sub_account_name,
     sub_account_index: sub_account,
-    ...(person === undefined ? {} : { person }),
-    revoked,
+    person,
+    revoked: enrolment.revoked,
     needs_approval: needsApproval(parts, enrolment),
   }
 }
@@ -136,8 +133,8 @@ export async function enrol(parts: NodeContext, body: unknown): Promise<unknown>
       canonicalPublicKey(existing.public_key_pem) === wanted.public_key_pem &&
       existing.role === wanted.role &&
       existing.workspace === wanted.workspace &&
-      existing.person === wanted.person &&
-      existing.sub_account === bound
+      existing.sub_account === bound &&
+      existing.person === wanted.person
     if (!same)
       throw new Refusal(
         'ENROLMENT_CONFLICT',

@@ -15,7 +15,7 @@ export interface Enrolment {
   sub_account_name: string | null
   /** The API key signs only with approvals under this policy or a later one; absent: without any. */
   approval_policy?: number | undefined
-  /** Person of policy documents who owns the key; absent: the operator named none. */
+  /** Person of policy documents who owns the API key; absent: the operator named none. */
   person?: string | undefined
   revoked: boolean
 }

@@ -1,4 +1,3 @@
-import { useEffect } from 'preact/hooks'
 import { useDebounced } from '../api/debounced.ts'
 import { evaluatePolicy } from '../api/queries.ts'
 import type { PolicyEvaluation } from '../api/types.ts'
@@ -27,7 +26,7 @@ function Reasons({ of }: { of: PolicyEvaluation['tried'] }) {
 }
 
 /** What the policy would decide, in words. */
-function Verdict({ of }: { of: PolicyEvaluation }) {
+export function PolicyVerdict({ of }: { of: PolicyEvaluation }) {
   const { effect, via, needs, tried, refusal } = of
   if (effect === 'allow')
     return (
@@ -62,25 +61,20 @@ function Verdict({ of }: { of: PolicyEvaluation }) {
 }
 
 /**
- * What the policy of the workspace would decide about a transfer, as two signer nodes say now.
- * Nothing without a policy, or while no key of this browser can sign.
+ * Returns what the policy of the workspace would decide about a transfer, as two signer nodes say now;
+ * null without a policy, or while no key of this browser can sign.
  * @param body of the request that is signed next
- * @param onDenied is called with whether no rule can allow it, also after a while or with approvals
  */
-export function PolicyVerdict({
-  body,
-  onDenied,
-}: {
-  body: object
-  onDenied(isDenied: boolean): void
-}) {
+export function usePolicyVerdict(body: object): PolicyEvaluation | null {
   const key = useKeyState()
   const apiKey = key?.state === 'ready' ? (key.user?.api_key ?? null) : null
   const { data } = useDebounced(
     apiKey === null ? null : () => evaluatePolicy('/dac/v1/transaction', body, apiKey),
     JSON.stringify([apiKey, body]),
   )
-  const isDenied = data?.effect === 'deny' && !data.refusal?.frees_at
-  useEffect(() => onDenied(isDenied), [isDenied])
-  return data === null || data.effect === 'none' ? null : <Verdict of={data} />
+  return data === null || data.effect === 'none' ? null : data
 }
+
+/** Whether the nodes would refuse the transfer, even after a wait or with approvals. */
+export const isDenied = (of: PolicyEvaluation | null): boolean =>
+  of?.effect === 'deny' && !of.refusal?.frees_at

@@ -9,7 +9,7 @@ import { toast } from './announce.tsx'
 import { Button, Check, onSubmit, Text } from './form.tsx'
 import { KeyNotice } from './key-notice.tsx'
 import { Card, Note, Page, ProblemNote } from './page.tsx'
-import { PolicyVerdict } from './policy-verdict.tsx'
+import { isDenied, PolicyVerdict, usePolicyVerdict } from './policy-verdict.tsx'
 import { Amount, AssetName, Groups, Time } from './values.tsx'
 import { AmountWorth } from '../worth/worth.tsx'
 import { go } from '../router.ts'
@@ -52,7 +52,6 @@ export function Review({
 }) {
   const [end, setEnd] = useState('')
   const [isRight, setRight] = useState(false)
-  const [isDenied, setDenied] = useState(false)
   const { isBusy, problem, run } = useAction()
   const before = useRead<TransactionPage>(
     mirror(`/dac/v1/transactions?dest_id=${encodeURIComponent(draft.address)}&limit=1`),
@@ -70,6 +69,7 @@ export function Review({
     ...(draft.tag === '' ? {} : { address_tag: draft.tag }),
     ...(draft.memo.trim() === '' ? {} : { memo: draft.memo.trim() }),
   }
+  const verdict = usePolicyVerdict(body)
   const submit = () =>
     run(async () => {
       const made = await sign<Transaction>('POST', '/dac/v1/transaction', body)
@@ -146,7 +146,7 @@ export function Review({
             </p>
           </Note>
         )}
-        <PolicyVerdict body={body} onDenied={setDenied} />
+        {verdict === null ? null : <PolicyVerdict of={verdict} />}
         <form class="stack review-form" onSubmit={onSubmit(submit)}>
           <Text
             label={`The last ${END_LENGTH} characters of the address`}
@@ -177,7 +177,7 @@ export function Review({
               type="submit"
               icon="key"
               isBusy={isBusy}
-              disabled={!isRight || end !== wanted || isDenied}
+              disabled={!isRight || end !== wanted || isDenied(verdict)}
             >
               Sign and send
             </Button>

@@ -1,4 +1,5 @@
 import { API_ROLES } from '@custody/request-auth/roles'
+import { personName } from '@custody/policy'
 import { randomUUID } from 'node:crypto'
 import {
   AuthError,
@@ -22,7 +23,7 @@ export interface EnrolmentRequest {
   publicKeyPem: string
   apiKey?: string
   index?: number
-  /** Person of policy documents who owns the key. */
+  /** Person of policy documents who owns the key. Only the nodes store it. */
   person?: string
   /** ID of the control-panel request that it fulfils. */
   request?: string
@@ -50,8 +51,6 @@ export interface Enrolled {
   problems: string[]
 }
 
-/** An id of `people` of a policy document. */
-const PERSON = /^[a-z0-9][a-z0-9_.-]{0,63}$/
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** Reads an API key as an operator entered it. */
@@ -68,10 +67,13 @@ export function readApiKey(value: unknown): string {
  * Validates all entered values before anything is sent.
  * @throws OperatorError that names the option
  */
-export function readEnrolment(
-  params: EnrolmentRequest,
-): Required<Omit<EnrolmentRequest, 'index' | 'person' | 'request'>> &
-  Pick<EnrolmentRequest, 'index' | 'person'> & { fingerprint: string } {
+export function readEnrolment(params: EnrolmentRequest): Required<
+  Omit<EnrolmentRequest, 'index' | 'person' | 'request'>
+> & {
+  index?: number
+  person?: string
+  fingerprint: string
+} {
   const workspace = readName(params.workspace, 'workspace')
   const subAccount = readName(params.subAccount, 'sub-account')
   if (!API_ROLES.some((role) => role === params.role))
@@ -83,9 +85,9 @@ export function readEnrolment(
     throw new OperatorError('--index: must be an integer from 1')
   }
   const { person } = params
-  if (person !== undefined && !PERSON.test(person))
+  if (person !== undefined && !personName.safeParse(person).success)
     throw new OperatorError(
-      '--person: must be the id of a person of the policy document: 1 to 64 of a-z, 0-9, ".", "_", "-"',
+      '--person: must be the ID of a person as in policy documents: 1 to 64 of a-z, 0-9, ".", "_", "-"',
     )
   try {
     const publicKeyPem = canonicalPublicKey(params.publicKeyPem)
@@ -117,7 +119,6 @@ export async function enrolAtNodes(
 ): Promise<Enrolled> {
   const { workspace, subAccount, role, publicKeyPem, apiKey, fingerprint, index, person } =
     readEnrolment(params)
-  const owner = person === undefined ? {} : { person }
   const body = {
     api_key: apiKey,
     public_key_pem: publicKeyPem,
@@ -125,7 +126,7 @@ export async function enrolAtNodes(
     workspace,
     sub_account: subAccount,
     ...(index === undefined ? {} : { index }),
-    ...owner,
+    ...(person === undefined ? {} : { person }),
   }
   const expect = {
     api_key: apiKey,
@@ -133,8 +134,9 @@ export async function enrolAtNodes(
     role,
     workspace,
     sub_account: subAccount,
+    // A node that reports a person although none was entered has stored another enrolment.
+    person,
     ...(index === undefined ? {} : { sub_account_index: index }),
-    ...owner,
   }
   const { answers, problems } = await orderNodes(signers, 'enrol', body, {
     expect,
@@ -162,10 +164,10 @@ export async function enrolAtNodes(
 export function enrolmentLine(answer: NodeAnswer): string {
   const said = (field: string) => String(answer[field])
   const owner = `${said('workspace')} / ${said('sub_account')} (index ${said('sub_account_index')})`
+  const person = answer['person'] === undefined ? '' : `, key of ${said('person')}`
   const revoked = answer['revoked'] === true ? ', revoked' : ''
   const pending = answer['needs_approval'] === true ? ', NOT APPROVED' : ''
-  const person = answer['person'] === undefined ? '' : ` of ${said('person')}`
-  return `signer ${answer.node}: ${said('role')} key${person} for ${owner}, RSA key SHA-256 ${said('key_fingerprint')}${revoked}${pending}`
+  return `signer ${answer.node}: ${said('role')} key for ${owner}, RSA key SHA-256 ${said('key_fingerprint')}${person}${revoked}${pending}`
 }
 
 /** Returns the command by which people approve an enrolment, if a node requires it. */
@@ -272,8 +274,8 @@ export async function enrolmentOfNodes(
     subAccount: String(existing['sub_account']),
     role: String(existing['role']),
     publicKeyPem: String(existing['public_key_pem']),
+    ...(existing['person'] === undefined ? {} : { person: String(existing['person']) }),
     apiKey,
     index: Number(existing['sub_account_index']),
-    ...(existing['person'] === undefined ? {} : { person: String(existing['person']) }),
   }
 }

@@ -56,7 +56,7 @@ export function differences(
     for (const [field, value] of Object.entries(expect)) {
       if (say(answer[field]) === say(value)) continue
       matches.push(
-        `signer ${answer.node} has ${field} ${say(answer[field] ?? 'nothing')}, but you entered ${say(value)}`,
+        `signer ${answer.node} has ${field} ${say(answer[field] ?? 'nothing')}, but you entered ${say(value ?? 'nothing')}`,
       )
     }
   }

@@ -162,6 +162,7 @@ export function actOf(
     workspace,
     sub_account: subAccountName(context, proven),
     api_key,
+    // Only this node's record names the person. The order and the request cannot.
     ...(person === undefined ? {} : { person }),
     network: network.code,
     to: {

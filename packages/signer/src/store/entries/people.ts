@@ -53,7 +53,7 @@ export const PEOPLE = {
      * enrolments; absent: the enrolment requires none.
      */
     approval_policy: count.optional(),
-    /** Person of policy documents who owns the key; absent: the operator named none. */
+    /** Person of policy documents who owns the API key; absent: the operator named none. */
     person: z.string().optional(),
   }),
   revoke: z.strictObject({ api_key: z.string() }),

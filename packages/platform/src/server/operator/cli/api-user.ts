@@ -75,6 +75,7 @@ export const create: Run = async ({ home, values }) => {
     sub_account: values['sub-account'],
     sub_account_index: index,
     role: values['role'],
+    ...(values['person'] === undefined ? {} : { person: values['person'] }),
     key_fingerprint: fingerprint,
     nodes: answers,
   }

@@ -42,10 +42,10 @@ export const WISH = {
   ...WORKSPACE,
   '!sub-account S': 'name of the sub-account',
   '!role ROLE': 'role of the API user: full, approve (cannot pay), or read-only',
-  'person PERSON':
-    'id of the person of the policy document who owns the key (docs/policies.md; default: none)',
   '!public-key KEY':
     'PEM file with the RSA public key of the API user, or base64:… as the control panel shows it',
+  'person PERSON':
+    'ID of the person of policy documents who owns the API key, permanently (default: none); a document that lists the key takes precedence',
   'trust-file FILE':
     'file to write with the data that the API user needs to verify addresses offline (default: not written)',
 }

@@ -1,7 +1,7 @@
 import { OperatorError } from '../command.ts'
 import { localSigners } from '../connect.ts'
 import { draftDocument, toFillIn } from '../policy/draft.ts'
-import { inForceOf, placeOf, policyViews } from '../policy/nodes.ts'
+import { inForceOf, personsOf, placeOf, policyViews } from '../policy/nodes.ts'
 import { historyOf } from '../policy/past.ts'
 import { registryOf } from '../policy/statements.ts'
 import { need, type Run } from './typed.ts'
@@ -17,7 +17,10 @@ export const draft: Run = async ({ home, values }) => {
   const { acts, forwards } = history
   const registry = registryOf(place.mode)
   const inForce = inForceOf(views)
-  const document = draftDocument({ registry, place, previous: inForce, ...history })
+  // If the document listed these keys for the back end, their enrolments would no longer count.
+  const persons = personsOf(views)
+  const apiKeys = history.apiKeys.filter((key) => !persons.has(key))
+  const document = draftDocument({ registry, place, previous: inForce, ...history, apiKeys })
   if (document.rules.length === 0)
     throw new OperatorError(
       `--workspace: the workspace ${workspace} has neither transfers nor wallets: create a wallet first`,
@@ -35,6 +38,12 @@ export const draft: Run = async ({ home, values }) => {
         : [
             `The rule "forwards" allows the ${forwards.length} forwarding rules that exist; remove what you do not want to forward.`,
           ]),
+      ...[...persons]
+        .filter(([, person]) => document.people.every(({ id }) => id !== person))
+        .map(
+          ([key, person]) =>
+            `The API key ${key} is enrolled for ${person}: give the person this ID, or list the key in api_keys of another one.`,
+        ),
       ...(missing.length === 0
         ? []
         : [

@@ -135,13 +135,14 @@ export async function enrolmentInput(
     throw new OperatorError(
       `--api-key: ${apiKey} is not enrolled at a signer node of this machine: enrol it first`,
     )
-  const alike = ['key_fingerprint', 'role', 'sub_account']
+  const alike = ['key_fingerprint', 'role', 'sub_account', 'person']
   assertUnapproved(answers, { expect: { workspace, revoked: false }, alike }, 'api-key')
   const facts: EnrolmentFacts = {
     api_key: apiKey,
     fingerprint: String(first['key_fingerprint']),
     role: first['role'] as EnrolmentFacts['role'],
     sub_account: String(first['sub_account']),
+    ...(first['person'] === undefined ? {} : { person: String(first['person']) }),
   }
   return {
     approval: enrolmentApproval(policy, facts),

@@ -61,8 +61,8 @@ export interface PolicyView {
   enrolments?: EnrolmentFacts[]
   /** API keys of the full role that are enrolled; absent in earlier versions of the node. */
   api_keys?: string[]
-  /** Persons whom their enrolments name, by API key; absent in earlier versions of the node. */
-  persons?: Record<string, string>
+  /** Persons of the enrolments of `api_keys` that name one; absent in earlier versions of the node. */
+  persons?: { api_key: string; person: string }[]
   /** Orders about gas tanks that lack approvals at this node; absent in earlier versions of the node. */
   orders?: TankOrder[]
   suspensions?: { target: { person: string; key: string } }[]
@@ -103,6 +103,24 @@ export async function policyViews(
   if (views.length === 0)
     throw new OperatorError(`no signer node returned its policy: ${problems.join('; ')}`)
   return { views, problems }
+}
+
+/**
+ * Returns the persons of enrolments, by API key, on which all nodes that list the key agree: if one
+ * node knows no person or another one, the key has no owner in signatures with that node.
+ */
+export function personsOf(views: readonly PolicyView[]): ReadonlyMap<string, string> {
+  const persons = views.map((view) => {
+    const named = new Map((view.persons ?? []).map(({ api_key, person }) => [api_key, person]))
+    return new Map((view.api_keys ?? []).map((key) => [key, named.get(key)]))
+  })
+  const found = new Map<string, string>()
+  for (const key of new Set(persons.flatMap((each) => [...each.keys()]))) {
+    const stated = new Set(persons.flatMap((each) => (each.has(key) ? [each.get(key)] : [])))
+    const [person] = stated
+    if (stated.size === 1 && person !== undefined) found.set(key, person)
+  }
+  return found
 }
 
 /** Returns the document that most nodes have in force, of equally many the later one; or null. */

@@ -4,7 +4,7 @@ import type { Database } from '../../../core/database/pool.ts'
 import { surroundingsOf, type Surroundings } from '../../../custody/policies/lint-surroundings.ts'
 import { argument, OperatorError, type Command } from '../command.ts'
 import { callPlatform, localSigners } from '../connect.ts'
-import { policyViews, type PolicyView } from './nodes.ts'
+import { personsOf, policyViews } from './nodes.ts'
 
 /** Returns what the platform knows around documents of a workspace. */
 export const policySurroundings: Command<{
@@ -29,22 +29,15 @@ async function orNull<T>(call: () => Promise<T>): Promise<T | null> {
   }
 }
 
-/**
- * Returns the API keys that these signer nodes have enrolled with the full role, and the persons whom
- * their enrolments name. A person counts if all of these nodes name the same.
- */
+/** Returns the API keys that these nodes have enrolled with the full role, and their persons. */
 async function enrolledAt(
   signers: readonly NodePeer[],
   workspace: string,
-): Promise<{ enrolled: string[]; persons: Map<string, string> } | null> {
+): Promise<Pick<Surroundings, 'enrolled' | 'persons'> | null> {
   const { views } = await policyViews(signers, workspace)
   const lists = views.flatMap(({ api_keys: keys }) => (keys === undefined ? [] : [keys]))
   if (lists.length === 0) return null
-  const [{ persons: named = {} }, ...others] = views as [PolicyView, ...PolicyView[]]
-  const persons = Object.entries(named).filter(([key, person]) =>
-    others.every((view) => view.persons?.[key] === person),
-  )
-  return { enrolled: [...new Set(lists.flat())].sort(), persons: new Map(persons) }
+  return { enrolled: [...new Set(lists.flat())].sort(), persons: personsOf(views) }
 }
 
 /**
@@ -71,7 +64,6 @@ export async function surroundings(
   )
   return {
     panelOrigins: platform?.panel_origins ?? null,
-    enrolled: atNodes?.enrolled ?? platform?.enrolled ?? null,
-    ...(atNodes === null ? {} : { persons: atNodes.persons }),
+    ...(atNodes ?? { enrolled: platform?.enrolled ?? null }),
   }
 }
