@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document d628669b92d7403ed3854a7c30c1e4cb992dd18b1bd51ede0572a1afed3b3db4
-// types a5bf241eed6c7d043ae8ca59f2792aa9a95f30abd125934abbe3216b6a907a0d
+// document 4c370491119e779469e161e3fe662bec9e250bf4b43b65e3dbf646731f370ead
+// types 6919deb7ae73322d72191c071ac0c3144f1160acc904f48e7995ba6e9d9e840c
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -231,8 +231,8 @@ export interface components {
         /** @description Who requested it, as the platform states; no approval signs it. Absent for a policy change */
         ApprovalRequester: {
             api_key: string;
-            /** @description Name of the person who owns the API key, or the label of the key */
-            name: string | null;
+            /** @description Name of the person who owns the API key, or the label of the key; absent in events */
+            name?: string | null;
         };
         ApprovalStatement: {
             /** @constant */
@@ -3137,7 +3137,7 @@ export interface components {
             aml_deposit: boolean;
             aml_withdrawal: boolean;
             /** @description Deposits worth less than so many USD are credited although not all of their senders are known; known senders are screened. Without it, or 0: all are held */
-            aml_unknown_sender_usd?: (Decimal | Decimal | string) | null;
+            aml_unknown_sender_usd?: (Decimal | string) | null;
         };
         SaveInvoiceSettingsRequest: {
             /** @description Name displayed to payers; by default the workspace’s name */

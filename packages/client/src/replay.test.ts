@@ -50,8 +50,10 @@ const order = {
   sequence_id: 's',
 } as const
 const stake = { address: 'T', resource: 'ENERGY', amount: '1', sequence_id: 's' } as const
+const merge = { asset: 'BTC', max_fee_rate: '3', target_coins: 1, sequence_id: 's' } as const
 /** Calls by the operation that they use. */
 const CALLS: Record<string, Call> = {
+  consolidateCoins: (custody, options) => custody.consolidate('w', merge, options),
   createTransaction: (custody, options) => custody.createTransaction(transfer, options),
   stake: (custody, options) => custody.stake(stake, options),
   unstake: (custody, options) => custody.unstake(stake, options),

@@ -208,6 +208,7 @@ export const UNNAMED: Readonly<Record<string, readonly [count: number, why: stri
     1,
     'two creations of one account exclude each other, whosever they are',
   ],
+  'custody/approvals/approval-request.ts': [1, PART],
   'custody/gas-tanks/ensure-tank.ts': [1, PART],
   'custody/gas-tanks/shared-fuel.ts': [2, PART],
   'custody/gas-tanks/watch-tanks.ts': [1, QUEUE],

@@ -39,22 +39,7 @@ function assertKnowsAddresses(
   )
 }
 
-/**
- * Reads an amount of USD, in millionths.
- * @throws ApiError `INVALID_REQUEST`
- */
-function readUsd(input: string): bigint {
-  const refused = (reason: string) =>
-    new ApiError('INVALID_REQUEST', `aml_unknown_sender_usd: ${reason}`, {
-      field: 'aml_unknown_sender_usd',
-    })
-  if (Number(input) > USD_MAX) throw refused(`must be at most ${USD_MAX}`)
-  try {
-    return parseUsd(input)
-  } catch {
-    throw refused('must have at most six decimals')
-  }
-}
+const USD = /^\d{1,7}(\.\d{1,6})?$/
 
 /**
  * Saves the screening settings of the caller's sub-account, once the provider has accepted the
@@ -87,10 +72,14 @@ export const saveAmlSettings = endpoint({
     aml_deposit: z.boolean(),
     aml_withdrawal: z.boolean(),
     aml_unknown_sender_usd: decimal
+      .refine((text) => USD.test(text) && Number(text) <= USD_MAX, {
+        error: `must be from 0 to ${USD_MAX} with at most six decimals`,
+      })
       .meta({
-        type: 'number',
-        minimum: 0,
-        maximum: USD_MAX,
+        anyOf: [
+          { type: 'number', minimum: 0, maximum: USD_MAX },
+          { type: 'string', pattern: USD.source, maxLength: 14 },
+        ],
         description:
           'Deposits worth less than so many USD are credited although not all of their senders are known; known senders are screened. Without it, or 0: all are held',
         examples: [50],
@@ -102,7 +91,7 @@ export const saveAmlSettings = endpoint({
     const provider = readProvider(body.provider)
     assertKnowsAddresses(services.settings, provider)
     const levels = readLevels(body.aml_risk_levels)
-    const unknownSenderUsd = readUsd(body.aml_unknown_sender_usd ?? '0')
+    const unknownSenderUsd = parseUsd(body.aml_unknown_sender_usd ?? '0')
     const token = body.aml_token
     let accepted: boolean
     try {

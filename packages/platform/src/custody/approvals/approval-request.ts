@@ -20,19 +20,13 @@ export interface ApprovalRequest {
   memo: string | null
   /** API key of the signed request; null: not known. */
   requested_key: string | null
-  /** Name of the person who owns the key, or the key's label; null: it has neither. */
-  requested_name: string | null
 }
 
 /** SQL columns of {@link ApprovalRequest}, of the rows that {@link REQUEST_TABLES} joins. */
 export const REQUEST_COLUMNS = `r.transaction_id, r.state, r.statement, r.needs, r.expires_at,
-  r.created_at, t.memo, coalesce(t.request, f.request)->>'api_key' requested_key,
-  coalesce(p.name, u.label) requested_name`
+  r.created_at, t.memo, coalesce(t.request, f.request)->>'api_key' requested_key`
 
-/** SQL tables of requests for approvals, with their transfers, rules, API keys and people. */
+/** SQL tables of requests for approvals, with their transfers and rules. */
 export const REQUEST_TABLES = `approval_requests r
   left join transactions t on t.workspace_id = r.workspace_id and t.id = r.of_transaction
-  left join forward_rules f on f.workspace_id = r.workspace_id and f.id = r.of_rule
-  left join api_users u on u.api_key = substring(coalesce(t.request, f.request)->>'api_key'
-    from '^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$')::uuid
-  left join people p on p.id = u.person_id`
+  left join forward_rules f on f.workspace_id = r.workspace_id and f.id = r.of_rule`

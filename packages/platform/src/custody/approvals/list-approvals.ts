@@ -7,6 +7,7 @@ import type { ChangeApprovals, ChangeRange } from './change-approvals.ts'
 import { after, pageFields, pageOf, readCursor } from '../../core/time-cursor.ts'
 import { decisionsOfAll } from '../../core/signing/approvals.ts'
 import { approvalShape, presentApproval } from './present.ts'
+import { requesterNames } from './requester-names.ts'
 import {
   REQUEST_COLUMNS,
   REQUEST_TABLES,
@@ -74,8 +75,12 @@ async function openTransfers(
   )
   const ids = read.map(({ transaction_id: transfer }) => transfer)
   const decisions = await decisionsOfAll(database, workspace, ids)
+  const names = await requesterNames(
+    database,
+    read.map(({ requested_key: key }) => key),
+  )
   return read.map((row) => {
     const own = (decisions.get(row.transaction_id) ?? []).slice(0, 2 * LIMITS.approvals)
-    return { at: row.created_at, approval: presentApproval(row, own) }
+    return { at: row.created_at, approval: presentApproval(row, own, names) }
   })
 }

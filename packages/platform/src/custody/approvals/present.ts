@@ -86,9 +86,15 @@ export const approvalShape = z
     requested_by: z
       .object({
         api_key: z.string().max(ID_MAX),
-        name: z.string().max(NAME_MAX).nullable().meta({
-          description: 'Name of the person who owns the API key, or the label of the key',
-        }),
+        name: z
+          .string()
+          .max(NAME_MAX)
+          .nullable()
+          .meta({
+            description:
+              'Name of the person who owns the API key, or the label of the key; absent in events',
+          })
+          .optional(),
       })
       .optional()
       .meta({
@@ -127,10 +133,17 @@ export const approvalDetailShape = approvalShape
   })
   .meta({ id: 'ApprovalDetail' })
 
-/** Converts a request for approvals to its public form. */
-export function presentApproval(request: ApprovalRequest, decisions: readonly CarriedApproval[]) {
+/**
+ * Converts a request for approvals to its public form.
+ * @param names from `requesterNames`; absent: without the requester's name
+ */
+export function presentApproval(
+  request: ApprovalRequest,
+  decisions: readonly CarriedApproval[],
+  names?: ReadonlyMap<string, string>,
+) {
   const { transaction_id: id, state, statement, needs, created_at, expires_at } = request
-  const { memo, requested_key: api_key, requested_name: name } = request
+  const { memo, requested_key: api_key } = request
   return {
     id,
     state,
@@ -142,7 +155,9 @@ export function presentApproval(request: ApprovalRequest, decisions: readonly Ca
       return shown
     }),
     ...(memo === null || memo === '' ? {} : { memo }),
-    ...(api_key === null ? {} : { requested_by: { api_key, name } }),
+    ...(api_key === null
+      ? {}
+      : { requested_by: { api_key, ...(names && { name: names.get(api_key) ?? null }) } }),
     created_at: created_at.toISOString(),
     expires_at: expires_at.toISOString(),
   }

@@ -7,6 +7,7 @@ import { decisionsOf } from '../../core/signing/approvals.ts'
 import type { ChangeApprovals } from './change-approvals.ts'
 import { findApproval, type FoundApproval } from './find-approval.ts'
 import { approvalDetailShape, presentApproval } from './present.ts'
+import { requesterNames } from './requester-names.ts'
 
 interface Services {
   database: Database
@@ -35,7 +36,11 @@ export async function ownApproval(
 export async function presentDetail(database: Database, found: FoundApproval) {
   const { api_key: _, ...request } = found.request!
   return {
-    ...presentApproval(found, await decisionsOf(database, found)),
+    ...presentApproval(
+      found,
+      await decisionsOf(database, found),
+      await requesterNames(database, [found.requested_key]),
+    ),
     ...(found.planned_fee === null ? {} : { planned_fee: found.planned_fee }),
     statement: found.statement,
     request,

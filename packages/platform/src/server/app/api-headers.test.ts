@@ -246,6 +246,7 @@ test('HEAD returns the headers of GET without the body', async () => {
     'connection',
     'keep-alive',
     'content-length',
+    'transfer-encoding',
     'retry-after',
   ])
   for (const [path, as] of paths) {
